@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Lists of CPUs as Nova, libvirt and the kernel write them: ``0-19,^3,40``."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from nova_perfvm.exceptions import CPUSetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PART = re.compile(r"(\^?)\s*(\d+)\s*(?:-\s*(\d+))?")
+_EXPECTED = "a CPU number, a range such as 0-19, or ^ before either to leave it out"
+
+# A typo such as 0-19999999999 must not eat the machine's memory; Linux itself
+# supports 8192 CPUs (CONFIG_NR_CPUS on x86).
+MAX_CPU = 65535
+
+
+def parse(text: str) -> frozenset[int]:
+    """Give the CPUs of a list such as ``0-19,^3``.
+
+    Exclusions hold wherever they stand, as in Nova's own parser
+    (nova.virt.hardware.parse_cpu_spec), which differs only in refusing an
+    exclusion of a range.  An empty text is an empty set.
+
+    :raises CPUSetError: when a part is no number, range or exclusion, a range
+        runs backwards, or a number exceeds :data:`MAX_CPU`
+    """
+    included: set[int] = set()
+    excluded: set[int] = set()
+    for raw in text.split(","):
+        part = raw.strip()
+        if not part:
+            continue
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise CPUSetError(text, part, _EXPECTED)
+        caret, first_text, last_text = match.groups()
+        first = int(first_text)
+        last = int(last_text) if last_text else first
+        if last < first:
+            raise CPUSetError(text, part, "the lower CPU number first")
+        if last > MAX_CPU:
+            raise CPUSetError(text, part, f"CPU numbers up to {MAX_CPU}")
+        (excluded if caret else included).update(range(first, last + 1))
+    return frozenset(included - excluded)
+
+
+def format_cpus(cpus: Iterable[int]) -> str:
+    """Give the shortest list for a set of CPUs: ``{0, 1, 2, 5}`` -> ``0-2,5``."""
+    ordered = sorted(set(cpus))
+    if not ordered:
+        return ""
+    breaks = [i + 1 for i, (a, b) in enumerate(pairwise(ordered)) if b != a + 1]
+    ranges = []
+    for start, end in pairwise([0, *breaks, len(ordered)]):
+        first, last = ordered[start], ordered[end - 1]
+        ranges.append(str(first) if first == last else f"{first}-{last}")
+    return ",".join(ranges)

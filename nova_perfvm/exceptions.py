@@ -1,0 +1,96 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Errors that an operator can act on; what went wrong is in attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class PerfVMError(Exception):
+    """Any mistake that this package reports to its user in one message."""
+
+
+class CPUSetError(PerfVMError, ValueError):
+    """Text that is no list of CPUs.  ``text`` is all of it, ``part`` the fault."""
+
+    def __init__(self, text: str, part: str, expected: str) -> None:
+        """Say which part of which text is wrong, and what was expected."""
+        self.text = text
+        self.part = part
+        self.expected = expected
+        super().__init__(f"{part!r} in CPU list {text!r}: expected {expected}")
+
+
+class ShapeError(PerfVMError, ValueError):
+    """Text that is no host shape such as ``2x20`` or ``2x20x2``."""
+
+    def __init__(self, text: str) -> None:
+        """Keep the text; say what a shape looks like."""
+        self.text = text
+        super().__init__(
+            f"{text!r} is no host shape: expected NUMA nodes x CPU cores per node "
+            "[x threads per core], all at least 1, such as 2x20 or 2x20x2"
+        )
+
+
+class UnknownClassError(PerfVMError, LookupError):
+    """A class that the policy does not declare."""
+
+    def __init__(self, name: str, declared: Iterable[str]) -> None:
+        """Keep the name asked for and those that exist."""
+        self.name = name
+        self.declared = tuple(declared)
+        super().__init__(
+            f"the policy declares no class {name!r}; "
+            f"it declares: {', '.join(self.declared)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in a policy.
+
+    :ivar path: where, as keys from the top: ``("classes", "general", "vcpus")``
+    :ivar message: what was found, what was expected, and the remedy
+    :ivar line: 1-based line in the file, None where there is no file
+    """
+
+    path: tuple[str, ...]
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        """Give ``line 12: classes.general.vcpus: message``."""
+        where = ".".join(self.path) or "(top level)"
+        prefix = f"line {self.line}: " if self.line is not None else ""
+        return f"{prefix}{where}: {self.message}"
+
+
+class PolicyError(PerfVMError):
+    """A policy that cannot be used; ``problems`` holds every mistake in it."""
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        """Keep the source's name and all problems, in the file's order."""
+        self.source = source
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        lines = [
+            f"{source}: {count} {'mistake' if count == 1 else 'mistakes'} in the policy"
+        ]
+        lines.extend(f"  {problem}" for problem in self.problems)
+        super().__init__("\n".join(lines))

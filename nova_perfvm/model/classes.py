@@ -1,0 +1,147 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A VM class: what every VM of it looks like, and what it may stand beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+CPUPolicy = Literal["dedicated", "shared"]
+ThreadPolicy = Literal["prefer", "require", "isolate"]
+SMT = Literal["cores", "threads"]
+EmulatorThreads = Literal["share", "isolate"]
+Exclusive = Literal["host", "cell", "none"]
+PageSize = Literal["small", "large", "2MB", "1GB"]
+DiskSource = Literal["volume", "image"]
+
+# How Nova's request writes the page sizes of the policy, in KiB.
+PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Where a VM's root disk lives.
+
+    :ivar source: ``volume``, a Cinder volume of its own, or ``image``
+    :ivar volume_type: Cinder volume type for root volumes, None for the default
+    :ivar read_iops: guaranteed reads per second, None for no guarantee
+    :ivar write_iops: guaranteed writes per second, None for no guarantee
+    """
+
+    source: DiskSource = "image"
+    volume_type: str | None = None
+    read_iops: int | None = None
+    write_iops: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorSize:
+    """One flavor of a class: vCPUs, memory in GiB and root disk in GiB."""
+
+    vcpus: int
+    memory_gb: int
+    root_gb: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorTemplate:
+    """The flavors of a class.
+
+    :ivar name: pattern with the fields ``{class}``, ``{vcpus}``,
+        ``{memory_gb}`` and ``{root_gb}``
+    :ivar sizes: one flavor each
+    """
+
+    name: str
+    sizes: tuple[FlavorSize, ...]
+
+    def name_of(self, class_name: str, size: FlavorSize) -> str:
+        """Fill the pattern for one size."""
+        return self.name.format_map(
+            {
+                "class": class_name,
+                "vcpus": size.vcpus,
+                "memory_gb": size.memory_gb,
+                "root_gb": size.root_gb,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VMClass:
+    """One class; the fields are the keys of the policy file.
+
+    :ivar vcpus: exactly as many vCPUs has each VM; None for any number
+    :ivar cpu_thread_policy: Nova's ``hw:cpu_thread_policy``; None for Nova's
+        default, which is ``prefer``
+    :ivar smt: what one vCPU owns on an SMT host: a core, or one thread of it
+    :ivar emulator_threads: Nova's ``hw:emulator_threads_policy``; None leaves
+        QEMU's own threads on the VM's CPUs
+    :ivar numa_nodes: over how many NUMA nodes a VM is split; None says nothing
+    :ivar max_per_host: at most so many VMs of the class on a host
+    :ivar exclusive: ``host``: never on a host with VMs of another class;
+        ``cell``: never on their NUMA cell; ``none``
+    :ivar mem_page_size: Nova's ``hw:mem_page_size``; None says nothing
+    :ivar default: the class of flavors that name none and are not pinned
+    """
+
+    name: str
+    vcpus: int | None = None
+    cpu_policy: CPUPolicy = "shared"
+    cpu_thread_policy: ThreadPolicy | None = None
+    smt: SMT = "cores"
+    emulator_threads: EmulatorThreads | None = None
+    numa_nodes: int | None = None
+    max_per_host: int | None = None
+    exclusive: Exclusive = "none"
+    vif_multiqueue: bool = False
+    mem_page_size: PageSize | None = None
+    disk: Disk = field(default_factory=Disk)
+    flavors: FlavorTemplate | None = None
+    default: bool = False
+
+    @property
+    def pinned(self) -> bool:
+        """Whether each vCPU owns a physical CPU."""
+        return self.cpu_policy == "dedicated"
+
+    @property
+    def cells_per_vm(self) -> int:
+        """NUMA cells that one VM occupies; Nova puts pinned VMs on one."""
+        return self.numa_nodes or 1
+
+    @property
+    def cell_vcpus(self) -> int:
+        """Pinned vCPUs of one VM on each of its cells; 0 if it is not pinned."""
+        if not self.pinned or self.vcpus is None:
+            return 0
+        return self.vcpus // self.cells_per_vm
+
+    @property
+    def cell_pcpus(self) -> int:
+        """Physical CPUs that one VM takes on each of its cells.
+
+        ``emulator_threads: isolate`` costs one more.  Nova takes it on the
+        VM's first cell only; for VMs of several cells counting it on each is
+        an upper bound.
+        """
+        extra = 1 if self.emulator_threads == "isolate" else 0
+        return self.cell_vcpus + extra if self.cell_vcpus else 0
+
+    @property
+    def vm_pcpus(self) -> int:
+        """Physical CPUs that one VM takes on its host; 0 if it is not pinned."""
+        if not self.pinned or self.vcpus is None:
+            return 0
+        return self.vcpus + (1 if self.emulator_threads == "isolate" else 0)

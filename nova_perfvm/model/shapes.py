@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The shape of a host: NUMA nodes, cores per node, threads per core."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from nova_perfvm.exceptions import ShapeError
+
+_SHAPE = re.compile(r"([1-9]\d{0,3})x([1-9]\d{0,3})(?:x([1-9]\d{0,1}))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class HostShape:
+    """A symmetric host.
+
+    :ivar cells: NUMA nodes of the host
+    :ivar cores: physical cores per NUMA node
+    :ivar threads: hardware threads per core; 1 where SMT is off
+    """
+
+    cells: int
+    cores: int
+    threads: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> HostShape:
+        """Read ``2x20`` or ``2x20x2``.
+
+        :raises ShapeError: when the text is anything else
+        """
+        match = _SHAPE.fullmatch(text.strip())
+        if match is None:
+            raise ShapeError(text)
+        cells, cores, threads = match.groups(default="1")
+        return cls(int(cells), int(cores), int(threads))
+
+    def __str__(self) -> str:
+        """Give the text that :meth:`parse` reads."""
+        base = f"{self.cells}x{self.cores}"
+        return base if self.threads == 1 else f"{base}x{self.threads}"
+
+    @property
+    def cpus(self) -> int:
+        """CPUs of the whole host, as the kernel counts them (threads)."""
+        return self.cells * self.cores * self.threads
+
+    def cell_cpus(self, smt: str) -> int:
+        """CPUs per node that VMs may own: cores, or threads if ``smt`` says so."""
+        return self.cores * (self.threads if smt == "threads" else 1)
