@@ -23,7 +23,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence, Set as AbstractSet
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
 
 class PagePool(NamedTuple):
@@ -57,8 +58,8 @@ class NUMACell(NamedTuple):
     :ivar pinned_cpus: CPUs of ``pcpuset`` that pinned VMs own now
     :ivar memory_mb: memory of the cell in MiB
     :ivar memory_usage_mb: memory of the VMs that have a NUMA topology, in MiB
-    :ivar siblings: sets of hardware threads that share a core; cores of one
-        thread are not listed
+    :ivar siblings: sets of hardware threads that share a core, as Nova lists
+        them; empty where that is not known, which is taken for no SMT
     :ivar mempages: one pool per page size that the host reports
     """
 

@@ -270,12 +270,16 @@ def name_pattern_fault(pattern: str) -> str | None:
 
 def _policy_problems(policy: Policy) -> Iterator[Problem]:
     defaults = [vm_class.name for vm_class in policy.classes if vm_class.default]
-    if len(defaults) != 1:
-        found = f"found {', '.join(defaults)}" if defaults else "found none"
+    if not defaults:
         yield Problem(
             ("classes",),
-            "exactly one class has default: true, that of flavors which name no "
-            f"class; {found}",
+            "no class has default: true, so flavors that name no class would belong "
+            "to none: give it to the class of general VMs",
+        )
+    for name in defaults[1:]:
+        yield Problem(
+            ("classes", name, "default"),
+            f"{defaults[0]} is the default class already: leave true to one",
         )
     names: dict[str, str] = {}
     for vm_class in policy.classes:

@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The ``[perfvm]`` options of nova.conf."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup(
+    "perfvm",
+    title="VM classes of nova_perfvm",
+    help="""
+Options of nova_perfvm: which policy nova-scheduler (PerfVMFilter) and nova-api
+(the validator of ``perfvm:*`` extra specs) enforce.
+""",
+)
+
+OPTS = [
+    cfg.StrOpt(
+        "policy_file",
+        sample_default="/etc/nova/perfvm.yaml",
+        help="""
+Path of the policy file that declares the VM classes.
+
+It is read once, when a process starts, and its SHA-256 is logged; restart
+nova-scheduler and nova-api after a change. Every controller must have the same
+file. With a file that is missing or has mistakes, nova-scheduler does not
+start and lists every mistake; nova-api starts, and refuses every ``perfvm:``
+extra spec until the file is mended.
+
+Possible values:
+
+* A path: that policy. ``nova-perfvm policy check FILE`` proves it beforehand.
+* Not set (the default): the built-in policy, which ``nova-perfvm policy show``
+  prints.
+
+Related options:
+
+* ``[filter_scheduler]available_filters`` must list
+  ``nova_perfvm.scheduler.filters.all_filters`` beside Nova's own.
+* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``, before
+  ``NUMATopologyFilter``, which costs a hundred times as much per host.
+""",
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the ``[perfvm]`` group; doing it twice is harmless."""
+    conf.register_group(GROUP)
+    conf.register_opts(OPTS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """Give the options to oslo-config-generator."""
+    return [(GROUP, OPTS)]

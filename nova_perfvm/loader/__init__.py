@@ -1,0 +1,137 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The policy file: text in, a valid policy or all of its mistakes out."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from nova_perfvm.exceptions import PolicyError, Problem
+from nova_perfvm.loader.build import build_policy
+from nova_perfvm.loader.default import DEFAULT_DOCUMENT
+from nova_perfvm.loader.schema import SCHEMA, schema_problems
+from nova_perfvm.loader.source import Source
+from nova_perfvm.model import Policy, problems
+
+__all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
+
+# The name under which the built-in policy appears in messages.
+BUILT_IN = "built-in policy"
+
+
+def load(path: str | Path | None = None) -> Policy:
+    """Read a policy file, or give the built-in policy without one.
+
+    :raises PolicyError: with every mistake of the file, or that it cannot be
+        read; there is no fall-back
+    """
+    if path is None:
+        return build_policy(DEFAULT_DOCUMENT)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        message = "no such file: create it, or leave out the option that names it"
+        raise PolicyError(str(path), [Problem((), message)]) from None
+    except UnicodeDecodeError as exc:
+        message = f"no UTF-8 text: {exc.reason} at byte {exc.start}"
+        raise PolicyError(str(path), [Problem((), message)]) from None
+    except OSError as exc:
+        message = f"cannot be read: {exc.strerror}"
+        raise PolicyError(str(path), [Problem((), message)]) from None
+    return parse(text, source=str(path))
+
+
+def parse(text: str, source: str = "policy") -> Policy:
+    """Give the policy that a YAML text declares.
+
+    :param source: the text's name in messages
+    :raises PolicyError: with every mistake of the text, each with its line
+    """
+    parsed = Source(text)
+    if parsed.problems:
+        raise PolicyError(source, parsed.problems)
+    if not isinstance(parsed.data, dict):
+        message = "expected a mapping with at least schema_version"
+        raise PolicyError(source, [Problem((), message)])
+    policy, found = _check(parsed.data)
+    if found or policy is None:
+        placed = [Problem(p.path, p.message, parsed.line_of(p.path)) for p in found]
+        placed.sort(key=lambda problem: problem.line or 0)
+        raise PolicyError(source, placed)
+    return policy
+
+
+def dump(policy: Policy) -> str:
+    """Give a policy as YAML that :func:`parse` reads back to an equal one."""
+    text: str = yaml.safe_dump(policy.as_document(), sort_keys=False, width=88)
+    return text
+
+
+def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
+    """Build what can be built, and list the mistakes of form and of meaning.
+
+    What the schema refuses is left out, so that the rest can still be judged;
+    a mistake of meaning that rests on something left out is not reported.
+    """
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    errors = sorted(
+        validator.iter_errors(document), key=lambda e: list(map(str, e.path))
+    )
+    found = list(schema_problems(errors))
+    rest = copy.deepcopy(document)
+    for problem in found:
+        _leave_out(rest, problem.path)
+    if "classes" in document and not rest.get("classes"):
+        return None, found
+    faulty = {problem.path for problem in found}
+    policy = build_policy(rest)
+    found.extend(
+        problem for problem in problems(policy) if not _rests_on(problem.path, faulty)
+    )
+    return policy, found
+
+
+def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:
+    """Remove what a path names; a class's flavors go as a whole."""
+    if "flavors" in path:
+        path = path[: path.index("flavors") + 1]
+    if path and path[0] == "host_shape":
+        path = path[:1]
+    target: Any = document
+    for key in path[:-1]:
+        if not isinstance(target, dict) or key not in target:
+            return
+        target = target[key]
+    if path and isinstance(target, dict):
+        target.pop(path[-1], None)
+
+
+def _rests_on(path: tuple[str, ...], faulty: set[tuple[str, ...]]) -> bool:
+    """Whether a problem is about something that was left out.
+
+    That is the value itself, or anything above it.  Whether there is a default
+    class rests on every class and on each ``default``.
+    """
+    if any(path[:length] in faulty for length in range(len(path) + 1)):
+        return True
+    return path == ("classes",) and any(
+        left_out[0] == "classes"
+        and (len(left_out) <= len(("classes", "name")) or left_out[-1] == "default")
+        for left_out in faulty
+        if left_out
+    )

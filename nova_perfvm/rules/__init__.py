@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The rules: one decision for the scheduler, the simulator and the audit.
+
+Pure functions of policy and facts; each rule is stated once and refuses with
+its own reason code (see :mod:`nova_perfvm.constants`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm.facts import Decision
+from nova_perfvm.rules.host import check_host
+from nova_perfvm.rules.request import check_image, check_request, resolve_class
+from nova_perfvm.rules.slots import CellRoom, cell_room, host_mode, host_slots
+from nova_perfvm.rules.words import describe, describe_cells
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, RequestFacts
+    from nova_perfvm.model import Policy
+
+__all__ = [
+    "CellRoom",
+    "cell_room",
+    "check_host",
+    "check_image",
+    "check_request",
+    "decide",
+    "describe",
+    "describe_cells",
+    "host_mode",
+    "host_slots",
+    "resolve_class",
+]
+
+
+def decide(policy: Policy, request: RequestFacts, host: HostFacts) -> Decision:
+    """Say whether a host may take a request, and why not.
+
+    A request that is not of the class it claims is refused everywhere, with
+    all that is wrong with it; only then is the host looked at.
+    """
+    reasons = check_request(policy, request) or check_host(policy, request, host)
+    return Decision(not reasons, reasons)

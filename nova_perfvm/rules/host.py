@@ -1,0 +1,269 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Rules about one host, which say whether a request may come there.
+
+Facts are the scheduler's and may be a minute old; what must hold under
+concurrency is for Placement to enforce.  Here, doubt is resolved by refusing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason
+from nova_perfvm.rules.request import resolve_class
+from nova_perfvm.rules.slots import cell_room, host_mode, host_slots
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
+    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.rules.slots import CellRoom
+
+_PASS: tuple[Reason, ...] = ()
+
+
+def check_host(
+    policy: Policy, request: RequestFacts, host: HostFacts
+) -> tuple[Reason, ...]:
+    """List why a host may not take a request; empty when it may.
+
+    The request is taken to be of its class
+    (:func:`nova_perfvm.rules.check_request`).  The first reason is the one to
+    act on.
+    """
+    vm_class = resolve_class(policy, request)
+    if not host.labels:
+        if policy.managed_hosts == "labelled":
+            # Outside the policy's hosts nothing changes, but VMs that were
+            # promised a host of their own do not go where no rule holds.
+            if vm_class is not None and vm_class.pinned:
+                return (Reason(const.HOST_NOT_MANAGED, {}),)
+            return _PASS
+    else:
+        refused = _check_labels(policy, vm_class, host)
+        if refused:
+            return refused
+    if vm_class is None:
+        return _check_classless(policy, host)
+    if vm_class.pinned:
+        return _check_pinned(vm_class, request, host)
+    return _check_shared(policy, host)
+
+
+def _check_labels(
+    policy: Policy, vm_class: VMClass | None, host: HostFacts
+) -> tuple[Reason, ...]:
+    labels = host.labels
+    unknown = labels - policy.by_name.keys()
+    if unknown:
+        return (
+            Reason(
+                const.HOST_LABEL_UNKNOWN,
+                {"found": sorted(unknown), "expected": sorted(policy.by_name)},
+            ),
+        )
+    if vm_class is None or vm_class.name not in labels:
+        return (Reason(const.HOST_CLASS_RESERVED, {"reserved": sorted(labels)}),)
+    pinned = [c for c in policy.pinned_classes if c.name in labels]
+    if len(pinned) > 1 and any(c.exclusive != "none" for c in pinned):
+        return (
+            Reason(
+                const.HOST_LABEL_AMBIGUOUS, {"found": sorted(c.name for c in pinned)}
+            ),
+        )
+    return _PASS
+
+
+def _check_classless(policy: Policy, host: HostFacts) -> tuple[Reason, ...]:
+    """Refuse pinned VMs of no class where they would strand a slot."""
+    for vm_class in policy.pinned_classes:
+        slots = host_slots(vm_class, host.cells)
+        if slots:
+            return (
+                Reason(
+                    const.HOST_CLASSLESS_PINNED,
+                    {"class": vm_class.name, "slots": slots},
+                ),
+            )
+    return _PASS
+
+
+def _check_shared(policy: Policy, host: HostFacts) -> tuple[Reason, ...]:
+    """Keep VMs that share CPUs from those that want a host or a cell."""
+    cells = host.cells
+    if not cells:
+        return _PASS
+    if not any(cell.cpuset for cell in cells):
+        return (Reason(const.HOST_NO_SHARED_CPUS, {}),)
+    if not any(cell.pinned_cpus for cell in cells):
+        return _PASS
+    for vm_class in policy.pinned_classes:
+        if vm_class.exclusive == "none":
+            continue
+        if host.labels and vm_class.name not in host.labels:
+            continue
+        for cell in cells:
+            pins = len(cell.pinned_cpus)
+            # Pins below one VM's share cannot be a VM of that class.  From
+            # there on they may be; five VMs of 4 CPUs look like one of 20.
+            if pins >= vm_class.cell_vcpus and (
+                vm_class.exclusive == "host" or cell.cpuset
+            ):
+                return (
+                    Reason(
+                        const.HOST_CLASS_CONFLICT,
+                        {"class": vm_class.name, "cell": cell.id, "pinned": pins},
+                    ),
+                )
+    return _PASS
+
+
+def _check_pinned(
+    vm_class: VMClass, request: RequestFacts, host: HostFacts
+) -> tuple[Reason, ...]:
+    cells = host.cells
+    if not cells:
+        return (Reason(const.HOST_NO_NUMA, {}),)
+    mode = host_mode(host)
+    if mode in {"shared", "none"}:
+        return (Reason(const.HOST_NO_DEDICATED_CPUS, {}),)
+    exclusive = vm_class.exclusive
+    if exclusive == "host" and mode == "mixed":
+        return (Reason(const.HOST_MODE_MIXED, {}),)
+
+    # Every cell of a request that is of its class asks for the same; memory
+    # may differ by what does not divide evenly.
+    memory_mb = max(cell.memory_mb for cell in request.cells)
+    page_size_kb = request.cells[0].page_size_kb
+    rooms = [cell_room(vm_class, cell, memory_mb, page_size_kb) for cell in cells]
+
+    if exclusive != "none":
+        refused = _check_company(vm_class, host, mode, rooms)
+        if refused:
+            return refused
+    return _check_room(vm_class, host, mode, rooms, memory_mb)
+
+
+def _check_company(
+    vm_class: VMClass, host: HostFacts, mode: str, rooms: list[CellRoom]
+) -> tuple[Reason, ...]:
+    """Refuse a host on which VMs of another kind can be told to run."""
+    if vm_class.exclusive == "host":
+        for cell, room in zip(host.cells, rooms, strict=True):
+            if room.foreign:
+                return (
+                    Reason(
+                        const.HOST_FOREIGN_PINS,
+                        {
+                            "cell": cell.id,
+                            "pinned": len(cell.pinned_cpus),
+                            "multiple": vm_class.cell_pcpus,
+                        },
+                    ),
+                )
+    if mode == "open":
+        # Unpinned VMs float over all CPUs of such a host.  vcpus_used alone
+        # cannot tell them: it starts at reserved_host_cpus.  Nor can
+        # num_instances: VMs moving in are pinned before they are counted.
+        mine = -(-_pins(host) // vm_class.vm_pcpus)
+        others = host.num_instances - mine
+        vcpus = host.vcpus_used - mine * (vm_class.vcpus or 0)
+        if others > 0 and vcpus > 0:
+            return (
+                Reason(const.HOST_CLASS_CONFLICT, {"others": others, "vcpus": vcpus}),
+            )
+    return _PASS
+
+
+def _check_room(
+    vm_class: VMClass,
+    host: HostFacts,
+    mode: str,
+    rooms: list[CellRoom],
+    memory_mb: int,
+) -> tuple[Reason, ...]:
+    """Look for as many cells with a free slot as one VM takes."""
+    need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
+    pairs = list(zip(host.cells, rooms, strict=True))
+    if sum(room.free >= need and room.free_memory for room in rooms) >= wanted and (
+        vm_class.exclusive != "cell" or _count_alone(pairs, mode, need) >= wanted
+    ):
+        return _check_cap(vm_class, host)
+
+    # Refused; find the first of the conditions that too few cells fulfil.
+    pairs = [(cell, room) for cell, room in pairs if room.capacity]
+    if len(pairs) < wanted:
+        return (
+            Reason(
+                const.HOST_CELL_TOO_SMALL,
+                {"usable": [r.usable for r in rooms], "need": need, "cells": wanted},
+            ),
+        )
+    pairs = [(cell, room) for cell, room in pairs if room.fits_memory]
+    if len(pairs) < wanted:
+        return (
+            Reason(
+                const.HOST_CELL_MEMORY,
+                {"memory_mb": [c.memory_mb for c in host.cells], "need": memory_mb},
+            ),
+        )
+    if vm_class.exclusive == "cell":
+        pairs = [pair for pair in pairs if _alone(*pair, mode)]
+        if len(pairs) < wanted:
+            return (Reason(const.HOST_CLASS_CONFLICT, {"cells": wanted}),)
+    if sum(room.free >= need for _, room in pairs) < wanted:
+        return (
+            Reason(
+                const.HOST_NO_FREE_SLOT,
+                {"free": [r.free for r in rooms], "need": need, "cells": wanted},
+            ),
+        )
+    return (
+        Reason(
+            const.HOST_NO_FREE_MEMORY,
+            {
+                "free_mb": [c.memory_mb - c.memory_usage_mb for c in host.cells],
+                "need": memory_mb,
+            },
+        ),
+    )
+
+
+def _alone(cell: NUMACell, room: CellRoom, mode: str) -> bool:
+    """Whether a VM that wants its cell for itself would have it."""
+    return not room.foreign and not (mode == "mixed" and cell.cpuset)
+
+
+def _count_alone(pairs: list[tuple[NUMACell, CellRoom]], mode: str, need: int) -> int:
+    return sum(
+        room.free >= need and room.free_memory and _alone(cell, room, mode)
+        for cell, room in pairs
+    )
+
+
+def _check_cap(vm_class: VMClass, host: HostFacts) -> tuple[Reason, ...]:
+    cap = vm_class.max_per_host
+    if cap is None:
+        return _PASS
+    count = -(-_pins(host) // vm_class.vm_pcpus)
+    if vm_class.exclusive == "host":
+        # Nothing else may be on such a host, so whatever is counts.
+        count = max(count, host.num_instances)
+    if count < cap:
+        return _PASS
+    return (Reason(const.HOST_MAX_PER_HOST, {"count": count, "max": cap}),)
+
+
+def _pins(host: HostFacts) -> int:
+    return sum(len(cell.pinned_cpus) for cell in host.cells)

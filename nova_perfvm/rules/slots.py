@@ -1,0 +1,212 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Room for VMs of a pinned class: slots per NUMA cell and per host.
+
+A *slot* is room for one VM's share on one NUMA cell.  A VM of a class with
+``numa_nodes: k`` takes one slot on each of k cells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nova_perfvm import constants as const
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nova_perfvm.facts import HostFacts, NUMACell
+    from nova_perfvm.model import VMClass
+
+
+class CellRoom(NamedTuple):
+    """What one cell offers to one VM of a class.
+
+    :ivar usable: CPUs of the cell that VMs of the class may own
+    :ivar free: those that none owns yet
+    :ivar capacity: slots of the cell when it is empty, memory not counted
+    :ivar fits_memory: whether an empty cell has the memory
+    :ivar free_memory: whether the cell has the memory now
+    :ivar foreign: whether its pins are no multiple of the class's CPUs, so that
+        VMs of other kinds must sit there
+    """
+
+    usable: int
+    free: int
+    capacity: int
+    fits_memory: bool
+    free_memory: bool
+    foreign: bool
+
+
+def host_mode(host: HostFacts) -> str:
+    """Say how a host divides its CPUs.
+
+    ``dedicated``: all may be pinned, none shared; ``shared``: the reverse;
+    ``mixed``: it has both kinds, disjoint; ``open``: no cpu set is configured
+    and each CPU may be either; ``none``: it reports no CPUs at all.
+    """
+    shared = dedicated = overlap = False
+    for cell in host.cells:
+        if cell.pcpuset:
+            dedicated = True
+            # Nova refuses overlapping sets, so one common CPU tells.
+            overlap = overlap or not cell.pcpuset.isdisjoint(cell.cpuset)
+        if cell.cpuset:
+            shared = True
+    if overlap:
+        return "open"
+    if shared and dedicated:
+        return "mixed"
+    if dedicated:
+        return "dedicated"
+    return "shared" if shared else "none"
+
+
+def cell_room(
+    vm_class: VMClass,
+    cell: NUMACell,
+    memory_mb: int,
+    page_size_kb: int | None = None,
+) -> CellRoom:
+    """Work out what a cell offers to one VM that needs so much memory on it.
+
+    :param memory_mb: the VM's memory on this cell, in MiB
+    :param page_size_kb: as :class:`nova_perfvm.facts.RequestCell` has it
+    """
+    need = vm_class.cell_pcpus
+    pins = len(cell.pinned_cpus)
+    if vm_class.smt == "cores" and _has_threads(cell):
+        usable, free = _cores(cell)
+        # A vCPU owns a core even where Nova pinned two to one core's threads.
+        free = min(free, usable - pins)
+    else:
+        usable = len(cell.pcpuset)
+        free = usable - pins
+    return CellRoom(
+        usable=usable,
+        free=max(0, free),
+        capacity=usable // need,
+        fits_memory=_memory_fits(cell, memory_mb, page_size_kb, now=False),
+        free_memory=_memory_fits(cell, memory_mb, page_size_kb, now=True),
+        foreign=bool(pins % need) and not _isolated_share(vm_class, pins),
+    )
+
+
+def _has_threads(cell: NUMACell) -> bool:
+    """Whether CPUs that may be pinned can share a core, told without a loop.
+
+    Nova lists a sibling set for each core of the cell that either cpu set
+    touches, so on a cell of one kind of CPUs equal counts mean no SMT.
+    """
+    if not cell.siblings:
+        return False
+    one_kind = not cell.cpuset or cell.cpuset == cell.pcpuset
+    return not (one_kind and len(cell.siblings) == len(cell.pcpuset))
+
+
+def _cores(cell: NUMACell) -> tuple[int, int]:
+    """Count a cell's cores that may be pinned, and those with no thread pinned."""
+    usable = free = grouped = 0
+    for group in cell.siblings:
+        mine = group & cell.pcpuset
+        if mine:
+            grouped += len(mine)
+            usable += 1
+            free += cell.pinned_cpus.isdisjoint(mine)
+    if grouped < len(cell.pcpuset):
+        # Cores with one thread are in no sibling set.
+        single = cell.pcpuset - frozenset().union(*cell.siblings)
+        usable += len(single)
+        free += len(single - cell.pinned_cpus)
+    return usable, free
+
+
+def _isolated_share(vm_class: VMClass, pins: int) -> bool:
+    """Allow for VMs of several cells whose emulator CPU is on the first only."""
+    if vm_class.cells_per_vm == 1 or vm_class.cell_pcpus == vm_class.cell_vcpus:
+        return False
+    most = pins // vm_class.cell_vcpus
+    return 0 <= pins - most * vm_class.cell_vcpus <= most
+
+
+def _memory_fits(
+    cell: NUMACell, memory_mb: int, page_size_kb: int | None, *, now: bool
+) -> bool:
+    """Whether a cell has the memory, now or when it is empty.
+
+    Stricter than Nova in one point: where a host reports page pools and the
+    request names no page size, Nova looks at the smallest pool alone, whose
+    use it does not count, and so overcommits the cell.
+    """
+    left = cell.memory_mb - (cell.memory_usage_mb if now else 0)
+    if left < memory_mb:
+        return False
+    if not cell.mempages:
+        return page_size_kb is None
+    pools = sorted(cell.mempages)
+    if page_size_kb is None or page_size_kb == const.PAGE_SMALL:
+        pools = pools[:1]
+    elif page_size_kb == const.PAGE_LARGE:
+        pools = pools[1:]
+    elif page_size_kb != const.PAGE_ANY:
+        pools = [pool for pool in pools if pool.size_kb == page_size_kb]
+    return any(
+        (pool.free_mb if now else pool.total_mb) >= memory_mb
+        and memory_mb * 1024 % pool.size_kb == 0
+        for pool in pools
+    )
+
+
+def groups_of(slots: Sequence[int], cells_per_vm: int) -> int:
+    """Count the VMs that fit when each takes a slot on k different cells.
+
+    :param slots: slots of each cell
+
+    m VMs fit exactly when the cells, none giving more than m slots, have k * m
+    together: each VM then takes its k slots from different cells.
+    """
+    if cells_per_vm == 1:
+        return sum(slots)
+    most = sum(slots) // cells_per_vm
+    while most and sum(min(s, most) for s in slots) < cells_per_vm * most:
+        most -= 1
+    return most
+
+
+def host_slots(
+    vm_class: VMClass, cells: Iterable[NUMACell], memory_mb: int | None = None
+) -> int:
+    """Count the VMs of a class that an empty host holds, capped by max_per_host.
+
+    :param memory_mb: memory of each VM in MiB; None for the class's smallest
+        flavor, or no memory at all if it declares none
+    """
+    if memory_mb is None:
+        memory_mb = smallest_memory_mb(vm_class)
+    share_mb = -(-memory_mb // vm_class.cells_per_vm)
+    slots = []
+    for cell in cells:
+        count = cell_room(vm_class, cell, 0).capacity
+        if share_mb:
+            count = min(count, cell.memory_mb // share_mb)
+        slots.append(count)
+    fits = groups_of(slots, vm_class.cells_per_vm)
+    return fits if vm_class.max_per_host is None else min(fits, vm_class.max_per_host)
+
+
+def smallest_memory_mb(vm_class: VMClass) -> int:
+    """Give the memory of a class's smallest flavor in MiB, 0 without flavors."""
+    if vm_class.flavors is None or not vm_class.flavors.sizes:
+        return 0
+    return min(size.memory_gb for size in vm_class.flavors.sizes) * 1024
