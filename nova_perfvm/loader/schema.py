@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nova_perfvm.exceptions import Problem
 from nova_perfvm.model import SCHEMA_VERSION
@@ -158,54 +158,57 @@ def schema_problems(errors: Iterable[ValidationError]) -> Iterator[Problem]:
     """Put a validator's errors into words: what was found, what was expected."""
     for error in errors:
         path = tuple(str(part) for part in error.absolute_path)
+        schema = cast("dict[str, Any]", error.schema)
+        found: Any = error.instance
         if error.validator == "additionalProperties":
-            yield from _unknown_keys(error, path)
+            yield from _unknown_keys(schema, found, path)
         elif error.validator == "required":
-            for key in error.validator_value:
-                if key not in error.instance:
-                    yield Problem((*path, key), _expected(error, key, "missing"))
-        elif error.schema.get("pattern") == _CLASS_NAME_PATTERN:
+            for key in schema["required"]:
+                if key not in found:
+                    expected = schema["properties"][key].get("description", "a value")
+                    yield Problem((*path, key), f"missing; expected {expected}")
+        elif schema.get("pattern") == _CLASS_NAME_PATTERN:
             yield Problem(
-                (*path, str(error.instance)),
+                (*path, str(found)),
                 "expected a class name of lower-case letters, digits, - and _, "
                 "starting with a letter, at most 63 long",
             )
         else:
-            yield Problem(path, _value_message(error))
+            yield Problem(path, _value_message(schema, found, error))
 
 
-def _unknown_keys(error: ValidationError, path: tuple[str, ...]) -> Iterator[Problem]:
-    known = list(error.schema["properties"])
-    for key in error.instance:
+def _unknown_keys(
+    schema: dict[str, Any], found: Iterable[object], path: tuple[str, ...]
+) -> Iterator[Problem]:
+    known = list(schema["properties"])
+    for key in found:
         if key in known:
             continue
         close = difflib.get_close_matches(str(key), known, n=1)
         hint = (
             f"did you mean {close[0]}?"
             if close
-            else (f"expected one of {', '.join(known)}")
+            else f"expected one of {', '.join(known)}"
         )
         yield Problem((*path, str(key)), f"unknown key; {hint}")
 
 
-def _expected(error: ValidationError, key: str, found: str) -> str:
-    expected = error.schema["properties"][key].get("description", "a value")
-    return f"{found}; expected {expected}"
-
-
-def _value_message(error: ValidationError) -> str:
-    found = _show(error.instance)
-    if error.validator == "enum":
-        choices = [_show(value) for value in error.validator_value]
-        close = difflib.get_close_matches(
-            str(error.instance), [str(v) for v in error.validator_value], n=1
-        )
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        expected = error.schema.get("description") or f"one of {', '.join(choices)}"
-        return f"found {found}, expected {expected}{hint}"
+def _value_message(
+    schema: dict[str, Any], found: object, error: ValidationError
+) -> str:
     if error.validator == "uniqueItems":
-        return f"found {found}, expected each value once"
-    return f"found {found}, expected {error.schema.get('description', error.message)}"
+        return f"found {_show(found)}, expected each value once"
+    hint = ""
+    if error.validator == "enum":
+        choices = schema["enum"]
+        close = difflib.get_close_matches(str(found), [str(v) for v in choices], n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        expected = schema.get(
+            "description", f"one of {', '.join(_show(value) for value in choices)}"
+        )
+    else:
+        expected = schema.get("description", error.message)
+    return f"found {_show(found)}, expected {expected}{hint}"
 
 
 def _show(value: object) -> str:

@@ -150,5 +150,6 @@ def _is_page_size(wanted: str, size_kb: int | None) -> bool:
 
 
 def _multiqueue(vm_class: VMClass, request: RequestFacts) -> Iterator[Reason]:
-    if vm_class.vif_multiqueue and not request.multiqueue:
+    # Nova gives a VM of one vCPU one queue, whatever is asked.
+    if vm_class.vif_multiqueue and request.vcpus > 1 and not request.multiqueue:
         yield Reason(const.REQUEST_NO_MULTIQUEUE, {})

@@ -1,0 +1,210 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The scheduler filter: the policy's verdict on each host, with its reason."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from nova import conf as nova_conf
+from nova.scheduler import filters
+from nova.scheduler import utils as scheduler_utils
+from oslo_log import log as logging
+
+from nova_perfvm import conf, loader, rules
+from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.scheduler import adapters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nova import objects
+    from nova.scheduler.host_manager import HostState
+
+    from nova_perfvm.facts import Decision, Reason, RequestFacts
+
+LOG = logging.getLogger(__name__)
+
+
+class PerfVMFilter(filters.BaseHostFilter):
+    """Keep VMs of each class where the policy wants them, and others away.
+
+    The filter judges what the scheduler knows: a host's NUMA cells and pins,
+    which are as old as the compute's last report.  Two schedulers at once, or
+    an operator who forces a host, go past it, as past any filter.
+
+    One instance serves all threads of the process: it holds the policy, which
+    never changes, and nothing else.
+    """
+
+    # A rebuild with a new image stays on its host, where the server itself
+    # takes the slot that it needs, so hosts are not judged.  But the image may
+    # turn off what the class promises (multiqueue), and nobody else looks.
+    RUN_ON_REBUILD = True
+
+    def __init__(self) -> None:
+        """Read the policy that nova.conf names.
+
+        :raises PolicyError: with every mistake of the policy file;
+            nova-scheduler then does not start
+        """
+        super().__init__()
+        conf.register_opts(nova_conf.CONF)
+        path = nova_conf.CONF.perfvm.policy_file
+        try:
+            self.policy = loader.load(path)
+        except PolicyError as exc:
+            for line in str(exc).splitlines():
+                LOG.critical(line)
+            raise
+        LOG.info(
+            "PerfVMFilter enforces %(source)s, sha256 %(digest)s, classes %(classes)s",
+            {
+                "source": path or loader.BUILT_IN,
+                "digest": self.policy.digest,
+                "classes": ", ".join(self.policy.by_name),
+            },
+        )
+        _warn_about_order(nova_conf.CONF.filter_scheduler.enabled_filters)
+
+    def filter_all(
+        self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
+    ) -> list[HostState]:
+        """Give the hosts that may take the request.
+
+        All hosts are judged here, not one by one, because what is wrong with
+        the request itself is found and said once, and so is the summary.
+        """
+        hosts = list(filter_obj_list)
+        request = adapters.request_facts(spec_obj)
+        if scheduler_utils.request_is_rebuild(spec_obj):
+            reasons = rules.check_image(self.policy, request)
+        else:
+            reasons = rules.check_request(self.policy, request)
+        if reasons:
+            _log_request(request, spec_obj.instance_uuid, reasons)
+            return []
+        if scheduler_utils.request_is_rebuild(spec_obj):
+            return hosts
+
+        passed = []
+        counts: collections.Counter[str] = collections.Counter()
+        pages = request.pinned
+        for host_state in hosts:
+            host = adapters.host_facts(host_state, pages=pages)
+            reasons = rules.check_host(self.policy, request, host)
+            if reasons:
+                counts[reasons[0].code] += 1
+            else:
+                passed.append(host_state)
+            if LOG.isEnabledFor(logging.DEBUG):
+                self._log_host(request, host, reasons, spec_obj.instance_uuid)
+        if counts:
+            self._log_summary(request, spec_obj.instance_uuid, len(hosts), counts)
+        return passed
+
+    def host_passes(
+        self, host_state: HostState, filter_properties: objects.RequestSpec
+    ) -> bool:
+        """Judge one host; Nova's filter handler uses :meth:`filter_all`."""
+        return bool(self.filter_all([host_state], filter_properties))
+
+    def explain(self, host_state: HostState, spec_obj: objects.RequestSpec) -> Decision:
+        """Give the decision on one host with all its reasons."""
+        return rules.decide(
+            self.policy,
+            adapters.request_facts(spec_obj),
+            adapters.host_facts(host_state),
+        )
+
+    def _log_host(
+        self,
+        request: RequestFacts,
+        host: Any,
+        reasons: Sequence[Reason],
+        instance_uuid: str,
+    ) -> None:
+        verdict = "; ".join(f"{r.code}: {rules.describe(r)}" for r in reasons)
+        LOG.debug(
+            "(%(host)s, %(node)s) %(verdict)s",
+            {
+                "host": host.host,
+                "node": host.nodename,
+                "verdict": f"refused: {verdict}" if reasons else "passes",
+            },
+            instance_uuid=instance_uuid,
+        )
+        for line in rules.describe_cells(self.policy, request, host):
+            LOG.debug(
+                "(%(host)s, %(node)s) %(line)s",
+                {"host": host.host, "node": host.nodename, "line": line},
+                instance_uuid=instance_uuid,
+            )
+
+    def _log_summary(
+        self,
+        request: RequestFacts,
+        instance_uuid: str,
+        total: int,
+        counts: collections.Counter[str],
+    ) -> None:
+        vm_class = rules.resolve_class(self.policy, request)
+        LOG.info(
+            "PerfVMFilter rejected %(rejected)d of %(total)d hosts for %(uuid)s "
+            "(class %(class)s, flavor %(flavor)s): %(reasons)s",
+            {
+                "rejected": counts.total(),
+                "total": total,
+                "uuid": instance_uuid,
+                "class": "none" if vm_class is None else vm_class.name,
+                "flavor": request.flavor,
+                "reasons": ", ".join(f"{n} {code}" for code, n in counts.most_common()),
+            },
+        )
+
+
+def _log_request(
+    request: RequestFacts, instance_uuid: str, reasons: Sequence[Reason]
+) -> None:
+    LOG.info(
+        "PerfVMFilter rejected %(uuid)s on every host (perfvm:class=%(class)s, flavor "
+        "%(flavor)s): %(reasons)s",
+        {
+            "uuid": instance_uuid,
+            "class": request.class_name,
+            "flavor": request.flavor,
+            "reasons": "; ".join(f"{r.code}: {rules.describe(r)}" for r in reasons),
+        },
+    )
+
+
+def _warn_about_order(enabled_filters: Sequence[str]) -> None:
+    """Say what the list of filters costs, or leaves undone."""
+    if "NUMATopologyFilter" not in enabled_filters:
+        LOG.warning(
+            "[filter_scheduler]enabled_filters lacks NUMATopologyFilter: pinned VMs "
+            "are then sent to hosts that refuse them. Add it behind PerfVMFilter."
+        )
+    elif enabled_filters.index("NUMATopologyFilter") < enabled_filters.index(
+        PerfVMFilter.__name__
+    ):
+        LOG.warning(
+            "[filter_scheduler]enabled_filters lists NUMATopologyFilter before "
+            "PerfVMFilter: it costs a hundred times as much per host. Swap them."
+        )
+
+
+def all_filters() -> list[type[filters.BaseHostFilter]]:
+    """Give the filters of this package, for [filter_scheduler]available_filters."""
+    return [PerfVMFilter]
