@@ -191,14 +191,13 @@ def _log_request(
 
 def _warn_about_order(enabled_filters: Sequence[str]) -> None:
     """Say what the list of filters costs, or leaves undone."""
-    if "NUMATopologyFilter" not in enabled_filters:
+    names = list(enabled_filters)
+    if "NUMATopologyFilter" not in names:
         LOG.warning(
             "[filter_scheduler]enabled_filters lacks NUMATopologyFilter: pinned VMs "
             "are then sent to hosts that refuse them. Add it behind PerfVMFilter."
         )
-    elif enabled_filters.index("NUMATopologyFilter") < enabled_filters.index(
-        PerfVMFilter.__name__
-    ):
+    elif "PerfVMFilter" in names[names.index("NUMATopologyFilter") :]:
         LOG.warning(
             "[filter_scheduler]enabled_filters lists NUMATopologyFilter before "
             "PerfVMFilter: it costs a hundred times as much per host. Swap them."

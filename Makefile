@@ -1,0 +1,58 @@
+# Everything lives under .venv, which the first target that needs it makes and
+# which is made anew when the requirements change.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CONSTRAINTS := tests/constraints.txt
+CONCURRENCY ?= 2
+
+# Nova's test fixtures read these; the scheduler of Nova 34 runs native threads.
+export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint unit functional benchmark sample format clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
+	@$(BIN)/python -m nova_perfvm.sandbox.demo
+
+test: lint unit functional  ## lint, unit and functional tests
+
+lint: $(STAMP)  ## ruff, hacking and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/flake8 nova_perfvm tests
+	$(BIN)/mypy
+
+unit: $(STAMP)  ## unit tests
+	$(BIN)/stestr --test-path ./tests/unit run --concurrency $(CONCURRENCY)
+
+functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
+	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)
+
+benchmark: $(STAMP)  ## cost of the filter beside NUMATopologyFilter
+	$(BIN)/python -m tests.benchmark.filter_cost
+
+sample: $(STAMP)  ## write etc/nova_perfvm/perfvm.conf.sample
+	$(BIN)/oslo-config-generator --config-file etc/nova_perfvm/config-generator.conf
+
+format: $(STAMP)  ## let ruff format the sources
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) .tox .stestr .hypothesis .mypy_cache .ruff_cache
+
+# pip's resolver is left to the constraints, so that every machine tests the
+# same versions.
+$(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) \
+	    pip 'setuptools<81' wheel pbr
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) \
+	    --editable '.[nova,sandbox,test]'
+	@touch $@
