@@ -1,0 +1,232 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The in-process cloud: what starts it and what can be seen in it."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import fixtures
+from nova.tests import fixtures as nova_fixtures
+
+from nova_perfvm.sandbox.embedded import guest
+from nova_perfvm.sandbox.embedded.decisions import Decisions
+from nova_perfvm.sandbox.embedded.domains import Domains
+from nova_perfvm.sandbox.embedded.hosts import HostSettings
+from nova_perfvm.sandbox.embedded.log import Log
+from nova_perfvm.sandbox.embedded.servers import Servers
+from nova_perfvm.sandbox.embedded.services import Services
+from nova_perfvm.sandbox.embedded.volumes import Reimaging
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nova_perfvm.sandbox.embedded.decisions import Verdict
+    from nova_perfvm.sandbox.embedded.servers import Server
+
+NOVA_FILTERS = (
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+)
+# Before NUMATopologyFilter, which costs a hundred times as much a host.
+DEFAULT_FILTERS = (*NOVA_FILTERS, "PerfVMFilter", "NUMATopologyFilter")
+FILTERS_WITHOUT_PERFVM = (*NOVA_FILTERS, "NUMATopologyFilter")
+
+AVAILABLE_FILTERS = (
+    "nova.scheduler.filters.all_filters",
+    "nova_perfvm.scheduler.filters.all_filters",
+)
+
+
+class EmbeddedCloud(fixtures.Fixture):
+    """A real Nova and Placement in this process; also a context manager.
+
+    :param enabled_filters: names of the scheduler's filters, in order
+    :param policy_file: path of a policy; without it, the built-in default
+    :param disable_fallback_pcpu_query: [workarounds]; False lets pinned VMs
+        onto hosts without CPU sets
+    :param options: further {(group or None, option): value} for nova.conf
+    """
+
+    def __init__(
+        self,
+        *,
+        enabled_filters: Sequence[str] = DEFAULT_FILTERS,
+        policy_file: str | None = None,
+        disable_fallback_pcpu_query: bool = True,
+        options: Any = None,
+    ) -> None:
+        super().__init__()
+        self._policy_file = policy_file
+        self._options = {
+            ("filter_scheduler", "available_filters"): list(AVAILABLE_FILTERS),
+            ("filter_scheduler", "enabled_filters"): list(enabled_filters),
+            ("workarounds", "disable_fallback_pcpu_query"): disable_fallback_pcpu_query,
+            ("quota", "driver"): "nova.quota.NoopQuotaDriver",
+            # multiqueue is for KVM only
+            ("libvirt", "virt_type"): "kvm",
+            ("libvirt", "cpu_mode"): "none",
+        } | (options or {})
+        self._settings = {}
+        self._connections = {}
+
+    def _setUp(self) -> None:  # noqa: N802
+        self._register_policy_option()
+        self._services = Services(self, self._options)
+        self.log = self.useFixture(
+            Log("nova_perfvm", "nova.filters", "nova.scheduler"),
+        )
+        self._decisions = self.useFixture(Decisions())
+        self._services.start()
+        self.api = self._services.admin_api
+        self.member_api = self._services.api_fixture.api
+        self._domains = self.useFixture(Domains(self._connections))
+        self.useFixture(Reimaging(self._services.cinder, self.api))
+        self.servers = Servers(self.api, nova_fixtures.NeutronFixture.network_1["id"])
+        self.image = self.create_image()
+
+    def _register_policy_option(self) -> None:
+        from nova import conf  # noqa: PLC0415
+
+        from nova_perfvm import conf as perfvm_conf  # noqa: PLC0415
+
+        perfvm_conf.register_opts(conf.CONF)
+        self._options["perfvm", "policy_file"] = self._policy_file
+
+    def start_host(self, name: str, shape: str = "2x20", **settings: Any) -> str:
+        """Start a compute host, and give its name.
+
+        :param shape: ``2x20``: NUMA nodes x cores[x threads per core]
+        :param settings: see HostSettings
+        """
+        settings = HostSettings(shape=shape, **settings)
+        self._connections[name] = settings.connection(name)
+        self._start(name, settings)
+        return name
+
+    def restart_host(self, name: str, **changes: Any) -> None:
+        """Start a host's compute again, with other settings if given."""
+        settings = self._settings[name]
+        if changes:
+            settings = type(settings)(**(vars(settings) | changes))
+        self._services.stop_host(name)
+        self._start(name, settings)
+
+    def _start(self, name: str, settings: Any) -> None:
+        self._settings[name] = settings
+        self._services.start_host(name, settings, self._connections[name])
+
+    def fail_host(self, name: str) -> None:
+        """Let Nova take a host for down, as a fencing agent would."""
+        (service,) = self.api.get_services(host=name, binary="nova-compute")
+        self.api.put_service(service["id"], {"forced_down": True})
+
+    def label_hosts(self, class_name: str, *hosts: str) -> None:
+        """Put hosts into an aggregate with metadata ``perfvm:class``."""
+        name = f"{class_name}-{uuid.uuid4()}"
+        body = {"aggregate": {"name": name}}
+        aggregate = self.api.post_aggregate(body)["id"]
+        metadata = {"set_metadata": {"metadata": {"perfvm:class": class_name}}}
+        self.api.api_post(f"/os-aggregates/{aggregate}/action", metadata)
+        for host in hosts:
+            self.api.add_host_to_aggregate(aggregate, host)
+
+    def create_flavor(
+        self,
+        name: str,
+        vcpus: int,
+        memory_mb: int,
+        root_gb: int = 0,
+        extra_specs: dict[str, str] | None = None,
+    ) -> str:
+        """Create a flavor through the API, and give its name, also its id.
+
+        :raises OpenStackApiException: 400 for extra specs that Nova refuses
+        """
+        body = {
+            "flavor": {
+                "id": name,
+                "name": name,
+                "vcpus": vcpus,
+                "ram": memory_mb,
+                "disk": root_gb,
+            },
+        }
+        self.api.post_flavor(body)
+        if extra_specs:
+            self.api.post_extra_spec(name, {"extra_specs": extra_specs})
+        return name
+
+    def create_image(self, **properties: Any) -> str:
+        """Create an image with these properties, and give its id."""
+        image = {
+            "id": str(uuid.uuid4()),
+            "name": "image",
+            "status": "active",
+            "container_format": "bare",
+            "disk_format": "raw",
+            "size": 25165824,
+            "min_ram": 0,
+            "min_disk": 0,
+            "protected": False,
+            "visibility": "public",
+            "properties": properties,
+        }
+        return self._services.glance.create(None, image)["id"]
+
+    def boot(self, flavor: str, *, image: str | None = None, **options: Any) -> Any:
+        """Create servers; see Servers.boot for the options."""
+        return self.servers.boot(flavor, image=image or self.image, **options)
+
+    def guest(self, server: Server) -> guest.Guest:
+        """Give the Guest that Nova generated for a server on its host.
+
+        :raises KeyError: when the server is on no host
+        """
+        server = self.servers.show(server)
+        xml = self._domains.xml(server.id, server.host)
+        return guest.parse(xml, self._settings[server.host].node_of)
+
+    def verdicts(self, server: Server) -> list[Verdict]:
+        """Give PerfVMFilter's Verdicts on a server's requests, oldest first."""
+        return self._decisions.of(server.id)
+
+    def run_periodics(self) -> None:
+        """Let every compute audit its resources, as it does each minute."""
+        self._services._run_periodics()  # noqa: SLF001
+
+    def usages(self, host: str) -> dict[str, int]:
+        """Give {resource class: used} of a host, from Placement."""
+        return self._provider(host, "usages")["usages"]
+
+    def inventory(self, host: str) -> dict[str, int]:
+        """Give {resource class: total} of a host, from Placement."""
+        inventories = self._provider(host, "inventories")["inventories"]
+        return {name: found["total"] for name, found in inventories.items()}
+
+    def _provider(self, host: str, what: str) -> dict[str, Any]:
+        provider = self._services.compute_rp_uuids[host]
+        return self._services.placement.get(
+            f"/resource_providers/{provider}/{what}",
+        ).body
+
+    def scheduler_log(
+        self, containing: str = "", level: int = logging.INFO
+    ) -> list[str]:
+        """Give what the scheduler and its filters logged, oldest first."""
+        return self.log.lines(containing, level)

@@ -1,0 +1,87 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What PerfVMFilter decided on each host, request by request."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import threading
+from typing import TYPE_CHECKING, Any
+
+import fixtures
+
+from nova_perfvm import rules
+from nova_perfvm.facts import Decision
+from nova_perfvm.scheduler.filters import PerfVMFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The filter's verdict on one host for one request.
+
+    :ivar passed: what the scheduler was told
+    :ivar decision: the same facts judged once more, with every reason
+    """
+
+    host: str
+    passed: bool
+    decision: Decision
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Give the reason codes, the first one being the one logged."""
+        return tuple(reason.code for reason in self.decision.reasons)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Give each reason as the filter words it."""
+        return tuple(rules.describe(reason) for reason in self.decision.reasons)
+
+
+class Decisions(fixtures.Fixture):
+    """Listen to the PerfVMFilter of the scheduler in this process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._verdicts = collections.defaultdict(list)
+
+    def _setUp(self) -> None:  # noqa: N802
+        original = PerfVMFilter.filter_all
+
+        def filter_all(this: Any, hosts: Iterable[Any], spec_obj: Any) -> list[Any]:
+            hosts = list(hosts)
+            decided = [(host.host, this.explain(host, spec_obj)) for host in hosts]
+            passed = original(this, hosts, spec_obj)
+            names = {host.host for host in passed}
+            with self._lock:
+                self._verdicts[spec_obj.instance_uuid].extend(
+                    Verdict(host, host in names, decision) for host, decision in decided
+                )
+            return passed
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova_perfvm.scheduler.filters.PerfVMFilter.filter_all",
+                filter_all,
+            ),
+        )
+
+    def of(self, server_id: str) -> list[Verdict]:
+        """Give the Verdicts on a server's requests, oldest first."""
+        with self._lock:
+            return list(self._verdicts[server_id])

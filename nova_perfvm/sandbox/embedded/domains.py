@@ -1,0 +1,122 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The domains that the pretended libvirts run."""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt.libvirt import driver as libvirt_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DOMAIN = "nova.tests.fixtures.libvirt.Domain"
+_DRIVER = "nova.virt.libvirt.driver.LibvirtDriver"
+
+
+class Domains(fixtures.Fixture):
+    """Keep the XML of every guest, and let guests move between hosts.
+
+    The pretended libvirt forgets parts of what it is given (the mode of
+    numatune, the queues of an interface), so Nova's XML is recorded on its
+    way there.
+
+    :param connections: {hostname: pretended libvirt connection}
+    """
+
+    def __init__(self, connections: dict[str, Any]) -> None:
+        super().__init__()
+        self._connections = connections
+        self._xml = {}
+
+    def xml(self, server_id: str, hostname: str) -> str:
+        """Give the newest XML of a server's domain on a host.
+
+        :raises KeyError: when the server never had a domain there
+        """
+        return self._xml[server_id, hostname]
+
+    def _setUp(self) -> None:  # noqa: N802
+        self._patch(f"{_DRIVER}._get_guest_xml", self._recording())
+        self._patch(f"{_DOMAIN}.XMLDesc", self._describing())
+        self._patch(f"{_DOMAIN}.migrateToURI3", self._migrating())
+        self._patch(f"{_DRIVER}.migrate_disk_and_power_off", _power_off)
+
+    def _patch(self, path: str, value: Any) -> None:
+        self.useFixture(fixtures.MonkeyPatch(path, value))
+
+    def _recording(self) -> Callable[..., Any]:
+        original = libvirt_driver.LibvirtDriver._get_guest_xml  # noqa: SLF001
+
+        def _get_guest_xml(
+            driver: Any, context: Any, instance: Any, *args: Any, **kwargs: Any
+        ) -> str:
+            xml = original(driver, context, instance, *args, **kwargs)
+            hostname = driver._host.get_connection().hostname  # noqa: SLF001
+            self._xml[instance.uuid, hostname] = xml
+            return xml
+
+        return _get_guest_xml
+
+    def _describing(self) -> Callable[..., Any]:
+        original = fakelibvirt.Domain.XMLDesc
+
+        def XMLDesc(domain: Any, flags: int) -> str:  # noqa: N802
+            # The one description that a migration rewrites for its target
+            if flags & fakelibvirt.VIR_DOMAIN_XML_MIGRATABLE:
+                key = domain.UUIDString(), domain._connection.hostname  # noqa: SLF001
+                return _with_addresses(self._xml[key])
+            return original(domain, flags)
+
+        return XMLDesc
+
+    def _migrating(self) -> Callable[..., Any]:
+        def migrateToURI3(  # noqa: N802
+            domain: Any,
+            destination: str,
+            params: dict[str, Any],
+            _flags: int,
+        ) -> None:
+            hostname = urllib.parse.urlsplit(destination).hostname
+            xml = params["destination_xml"]
+            self._connections[hostname].createXML(xml, 0)
+            self._xml[domain.UUIDString(), hostname] = xml
+            domain.complete_job()
+
+        return migrateToURI3
+
+
+def _with_addresses(xml: str) -> str:
+    """Give each interface the PCI address that libvirt would have chosen."""
+    root = ET.fromstring(xml)  # noqa: S314
+    for slot, interface in enumerate(root.findall("devices/interface"), start=3):
+        if interface.find("address") is None:
+            ET.SubElement(interface, "address", type="pci", slot=hex(slot))
+    return ET.tostring(root, encoding="unicode")
+
+
+def _power_off(
+    driver: Any,
+    _context: Any,
+    instance: Any,
+    *_args: Any,
+    **_kwargs: Any,
+) -> str:
+    # There are no disks to move: the rest of the real method is file copies.
+    driver._destroy(instance)  # noqa: SLF001
+    return "{}"

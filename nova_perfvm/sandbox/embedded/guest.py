@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The libvirt domain that Nova generated, read from its XML."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from nova_perfvm import cpuset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclasses.dataclass(frozen=True)
+class Guest:
+    """What the domain XML says of CPUs, memory and network.
+
+    Node numbers are the host's; ``host_nodes`` follows from the pins.
+    """
+
+    vcpus: int
+    vcpu_cpuset: frozenset[int]
+    vcpupin: dict[int, frozenset[int]]
+    emulatorpin: frozenset[int]
+    numatune_mode: str | None
+    numatune_nodes: frozenset[int]
+    memnodes: dict[int, tuple[str, frozenset[int]]]
+    guest_cells: int
+    queues: tuple[int | None, ...]
+    host_nodes: frozenset[int]
+
+    @property
+    def pinned(self) -> bool:
+        """Tell whether each vCPU has one host CPU of its own."""
+        return bool(self.vcpupin) and all(
+            len(cpus) == 1 for cpus in self.vcpupin.values()
+        )
+
+    @property
+    def pins(self) -> frozenset[int]:
+        """Give the set of the host CPUs that the vCPUs are pinned to."""
+        return frozenset().union(*self.vcpupin.values())
+
+
+def _cpus(text: str | None) -> frozenset[int]:
+    return frozenset(cpuset.parse(text)) if text else frozenset()
+
+
+def parse(xml: str, node_of: Callable[[int], int]) -> Guest:
+    """Read a domain's XML into a Guest.
+
+    :param node_of: gives the NUMA node of a CPU of the domain's host
+    """
+    root = ET.fromstring(xml)  # noqa: S314
+    vcpu = root.find("vcpu")
+    pins = {
+        int(pin.get("vcpu")): _cpus(pin.get("cpuset"))
+        for pin in root.findall("cputune/vcpupin")
+    }
+    emulator = root.find("cputune/emulatorpin")
+    memory = root.find("numatune/memory")
+    drivers = [nic.find("driver") for nic in root.findall("devices/interface")]
+    return Guest(
+        vcpus=int(vcpu.text),
+        vcpu_cpuset=_cpus(vcpu.get("cpuset")),
+        vcpupin=pins,
+        emulatorpin=_cpus(None if emulator is None else emulator.get("cpuset")),
+        numatune_mode=None if memory is None else memory.get("mode"),
+        numatune_nodes=_cpus(None if memory is None else memory.get("nodeset")),
+        memnodes={
+            int(node.get("cellid")): (node.get("mode"), _cpus(node.get("nodeset")))
+            for node in root.findall("numatune/memnode")
+        },
+        guest_cells=len(root.findall("cpu/numa/cell")),
+        queues=tuple(
+            None
+            if driver is None or not driver.get("queues")
+            else int(
+                driver.get("queues"),
+            )
+            for driver in drivers
+        ),
+        host_nodes=frozenset(node_of(cpu) for cpus in pins.values() for cpu in cpus),
+    )

@@ -1,0 +1,229 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Pretended compute hosts: their hardware, and a nova.conf for each."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from typing import TYPE_CHECKING, Any
+
+import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt import hardware
+from nova.virt.libvirt import driver as libvirt_driver
+from oslo_utils import units
+
+from nova_perfvm.model import HostShape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# What one host's nova.conf says: {(group or None, option): value}
+Options = dict[tuple[str | None, str], Any]
+
+# What the host itself uses, as seen by libvirt: Nova reports it as used.
+HOST_MEMORY_KB = 2 * units.Mi
+LOCAL_DISK_GB = 4000
+
+
+@dataclasses.dataclass(frozen=True)
+class HostSettings:
+    """A host's hardware, and the options in its nova.conf that matter here.
+
+    :ivar shape: ``2x20``: NUMA nodes x cores per node[x threads per core]
+    :ivar memory_gb: memory of the whole host, split evenly over its nodes
+    :ivar dedicated: [compute]cpu_dedicated_set
+    :ivar shared: [compute]cpu_shared_set
+    :ivar vcpu_pin_set: the deprecated [DEFAULT]vcpu_pin_set
+    """
+
+    shape: str = "2x20"
+    memory_gb: int = 500
+    dedicated: str | None = None
+    shared: str | None = None
+    vcpu_pin_set: str | None = None
+
+    def hardware(self) -> HostShape:
+        """Give the HostShape that ``shape`` describes."""
+        return HostShape.parse(self.shape)
+
+    def node_of(self, cpu: int) -> int:
+        """Give the NUMA node of a CPU, both counted from 0."""
+        shape = self.hardware()
+        return cpu // shape.cell_cpus("threads")
+
+    def options(self) -> Options:
+        """Give {(group or None, option): value} for this host's nova.conf."""
+        return {
+            ("compute", "cpu_dedicated_set"): self.dedicated,
+            ("compute", "cpu_shared_set"): self.shared,
+            (None, "vcpu_pin_set"): self.vcpu_pin_set,
+        }
+
+    def connection(self, hostname: str) -> _Connection:
+        """Give the pretended libvirt of a host with this hardware."""
+        shape = self.hardware()
+        return _Connection(
+            "qemu:///system",
+            version=fakelibvirt.FAKE_LIBVIRT_VERSION,
+            hv_version=fakelibvirt.FAKE_QEMU_VERSION,
+            hostname=hostname,
+            host_info=fakelibvirt.HostInfo(
+                cpu_nodes=shape.cells,
+                cpu_sockets=1,
+                cpu_cores=shape.cores,
+                cpu_threads=shape.threads,
+                kB_mem=self.memory_gb * units.Mi,
+            ),
+        )
+
+
+class _Connection(fakelibvirt.Connection):
+    def getInfo(self) -> list[Any]:  # noqa: N802
+        """Give the memory in MiB, as libvirt does; the fixture gives KiB."""
+        info = super().getInfo()
+        info[1] //= 1024
+        return info
+
+
+class _GroupView:
+    """One option group, as the compute running in this thread has it."""
+
+    def __init__(self, group: Any, name: str, options: Options) -> None:
+        self._group = group
+        self._name = name
+        self._options = options
+
+    def __getattr__(self, name: str) -> Any:
+        key = (self._name, name)
+        return (
+            self._options[key]
+            if key in self._options
+            else getattr(
+                self._group,
+                name,
+            )
+        )
+
+
+class _ConfView:
+    """CONF, with the options of the compute running in this thread."""
+
+    def __init__(self, conf: Any) -> None:
+        self._conf = conf
+        self._thread = threading.local()
+
+    @contextlib.contextmanager
+    def seen_with(self, options: Options) -> Iterator[None]:
+        before = getattr(self._thread, "options", {})
+        self._thread.options = options
+        try:
+            yield
+        finally:
+            self._thread.options = before
+
+    def __getattr__(self, name: str) -> Any:
+        options = getattr(self._thread, "options", {})
+        if (None, name) in options:
+            return options[None, name]
+        value = getattr(self._conf, name)
+        if any(group == name for group, _ in options):
+            return _GroupView(value, name, options)
+        return value
+
+
+class HostConf(fixtures.Fixture):
+    """A nova.conf for every compute, though one CONF serves the process.
+
+    The libvirt driver reads the CPU sets anew all the time.  While one of the
+    driver's methods that do so runs, its thread sees the options of the
+    driver's own host in place of CONF's.
+    """
+
+    # Whatever reads a CPU set, or calls what does.
+    METHODS = (
+        "init_host",
+        "_get_pcpu_available",
+        "_get_vcpu_available",
+        "_get_host_numa_topology",
+        "_get_guest_numa_config",
+        "_get_guest_xml",
+        "check_can_live_migrate_destination",
+        "update_provider_tree",
+    )
+
+    def _setUp(self) -> None:  # noqa: N802
+        self._starting = {}
+        self._conf = _ConfView(libvirt_driver.CONF)
+        for module in (libvirt_driver, hardware):
+            self._patch(f"{module.__name__}.CONF", self._conf)
+        driver = libvirt_driver.LibvirtDriver
+        path = f"{driver.__module__}.{driver.__name__}"
+        self._patch(f"{path}.__init__", self._remembering(driver.__init__))
+        for name in self.METHODS:
+            self._patch(f"{path}.{name}", self._for_host(getattr(driver, name)))
+
+    def starting(self, settings: HostSettings) -> None:
+        """Make the driver that starts next one of a host with these settings."""
+        self._starting = settings.options()
+
+    def _patch(self, path: str, value: Any) -> None:
+        self.useFixture(fixtures.MonkeyPatch(path, value))
+
+    def _remembering(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __init__(driver: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            driver.perfvm_host_options = self._starting
+            original(driver, *args, **kwargs)
+
+        return __init__
+
+    def _for_host(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def with_options(driver: Any, *args: Any, **kwargs: Any) -> Any:
+            with self._conf.seen_with(driver.perfvm_host_options):
+                return method(driver, *args, **kwargs)
+
+        return with_options
+
+
+class HostHardware(fixtures.Fixture):
+    """Let the libvirt driver ask each pretended host, not one set of mocks.
+
+    To be used after Nova's own fixtures, which it replaces where those give
+    all hosts 16 CPUs and 10 GB.
+    """
+
+    def _setUp(self) -> None:  # noqa: N802
+        host = "nova.virt.libvirt.host.Host"
+        driver = "nova.virt.libvirt.driver.LibvirtDriver"
+        for path, value in (
+            (f"{host}.get_online_cpus", _online_cpus),
+            (f"{host}._get_avail_memory_kb", _available_memory_kb),
+            # cgroups of the machine this runs on do not matter
+            (f"{host}.has_cpu_controller", lambda _: True),
+            (f"{driver}._get_local_gb_info", staticmethod(_local_disk)),
+        ):
+            self.useFixture(fixtures.MonkeyPatch(path, value))
+
+
+def _online_cpus(host: Any) -> set[int]:
+    return set(range(host.get_connection().host_info.cpus))
+
+
+def _available_memory_kb(host: Any) -> int:
+    return host.get_connection().host_info.kB_mem - HOST_MEMORY_KB
+
+
+def _local_disk() -> dict[str, int]:
+    return {"total": LOCAL_DISK_GB, "used": 0, "free": LOCAL_DISK_GB}

@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the services log, kept for tests and the demo to read."""
+
+from __future__ import annotations
+
+import logging
+
+import fixtures
+
+
+class Log(fixtures.Fixture):
+    """Keep the records of some loggers, debug lines included.
+
+    :param names: loggers to listen to, with those below them
+    """
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self._names = names
+        self._records = []
+
+    def _setUp(self) -> None:  # noqa: N802
+        handler = logging.Handler(logging.DEBUG)
+        handler.emit = self._records.append
+        for name in self._names:
+            logger = logging.getLogger(name)
+            logger.addHandler(handler)
+            self.addCleanup(logger.removeHandler, handler)
+            self.addCleanup(logger.setLevel, logger.level)
+            logger.setLevel(logging.DEBUG)
+
+    def lines(self, containing: str = "", level: int = logging.INFO) -> list[str]:
+        """Give the messages of at least this level that contain a text."""
+        messages = (
+            record.getMessage()
+            for record in list(self._records)
+            if record.levelno >= level
+        )
+        return [message for message in messages if containing in message]

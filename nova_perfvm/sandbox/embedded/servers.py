@@ -1,0 +1,269 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Servers of the in-process cloud, and what can be done to them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING, Any
+
+from nova.tests.functional.api.client import OpenStackApiNotFoundException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Nova's own functional tests look every 0.5 s; here most waits are shorter.
+POLL_S = 0.05
+PATIENCE_S = 90
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A server as the API shows it.
+
+    :ivar status: ACTIVE, ERROR, VERIFY_RESIZE...
+    :ivar host: the hypervisor it is on, None if on none
+    :ivar flavor: the name of its flavor
+    :ivar fault: the message of its last fault, "" without one
+    """
+
+    id: str
+    name: str
+    status: str
+    host: str | None
+    flavor: str
+    fault: str = ""
+
+
+class ActionFailedError(Exception):
+    """An action on a server ended in an error.
+
+    :ivar server: the Server as it is after that
+    :ivar detail: what Nova recorded in the action's events
+    """
+
+    def __init__(self, action: Any, server: Server, detail: str) -> None:
+        self.server = server
+        self.detail = detail
+        super().__init__(f"{action} of {server.name}: {detail}")
+
+
+class Servers:
+    """Create, move and delete servers; every call waits for the end.
+
+    :param api: an administrator's client of Nova's API
+    :param network: id of the network that servers get an interface on
+    """
+
+    def __init__(self, api: Any, network: str) -> None:
+        self._api = api
+        self._network = network
+        self._count = 0
+
+    def boot(
+        self,
+        flavor: str,
+        *,
+        image: str,
+        name: str | None = None,
+        from_volume: bool | None = None,
+        host: str | None = None,
+        az: str | None = None,
+        count: int = 1,
+        properties: dict[str, Any] | None = None,
+    ) -> Any:
+        """Create servers and wait until each is ACTIVE or ERROR.
+
+        :param flavor: name of the flavor
+        :param image: id of the image
+        :param from_volume: whether Cinder makes a root volume of the image;
+            without it, as the flavor's root disk of 0 GB says
+        :param host: requested destination (microversion 2.74): filters run
+        :param az: availability zone; ``zone:host`` skips the filters
+        :param count: how many in one request
+        :param properties: further members of the request's ``server``
+        :returns: a Server, or a list of them if count is not 1
+        """
+        self._count += 1
+        request = {
+            "name": name or f"vm{self._count}",
+            "flavorRef": flavor,
+            "networks": [{"uuid": self._network}],
+        }
+        if from_volume is None:
+            from_volume = self._api.get_flavor(flavor)["disk"] == 0
+        request |= _root_disk(image, from_volume=from_volume)
+        if host is not None:
+            request["host"] = host
+        if az is not None:
+            request["availability_zone"] = az
+        if count != 1:
+            request |= {"max_count": count, "min_count": count}
+            request["return_reservation_id"] = True
+        ids = self._post({"server": request | (properties or {})})
+        servers = [self._built(server_id) for server_id in ids]
+        return servers[0] if count == 1 else servers
+
+    def show(self, server: Server) -> Server:
+        """Give the Server as it is now."""
+        return _server(self._api.get_server(server.id))
+
+    def delete(self, server: Server) -> None:
+        """Delete it, and wait until nothing of it is left."""
+        self._api.delete_server(server.id)
+        _until(lambda: self._gone(server), f"{server.name} deleted")
+
+    def cold_migrate(self, server: Server, host: str | None = None) -> Server:
+        """Migrate to another host, up to VERIFY_RESIZE."""
+        body = {"migrate": {"host": host} if host else None}
+        return self._act(server, body, "VERIFY_RESIZE")
+
+    def resize(self, server: Server, flavor: str) -> Server:
+        """Resize to another flavor, up to VERIFY_RESIZE."""
+        body = {"resize": {"flavorRef": flavor}}
+        return self._act(server, body, "VERIFY_RESIZE")
+
+    def confirm(self, server: Server) -> Server:
+        """Confirm a cold migration or a resize."""
+        return self._act(server, {"confirmResize": None}, "ACTIVE")
+
+    def revert(self, server: Server) -> Server:
+        """Go back from a cold migration or a resize."""
+        return self._act(server, {"revertResize": None}, "ACTIVE")
+
+    def live_migrate(self, server: Server, host: str | None = None) -> Server:
+        """Migrate to another host while it runs."""
+        body = {"os-migrateLive": {"host": host, "block_migration": "auto"}}
+        return self._act(server, body, "ACTIVE")
+
+    def evacuate(self, server: Server, host: str | None = None) -> Server:
+        """Build it again elsewhere; its host must be down.
+
+        Ends SHUTOFF: from microversion 2.95 on nothing is started.
+        """
+        body = {"evacuate": {"host": host} if host else {}}
+        return self._act(server, body, "SHUTOFF")
+
+    def shelve(self, server: Server) -> Server:
+        """Shelve and offload it, until it is on no host."""
+        self._act(server, {"shelve": None}, "SHELVED_OFFLOADED")
+
+        def look() -> Any:
+            # Nova says SHELVED_OFFLOADED before it forgets the host
+            shown = self.show(server)
+            return None if shown.host else shown
+
+        return _until(look, f"{server.name} on no host")
+
+    def unshelve(self, server: Server, host: str | None = None) -> Server:
+        """Bring an offloaded server back, on any host or on one."""
+        body = {"unshelve": {"host": host} if host else None}
+        return self._act(server, body, "ACTIVE")
+
+    def rebuild(self, server: Server, image: str) -> Server:
+        """Write another image onto its root disk."""
+        return self._act(server, {"rebuild": {"imageRef": image}}, "ACTIVE")
+
+    def _post(self, body: dict[str, Any]) -> list[str]:
+        answer = self._api.api_post("/servers", body).body
+        if "reservation_id" not in answer:
+            return [answer["server"]["id"]]
+        query = f"/servers?reservation_id={answer['reservation_id']}"
+        found = self._api.api_get(query).body["servers"]
+        return sorted(server["id"] for server in found)
+
+    def _built(self, server_id: str) -> Server:
+        def look() -> Any:
+            shown = self._api.get_server(server_id)
+            # Nova sets ERROR before it records the fault
+            if shown["status"] == "ACTIVE" or "fault" in shown:
+                return _server(shown)
+            return None
+
+        return _until(look, f"server {server_id} built")
+
+    def _gone(self, server: Server) -> bool:
+        try:
+            self._api.get_server(server.id)
+        except OpenStackApiNotFoundException:
+            return True
+        return False
+
+    def _act(self, server: Server, body: dict[str, Any], status: str) -> Server:
+        (action,) = body
+        before = len(self._api.get_instance_actions(server.id))
+        self._api.post_server_action(server.id, body)
+
+        def look() -> Any:
+            shown = self._api.get_server(server.id)
+            done = self._action(server, before)
+            if shown["OS-EXT-STS:task_state"] is not None or done is None:
+                return None
+            if done["message"] == "Error" or shown["status"] == "ERROR":
+                raise ActionFailedError(action, _server(shown), _detail(done))
+            return _server(shown) if shown["status"] == status else None
+
+        return _until(look, f"{action} of {server.name}: {status}")
+
+    def _action(self, server: Server, before: int) -> dict[str, Any] | None:
+        """Give the action after the first ``before`` once all of it ended."""
+        actions = self._api.get_instance_actions(server.id)
+        if len(actions) == before:
+            return None
+        # The newest is the first. Its id is not that of the answer's header:
+        # Nova's fixture makes a new one on the way.
+        request_id = actions[0]["request_id"]
+        done = self._api.get_instance_action_details(server.id, request_id)
+        ended = [event["finish_time"] for event in done["events"]]
+        return done if ended and all(ended) else None
+
+
+def _detail(action: Any) -> str:
+    return "; ".join(e["details"] for e in action["events"] if e["details"])
+
+
+def _root_disk(image: str, *, from_volume: bool) -> dict[str, Any]:
+    if not from_volume:
+        return {"imageRef": image}
+    volume = {
+        "boot_index": 0,
+        "uuid": image,
+        "source_type": "image",
+        "destination_type": "volume",
+        "volume_size": 20,
+        "delete_on_termination": False,
+    }
+    return {"block_device_mapping_v2": [volume]}
+
+
+def _server(shown: dict[str, Any]) -> Server:
+    return Server(
+        id=shown["id"],
+        name=shown["name"],
+        status=shown["status"],
+        host=shown["OS-EXT-SRV-ATTR:host"],
+        flavor=shown["flavor"]["original_name"],
+        fault=shown.get("fault", {}).get("message", ""),
+    )
+
+
+def _until(look: Callable[[], Any], what: str) -> Any:
+    # No test asserts this: it only ends a wait that would last for ever.
+    deadline = time.monotonic() + PATIENCE_S
+    while not (seen := look()):
+        if time.monotonic() > deadline:
+            message = f"waited {PATIENCE_S} s for {what}"
+            raise TimeoutError(message)
+        time.sleep(POLL_S)
+    return seen

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Nova's services and Placement, run by Nova's own functional-test base."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from nova.tests.functional.libvirt.base import ServersTestBase
+
+from nova_perfvm.sandbox.embedded.hosts import HostConf, HostHardware
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import fixtures
+
+    from nova_perfvm.sandbox.embedded.hosts import HostSettings, Options
+
+
+class Services(ServersTestBase):
+    """API, conductor, scheduler and computes of one in-process cloud.
+
+    Nova offers them as a test case only.  It is set up like one and never
+    run; what it has to undo belongs to the fixture that owns it.
+
+    :param owner: the fixture whose clean-up ends the services
+    :param options: {(group or None, option): value} for nova.conf
+    """
+
+    ADMIN_API = True
+    microversion = "latest"
+    # An RPC cast answers at once, as it does outside of Nova's tests: so the
+    # API must not see what the conductor or a compute says later.
+    CAST_AS_CALL = False
+
+    def __init__(self, owner: fixtures.Fixture, options: Options) -> None:
+        super().__init__("runTest")
+        self._owner = owner
+        self._options = options
+        # Nova's fixtures tell the threads of one test from those of the next
+        # by it.
+        self._id = f"{type(self).__module__}.{uuid.uuid4()}"
+
+    def runTest(self) -> None:  # noqa: N802
+        """Do nothing: unittest wants a method to exist."""
+
+    def id(self) -> str:
+        """Give a name that no other cloud of this process has."""
+        return self._id
+
+    def addCleanup(  # noqa: N802
+        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> None:
+        """Let the owner undo it."""
+        self._owner.addCleanup(function, *args, **kwargs)
+
+    def _setup_services(self) -> None:
+        for (group, name), value in self._options.items():
+            self.flags(**{name: value}, group=group)
+        self.host_conf = self.useFixture(HostConf())
+        super()._setup_services()
+
+    def start(self) -> None:
+        """Start everything but the computes."""
+        self.setUp()
+        self.useFixture(HostHardware())
+
+    def start_host(self, name: str, settings: HostSettings, connection: Any) -> str:
+        """Start a compute with these HostSettings over a pretended libvirt."""
+        self.host_conf.starting(settings)
+        self.start_compute(hostname=name, connection=connection)
+
+    def stop_host(self, name: str) -> None:
+        """Stop a compute; its guests stay where they are."""
+        self.computes.pop(name).stop()
+        self.compute_rp_uuids.pop(name)
