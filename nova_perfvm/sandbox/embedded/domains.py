@@ -90,11 +90,11 @@ class Domains(fixtures.Fixture):
             domain: Any,
             destination: str,
             params: dict[str, Any],
-            _flags: int,
+            flags: int,  # noqa: ARG001
         ) -> None:
             hostname = urllib.parse.urlsplit(destination).hostname
             xml = params["destination_xml"]
-            self._connections[hostname].createXML(xml, 0)
+            self._connections[hostname].defineXML(xml).create()
             self._xml[domain.UUIDString(), hostname] = xml
             domain.complete_job()
 

@@ -145,7 +145,17 @@ class Servers:
     def live_migrate(self, server: Server, host: str | None = None) -> Server:
         """Migrate to another host while it runs."""
         body = {"os-migrateLive": {"host": host, "block_migration": "auto"}}
-        return self._act(server, body, "ACTIVE")
+        self._act(server, body, "ACTIVE")
+
+        def look() -> Any:
+            # The action ends before the migration does; so does a failed one.
+            query = f"/os-migrations?instance_uuid={server.id}"
+            (newest, *_) = self._api.api_get(query).body["migrations"]
+            if newest["status"] in {"error", "failed"}:
+                raise ActionFailedError("os-migrateLive", self.show(server), "failed")
+            return newest["status"] == "completed" and self.show(server)
+
+        return _until(look, f"live migration of {server.name}")
 
     def evacuate(self, server: Server, host: str | None = None) -> Server:
         """Build it again elsewhere; its host must be down.
