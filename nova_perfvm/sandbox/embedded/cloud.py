@@ -219,6 +219,18 @@ class EmbeddedCloud(fixtures.Fixture):
         inventories = self._provider(host, "inventories")["inventories"]
         return {name: found["total"] for name, found in inventories.items()}
 
+    def capacity(self, host: str) -> dict[str, int]:
+        """Give {resource class: amount that may be used}, from Placement."""
+        inventories = self._provider(host, "inventories")["inventories"]
+        return {
+            name: int((found["total"] - found["reserved"]) * found["allocation_ratio"])
+            for name, found in inventories.items()
+        }
+
+    def nova_log(self) -> str:
+        """Give all that Nova's services and Placement logged, from INFO up."""
+        return self._services.stdlog.logger.output
+
     def _provider(self, host: str, what: str) -> dict[str, Any]:
         provider = self._services.compute_rp_uuids[host]
         return self._services.placement.get(

@@ -1,0 +1,109 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Run the demo and say by the exit status whether the policy was kept."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import pathlib
+import sys
+import time
+import traceback
+import warnings
+
+from nova_perfvm.exceptions import PerfVMError
+
+DESCRIPTION = """\
+Boot VMs of both classes on a real Nova in this process (two high-performance
+hosts, one general host) until they are refused, show where each runs and why
+the others do not, and check all of it against the built-in policy.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the demo.
+
+    :returns: 0 when everything is as the policy wants it, 1 when it is not or
+        the sandbox is not installed, 2 when the demo itself failed
+    """
+    args = _parser().parse_args(argv)
+    warnings.simplefilter("ignore")
+    logging.captureWarnings(capture=True)
+    started = time.monotonic()
+    try:
+        return _run(args, started)
+    except PerfVMError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except Exception:  # noqa: BLE001 -- oslo.log would log it where none looks
+        traceback.print_exc()
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m nova_perfvm.sandbox.demo",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="show on stderr what Nova and Placement logged",
+    )
+    parser.add_argument(
+        "--log-file",
+        type=pathlib.Path,
+        help="write what Nova and Placement logged to this file",
+    )
+    return parser
+
+
+def _run(args: argparse.Namespace, started: float) -> int:
+    # Nova is imported only now: before, warnings and errors have to be dealt
+    # with, and --help should not wait for it.
+    _progress("importing Nova")
+    from nova_perfvm import loader  # noqa: PLC0415
+    from nova_perfvm.sandbox.demo import checks, report, story  # noqa: PLC0415
+    from nova_perfvm.sandbox.embedded import EmbeddedCloud  # noqa: PLC0415
+
+    # Importing Nova has set up its log on stderr.
+    logging.getLogger().handlers = [logging.NullHandler()]
+    policy = loader.load()
+    with EmbeddedCloud(options=story.OPTIONS) as cloud:
+        try:
+            outcomes = story.tell(cloud, policy, _progress)
+        finally:
+            _keep_log(args, cloud.nova_log())
+    _progress("")
+    problems = checks.check(policy, outcomes)
+    report.write(sys.stdout, outcomes, problems, time.monotonic() - started)
+    return 1 if problems else 0
+
+
+def _progress(step: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{step}")
+        sys.stderr.flush()
+
+
+def _keep_log(args: argparse.Namespace, log: str) -> None:
+    if args.log_file:
+        args.log_file.write_text(log, encoding="utf-8")
+    if args.verbose:
+        sys.stderr.write(log)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Compare what Nova did with what the policy says."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.sandbox.demo.story import (
+    CLAIMS_HP_16,
+    CPUS,
+    GENERAL_CLASS,
+    GENERAL_HOSTS,
+    HP_CLASS,
+    HP_HOSTS,
+    PINNED_4,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.sandbox.demo.story import Outcome
+
+
+def check(policy: Policy, outcomes: list[Outcome]) -> list[str]:
+    """List everything that differs from the policy, in words."""
+    hp = [o for o in outcomes if o.wanted_class == HP_CLASS and o.booted]
+    general = [o for o in outcomes if o.wanted_class == GENERAL_CLASS and o.booted]
+    return [
+        *_check_hp(policy.by_name[HP_CLASS], hp),
+        *_check_hosts(policy.by_name[HP_CLASS], hp),
+        *_check_general(general),
+        *_check_refused(outcomes),
+    ]
+
+
+def _check_hp(vm_class: VMClass, outcomes: list[Outcome]) -> Iterator[str]:
+    """Look that each VM owns its CPUs, inside one NUMA node, with a queue for each."""
+    for outcome in outcomes:
+        name, guest = outcome.server.name, outcome.guest
+        facts = (
+            ("vCPUs", vm_class.vcpus, guest.vcpus),
+            ("pinned vCPUs", vm_class.vcpus, len(guest.vcpupin)),
+            ("distinct CPUs", vm_class.vcpus, len(guest.pins)),
+            ("every vCPU pinned to one CPU", True, guest.pinned),
+            ("NUMA nodes of the pins", vm_class.numa_nodes, len(guest.host_nodes)),
+            ("numatune mode", "strict", guest.numatune_mode),
+            ("NUMA nodes of the memory", guest.host_nodes, guest.numatune_nodes),
+            ("queues of each interface", {vm_class.vcpus}, set(guest.queues)),
+            ("a high-performance host", True, outcome.server.host in HP_HOSTS),
+        )
+        for what, expected, found in facts:
+            if expected != found:
+                yield f"{name}: {what}: expected {expected}, found {found}"
+
+
+def _check_hosts(vm_class: VMClass, outcomes: list[Outcome]) -> Iterator[str]:
+    """Look that each high-performance host is full and no CPU has two owners."""
+    by_host = collections.defaultdict(list)
+    for outcome in outcomes:
+        by_host[outcome.server.host].append(outcome)
+    for host in HP_HOSTS:
+        guests = [outcome.guest for outcome in by_host[host]]
+        if len(guests) != vm_class.max_per_host:
+            yield (
+                f"{host}: expected {vm_class.max_per_host} high-performance VMs, "
+                f"found {len(guests)}"
+            )
+        nodes = collections.Counter(n for guest in guests for n in guest.host_nodes)
+        yield from (
+            f"{host}: {count} VMs on NUMA node {node}"
+            for node, count in nodes.items()
+            if count > 1
+        )
+        owners = collections.Counter(cpu for guest in guests for cpu in guest.pins)
+        shared = sorted(cpu for cpu, count in owners.items() if count > 1)
+        if shared:
+            yield f"{host}: CPUs {shared} are pinned twice"
+
+
+def _check_general(outcomes: list[Outcome]) -> Iterator[str]:
+    """Look that general VMs share the general host's CPUs until those are given out."""
+    for outcome in outcomes:
+        if outcome.server.host not in GENERAL_HOSTS:
+            yield f"{outcome.server.name}: general, but on {outcome.server.host}"
+        if outcome.guest.vcpupin:
+            yield f"{outcome.server.name}: general, but pinned"
+    vcpus = sum(outcome.guest.vcpus for outcome in outcomes)
+    if vcpus != CPUS * len(GENERAL_HOSTS):
+        yield f"general VMs: expected {CPUS} vCPUs in all, found {vcpus}"
+
+
+def _check_refused(outcomes: list[Outcome]) -> Iterator[str]:
+    """Look that each refused VM is refused for the right reason."""
+    refused = {o.server.flavor: o for o in outcomes if not o.booted}
+    for name, code in (
+        (PINNED_4, const.HOST_CLASSLESS_PINNED),
+        (CLAIMS_HP_16, const.FLAVOR_VCPUS),
+    ):
+        if name not in refused:
+            yield f"{name}: expected to be refused, but it runs"
+            continue
+        for host in HP_HOSTS:
+            codes = refused[name].codes.get(host, ())
+            if code not in codes:
+                yield f"{name}: expected {code} on {host}, found {codes}"
+    for wanted_class in (HP_CLASS, GENERAL_CLASS):
+        if not any(
+            o.wanted_class == wanted_class
+            for o in refused.values()
+            if o.server.flavor != CLAIMS_HP_16
+        ):
+            yield f"{wanted_class}: no VM was refused"
+    for outcome in refused.values():
+        if outcome.server.status != "ERROR":
+            yield f"{outcome.server.name}: ended in {outcome.server.status}"

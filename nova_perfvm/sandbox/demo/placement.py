@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Why Placement did not offer a host to the filters.
+
+What Placement prunes, the scheduler never sees: Nova then says only "No valid
+host was found".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+
+if TYPE_CHECKING:
+    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.sandbox.embedded import EmbeddedCloud
+
+
+def refusal(cloud: EmbeddedCloud, flavor: Flavor, host: str) -> tuple[str, ...]:
+    """Give in words what a host lacks for a flavor, in Placement's view."""
+    pinned = flavor.extra_specs.get(const.CPU_POLICY) == "dedicated"
+    wanted = {
+        "PCPU" if pinned else "VCPU": flavor.vcpus,
+        "MEMORY_MB": flavor.memory_mb,
+    }
+    if flavor.root_gb:
+        wanted["DISK_GB"] = flavor.root_gb
+    capacity = cloud.capacity(host)
+    used = cloud.usages(host)
+    lacks = tuple(
+        _words(name, amount, capacity.get(name, 0), used.get(name, 0))
+        for name, amount in wanted.items()
+        if capacity.get(name, 0) - used.get(name, 0) < amount
+    )
+    return lacks or ("Placement: offered, but refused before PerfVMFilter",)
+
+
+def _words(name: str, wanted: int, capacity: int, used: int) -> str:
+    if not capacity:
+        return f"Placement: the host offers no {name}"
+    return f"Placement: {capacity - used} of {capacity} {name} free, need {wanted}"

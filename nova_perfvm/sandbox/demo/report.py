@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The demo's tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm import cpuset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+    from nova_perfvm.sandbox.demo.story import Outcome
+
+COLUMNS = ("VM", "class", "flavor", "host", "NUMA node", "pinned CPUs", "queues")
+
+
+def write(
+    stream: TextIO, outcomes: list[Outcome], problems: list[str], seconds: float
+) -> None:
+    """Write the VMs that run, those refused with the reasons, and the verdict."""
+    lines = [*_table([o for o in outcomes if o.booted]), ""]
+    for outcome in outcomes:
+        if not outcome.booted:
+            lines += [*_refusal(outcome), ""]
+    if problems:
+        lines.append("NOT as the policy says:")
+        lines += [f"  {problem}" for problem in problems]
+    else:
+        lines.append(f"Everything is as the policy says ({seconds:.0f} s).")
+    stream.write("\n".join(lines) + "\n")
+
+
+def _table(outcomes: list[Outcome]) -> list[str]:
+    rows = [COLUMNS, *(_row(outcome) for outcome in outcomes)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+
+
+def _row(outcome: Outcome) -> tuple[str, ...]:
+    guest, server = outcome.guest, outcome.server
+    queues = {1 if found is None else found for found in guest.queues}
+    return (
+        server.name,
+        outcome.wanted_class,
+        server.flavor,
+        server.host or "-",
+        cpuset.format_cpus(guest.host_nodes) or "-",
+        cpuset.format_cpus(guest.pins) or "-",
+        ",".join(str(count) for count in sorted(queues)),
+    )
+
+
+def _refusal(outcome: Outcome) -> Iterator[str]:
+    server = outcome.server
+    yield (
+        f"{server.name} refused (flavor {server.flavor}, class {outcome.wanted_class})"
+    )
+    for host, reasons in outcome.reasons.items():
+        for reason in reasons:
+            yield f"  {host}: {reason}"

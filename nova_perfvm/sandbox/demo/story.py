@@ -1,0 +1,167 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the demo boots, where, and what came of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.flavors import Flavor, generate_flavors
+from nova_perfvm.sandbox.demo import placement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nova_perfvm.model import Policy
+    from nova_perfvm.sandbox.embedded import EmbeddedCloud, Guest, Server, Verdict
+
+HP_HOSTS = ("hp-1", "hp-2")
+GENERAL_HOSTS = ("general-1",)
+HOSTS = (*HP_HOSTS, *GENERAL_HOSTS)
+CPUS = 40
+
+# Without overcommit the general host is full after a few VMs.
+OPTIONS = {(None, "cpu_allocation_ratio"): 1.0}
+
+HP_CLASS = "high-performance"
+GENERAL_CLASS = "general"
+NO_CLASS = "(none)"
+
+# Wrong on purpose: no generator makes them.
+PINNED_4 = "pinned-4"
+CLAIMS_HP_16 = "claims-hp-16"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """One VM that was asked for.
+
+    :ivar wanted_class: the class that its flavor claims
+    :ivar guest: what Nova made of it, None when it was refused
+    :ivar reasons: for a refused one {host: reasons in words}
+    :ivar codes: for a refused one {host: PerfVMFilter's reason codes}, none
+        for hosts that Placement did not offer to the filter
+    """
+
+    server: Server
+    wanted_class: str
+    guest: Guest | None
+    reasons: dict[str, tuple[str, ...]]
+    codes: dict[str, tuple[str, ...]]
+
+    @property
+    def booted(self) -> bool:
+        """Tell whether Nova runs it."""
+        return self.server.status == "ACTIVE"
+
+
+def tell(
+    cloud: EmbeddedCloud, policy: Policy, progress: Callable[[str], None]
+) -> list[Outcome]:
+    """Start the hosts and boot VMs until they are refused.
+
+    :param progress: called with a line of text at each step
+    :returns: one Outcome for each VM, in the order of the requests
+    """
+    for name in HP_HOSTS:
+        progress(f"starting {name}")
+        cloud.start_host(name, dedicated=f"0-{CPUS - 1}")
+    for name in GENERAL_HOSTS:
+        progress(f"starting {name}")
+        cloud.start_host(name, shared=f"0-{CPUS - 1}")
+    smallest, largest = _create_flavors(cloud, policy)
+
+    def boot(name: str, flavor: Flavor, wanted_class: str) -> Outcome:
+        progress(f"booting {name} ({flavor.name})")
+        server = cloud.boot(flavor.name, name=name)
+        return _outcome(cloud, server, flavor, wanted_class)
+
+    # The misfits first, while there is room for them everywhere.
+    outcomes = [
+        boot("misfit-1", _flavor(PINNED_4), NO_CLASS),
+        boot("misfit-2", _flavor(CLAIMS_HP_16), HP_CLASS),
+    ]
+    for prefix, flavor in (("hp", smallest), ("general", largest)):
+        count = 0
+        while True:
+            count += 1
+            outcome = boot(f"{prefix}-vm-{count}", flavor, flavor.class_name)
+            outcomes.append(outcome)
+            # The second bound ends a demo whose policy is not enforced.
+            if not outcome.booted or count > CPUS:
+                break
+    return outcomes
+
+
+def _create_flavors(cloud: EmbeddedCloud, policy: Policy) -> tuple[Flavor, Flavor]:
+    """Create all flavors; give the smallest hp one and the largest general one."""
+    flavors = generate_flavors(policy)
+    for flavor in (*flavors, *_MISFITS):
+        cloud.create_flavor(
+            flavor.name,
+            flavor.vcpus,
+            flavor.memory_mb,
+            flavor.root_gb,
+            dict(flavor.extra_specs),
+        )
+    hp = [flavor for flavor in flavors if flavor.class_name == HP_CLASS]
+    general = [flavor for flavor in flavors if flavor.class_name == GENERAL_CLASS]
+    return (
+        min(hp, key=lambda flavor: flavor.memory_mb),
+        max(general, key=lambda flavor: flavor.vcpus),
+    )
+
+
+_PINNED = {const.CPU_POLICY: "dedicated", const.NUMA_NODES: "1"}
+_MISFITS = (
+    Flavor(PINNED_4, NO_CLASS, 4, 8 * 1024, 0, _PINNED),
+    Flavor(
+        CLAIMS_HP_16,
+        HP_CLASS,
+        16,
+        64 * 1024,
+        0,
+        _PINNED | {const.VIF_MULTIQUEUE: "true", const.CLASS_KEY: HP_CLASS},
+    ),
+)
+
+
+def _flavor(name: str) -> Flavor:
+    return next(flavor for flavor in _MISFITS if flavor.name == name)
+
+
+def _outcome(
+    cloud: EmbeddedCloud, server: Server, flavor: Flavor, wanted_class: str
+) -> Outcome:
+    if server.status == "ACTIVE":
+        return Outcome(server, wanted_class, cloud.guest(server), {}, {})
+    verdicts = {verdict.host: verdict for verdict in cloud.verdicts(server)}
+    reasons = {
+        host: _filters_words(verdicts[host])
+        if host in verdicts
+        else placement.refusal(cloud, flavor, host)
+        for host in HOSTS
+    }
+    codes = {host: verdict.codes for host, verdict in verdicts.items()}
+    return Outcome(server, wanted_class, None, reasons, codes)
+
+
+def _filters_words(verdict: Verdict) -> tuple[str, ...]:
+    if verdict.passed:
+        return ("passed PerfVMFilter, refused after it",)
+    return tuple(
+        f"{code}: {words}"
+        for code, words in zip(verdict.codes, verdict.words, strict=True)
+    )
