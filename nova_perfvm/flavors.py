@@ -1,0 +1,217 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A policy's flavors with all their extra specs, and its images' properties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.model import FlavorSize, FlavorTemplate
+from nova_perfvm.properties import BUILT_IN, Properties, combine, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.properties import Generator
+
+# For a class whose policy lists no flavors, when sizes are given.
+_NAME_PATTERN: Final = "{class}.{vcpus}c.{memory_gb}g"
+
+# What Nova's API takes: names up to 255 characters, sizes up to 2^31 - 1.
+_MAX_NAME: Final = 255
+_MAX_MEMORY_GB: Final = (2**31 - 1) // 1024
+
+
+class FlavorError(PerfVMError):
+    """Flavors that were asked for and cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """One flavor as it is to be created.
+
+    :ivar class_name: the policy's class that it belongs to
+    :ivar memory_mb: memory in MiB
+    :ivar root_gb: root disk in GiB; 0 for VMs that boot from a volume
+    :ivar extra_specs: in alphabetical order of the keys
+    """
+
+    name: str
+    class_name: str
+    vcpus: int
+    memory_mb: int
+    root_gb: int
+    extra_specs: Mapping[str, str]
+
+
+def flavor_properties(
+    policy: Policy,
+    vm_class: VMClass,
+    generators: Mapping[str, Generator] = BUILT_IN,
+) -> dict[str, str]:
+    """Give the extra specs of a class's flavors, of whatever size.
+
+    :param generators: see :func:`nova_perfvm.properties.combine`, also for
+        the errors
+    """
+    return dict(_properties(policy, vm_class, generators).flavor)
+
+
+def image_properties(
+    policy: Policy,
+    vm_class: VMClass,
+    generators: Mapping[str, Generator] = BUILT_IN,
+) -> dict[str, str]:
+    """Give the properties of images for a class; none if it needs none."""
+    return dict(_properties(policy, vm_class, generators).image)
+
+
+def classes_of(policy: Policy, name: str | None) -> tuple[VMClass, ...]:
+    """Give the class of a name, or all classes.
+
+    :raises UnknownClassError: when the policy has no class of that name
+    """
+    return policy.classes if name is None else (policy.get_class(name),)
+
+
+def generate_image_properties(
+    policy: Policy,
+    *,
+    class_name: str | None = None,
+    generators: Mapping[str, Generator] = BUILT_IN,
+) -> dict[str, str]:
+    """Give the properties of an image for one class, or for all at once.
+
+    :raises UnknownClassError: when the policy has no class of that name
+    :raises PropertiesConflictError: when no image can serve all classes
+    """
+    return merge(
+        "image property",
+        {
+            f"class {vm_class.name}": image_properties(policy, vm_class, generators)
+            for vm_class in classes_of(policy, class_name)
+        },
+    )
+
+
+def generate_flavors(
+    policy: Policy,
+    *,
+    class_name: str | None = None,
+    memory_gb: Sequence[int] | None = None,
+    prefix: str = "",
+    generators: Mapping[str, Generator] = BUILT_IN,
+) -> tuple[Flavor, ...]:
+    """Give the flavors that the policy lists, in its order.
+
+    :param class_name: only those of this class
+    :param memory_gb: flavors of these sizes in GiB instead of the listed ones;
+        for classes with an exact number of vCPUs, others are left out
+    :param prefix: put before each name
+    :raises UnknownClassError: when the policy has no class of that name
+    :raises FlavorError: when a size or a name is none that Nova takes, names
+        are not distinct, or there is nothing to make
+    """
+    classes = classes_of(policy, class_name)
+    if memory_gb is not None:
+        classes = tuple(_resized(classes, memory_gb))
+    flavors: list[Flavor] = []
+    for vm_class in classes:
+        specs = flavor_properties(policy, vm_class, generators)
+        flavors.extend(_flavors_of(vm_class, specs, prefix))
+    if not flavors:
+        which = "the policy" if class_name is None else f"class {class_name!r}"
+        raise FlavorError(
+            f"{which} lists no flavors: add flavors to the class, or give memory sizes"
+        )
+    _check_names(flavors)
+    return tuple(flavors)
+
+
+def _properties(
+    policy: Policy, vm_class: VMClass, generators: Mapping[str, Generator]
+) -> Properties:
+    return combine({"perfvm": _class_key, **generators}, policy, vm_class)
+
+
+def _class_key(_policy: Policy, vm_class: VMClass) -> Properties:
+    """Name the class; the default one too, so that a flavor shows what it is."""
+    return Properties(flavor={const.CLASS_KEY: vm_class.name})
+
+
+def _flavors_of(
+    vm_class: VMClass, extra_specs: Mapping[str, str], prefix: str
+) -> Iterator[Flavor]:
+    template = vm_class.flavors
+    if template is None:
+        return
+    for size in template.sizes:
+        yield Flavor(
+            name=prefix + template.name_of(vm_class.name, size),
+            class_name=vm_class.name,
+            vcpus=size.vcpus,
+            memory_mb=size.memory_gb * 1024,
+            root_gb=size.root_gb,
+            extra_specs=extra_specs,
+        )
+
+
+def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
+    """Give the classes that have an exact number of vCPUs, with these sizes."""
+    for gigabytes in memory_gb:
+        if not 1 <= gigabytes <= _MAX_MEMORY_GB:
+            raise FlavorError(
+                f"{gigabytes} GB of memory: expected 1 to {_MAX_MEMORY_GB}"
+            )
+    exact = [vm_class for vm_class in classes if vm_class.vcpus is not None]
+    if not exact:
+        names = ", ".join(vm_class.name for vm_class in classes)
+        raise FlavorError(
+            f"memory sizes make flavors of classes with an exact number of vCPUs, and "
+            f"{names} has none: list its sizes in the policy file"
+        )
+    for vm_class in exact:
+        template = vm_class.flavors or FlavorTemplate(_NAME_PATTERN, ())
+        root_gb = template.sizes[0].root_gb if template.sizes else 0
+        sizes = tuple(
+            FlavorSize(vm_class.vcpus or 0, gigabytes, root_gb)
+            for gigabytes in dict.fromkeys(memory_gb)
+        )
+        yield replace(vm_class, flavors=replace(template, sizes=sizes))
+
+
+def _check_names(flavors: Sequence[Flavor]) -> None:
+    seen: set[str] = set()
+    for flavor in flavors:
+        name = flavor.name
+        if name in seen:
+            raise FlavorError(
+                f"two flavors would be called {name!r}: put the field that tells them "
+                "apart, such as {memory_gb}, into the policy's flavor name"
+            )
+        seen.add(name)
+        if not name.isprintable() or name != name.strip() or len(name) > _MAX_NAME:
+            raise FlavorError(
+                f"Nova takes no flavor named {name!r}: expected up to {_MAX_NAME} "
+                "printable characters, no space at either end; change the prefix or "
+                "the policy's flavor name"
+            )
+        if not name or name.startswith("-"):
+            raise FlavorError(
+                f"a flavor named {name!r} cannot be given to the openstack client: "
+                "change the prefix or the policy's flavor name"
+            )

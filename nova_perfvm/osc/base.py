@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What all commands share: the policy, the generators, where text goes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cliff.command import Command
+
+from nova_perfvm import loader
+from nova_perfvm.exceptions import PerfVMError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nova_perfvm.model import Policy
+
+
+class OfflineCommand(Command):
+    """A command that needs a policy and no cloud."""
+
+    # The openstack client asks for credentials otherwise.
+    auth_required = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add ``--policy`` to the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--policy",
+            metavar="FILE",
+            help="policy file (default: the built-in policy)",
+        )
+        return parser
+
+    def policy(self, parsed_args: argparse.Namespace) -> Policy:
+        """Give the policy that the command line names.
+
+        :raises PolicyError: with every mistake of the file
+        """
+        return loader.load(parsed_args.policy)
+
+    def write(self, text: str) -> None:
+        """Print a whole text, and know whether it arrived.
+
+        :raises PerfVMError: when the output cannot be written
+        """
+        try:
+            self.app.stdout.write(text)
+            self.app.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except (OSError, UnicodeEncodeError) as exc:
+            _discard_output()
+            raise PerfVMError(f"cannot write the output: {exc}") from exc
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, or Python tries once more at exit."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
+    os.close(devnull)
+
+
+def class_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--class``."""
+    parser.add_argument(
+        "--class",
+        dest="class_name",
+        metavar="NAME",
+        help="only this class (default: all of the policy)",
+    )

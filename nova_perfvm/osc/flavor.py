@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``flavor generate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.flavors import Flavor, generate_flavors
+from nova_perfvm.osc.base import OfflineCommand, class_argument
+from nova_perfvm.osc.formats import ansible, document, shell
+from nova_perfvm.properties import extensions
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+
+def _json(flavors: Sequence[Flavor]) -> str:
+    return document.as_json([document.flavor_document(flavor) for flavor in flavors])
+
+
+def _yaml(flavors: Sequence[Flavor]) -> str:
+    return document.as_yaml([document.flavor_document(flavor) for flavor in flavors])
+
+
+def _properties(flavors: Sequence[Flavor]) -> str:
+    """Give one line for each class; a comment before it if there are several."""
+    by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
+    if len(by_class) == 1:
+        return "".join(shell.property_arguments(s) + "\n" for s in by_class.values())
+    return "".join(
+        f"# class {name}\n{shell.property_arguments(specs)}\n"
+        for name, specs in by_class.items()
+    )
+
+
+_FORMATS: Final[dict[str, Callable[[Sequence[Flavor]], str]]] = {
+    "shell": shell.flavor_block,
+    "properties": _properties,
+    "json": _json,
+    "yaml": _yaml,
+    "ansible": ansible.flavor_tasks,
+}
+
+
+class GenerateFlavor(OfflineCommand):
+    """Print the policy's flavors with all their extra specs."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add what selects the flavors, and their format."""
+        parser = super().get_parser(prog_name)
+        class_argument(parser)
+        parser.add_argument(
+            "--memory-gb",
+            type=int,
+            nargs="+",
+            action="extend",
+            metavar="GB",
+            help="flavors of these sizes instead of the policy's, for classes with an "
+            "exact number of vCPUs",
+        )
+        parser.add_argument(
+            "--prefix", default="", help="put this before each flavor's name"
+        )
+        parser.add_argument(
+            "-f",
+            "--format",
+            choices=tuple(_FORMATS),
+            default="shell",
+            help="default: %(default)s, commands of the openstack client; "
+            "properties: their --property arguments only",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Generate the flavors and print them."""
+        flavors = generate_flavors(
+            self.policy(parsed_args),
+            class_name=parsed_args.class_name,
+            memory_gb=parsed_args.memory_gb,
+            prefix=parsed_args.prefix,
+            generators=extensions.load(),
+        )
+        self.write(_FORMATS[parsed_args.format](flavors))

@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Tasks for the Ansible collection openstack.cloud (version 2 or later)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nova_perfvm.flavors import Flavor
+
+
+class _Unsafe(str):
+    """Text that Ansible must not take for a Jinja template."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML with Ansible's ``!unsafe``."""
+
+
+_Dumper.add_representer(
+    _Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text), "'")
+)
+
+
+def flavor_tasks(flavors: Sequence[Flavor]) -> str:
+    """Give a task list, one openstack.cloud.compute_flavor for each flavor.
+
+    The module deletes and creates anew a flavor whose size differs, and removes
+    extra specs that are not listed.
+    """
+    return _dump(
+        [
+            {
+                "name": f"Flavor {flavor.name}",
+                "openstack.cloud.compute_flavor": {
+                    "state": "present",
+                    "name": flavor.name,
+                    "ram": flavor.memory_mb,
+                    "vcpus": flavor.vcpus,
+                    "disk": flavor.root_gb,
+                    "ephemeral": 0,
+                    "swap": 0,
+                    "is_public": True,
+                    "extra_specs": dict(flavor.extra_specs),
+                },
+            }
+            for flavor in flavors
+        ]
+    )
+
+
+def image_tasks(properties: Mapping[str, str], image: str | None) -> str:
+    """Give a task list that sets an image's properties.
+
+    :param image: name or ID; None for the variable perfvm_image, without which
+        Ansible stops
+
+    openstack.cloud.image creates an empty image where there is none of that
+    name, so the first two tasks stop when there is none.
+    """
+    target: Any = "{{ perfvm_image }}" if image is None else _text(image)
+    found = {
+        "name": "Find the image",
+        "openstack.cloud.image_info": {"image": target},
+        "register": "perfvm_images",
+    }
+    exists = {
+        "name": "Stop unless there is exactly one such image",
+        "ansible.builtin.assert": {
+            "that": ["perfvm_images.images | length == 1"],
+            "fail_msg": "expected exactly one image of that name or ID",
+        },
+    }
+    described = {
+        "name": "Set the image's properties",
+        "openstack.cloud.image": {
+            "state": "present",
+            "name": "{{ perfvm_images.images[0].id }}",
+            "visibility": "{{ perfvm_images.images[0].visibility }}",
+            "properties": {key: _text(value) for key, value in properties.items()},
+        },
+    }
+    return yaml.dump(
+        [found, exists, described], Dumper=_Dumper, sort_keys=False, width=1000
+    )
+
+
+def _dump(tasks: list[dict[str, Any]]) -> str:
+    return yaml.dump(_unsafe(tasks), Dumper=_Dumper, sort_keys=False, width=1000)
+
+
+def _unsafe(value: Any) -> Any:
+    """Mark every text of a structure that would be taken for a template."""
+    if isinstance(value, dict):
+        return {key: _unsafe(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_unsafe(item) for item in value]
+    return _text(value) if isinstance(value, str) else value
+
+
+def _text(text: str) -> str:
+    return _Unsafe(text) if any(mark in text for mark in ("{{", "{%", "{#")) else text

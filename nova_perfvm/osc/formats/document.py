@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""JSON, YAML and a table for people."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.model import Policy
+
+
+def flavor_document(flavor: Flavor) -> dict[str, Any]:
+    """Give a flavor as a mapping, with Nova's names and units."""
+    return {
+        "name": flavor.name,
+        "class": flavor.class_name,
+        "vcpus": flavor.vcpus,
+        "memory_mb": flavor.memory_mb,
+        "root_gb": flavor.root_gb,
+        "extra_specs": dict(flavor.extra_specs),
+    }
+
+
+def as_json(document: Any) -> str:
+    """Give JSON, keys in the document's order."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_yaml(document: Any) -> str:
+    """Give YAML, keys in the document's order."""
+    text: str = yaml.safe_dump(document, sort_keys=False, width=88, allow_unicode=True)
+    return text
+
+
+def policy_yaml(policy: Policy) -> str:
+    """Give a policy file, with the policy's hash as a comment."""
+    return f"# SHA-256 {policy.digest}\n{as_yaml(policy.as_document())}"
+
+
+def policy_json(policy: Policy) -> str:
+    """Give the hash and the policy file's keys."""
+    return as_json({"digest": policy.digest, "policy": policy.as_document()})
+
+
+def policy_table(policy: Policy) -> str:
+    """Give a line for each key of the policy file that has a value."""
+    rows = [("digest", policy.digest), *_flatten(policy.as_document(), "")]
+    width = max(len(key) for key, _ in rows)
+    return "".join(f"{key:<{width}}  {value}\n" for key, value in rows)
+
+
+def _flatten(document: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    for key, value in document.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{path}{key}.")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for index, item in enumerate(value):
+                yield from _flatten(item, f"{path}{key}.{index}.")
+        elif isinstance(value, list):
+            yield path + key, ", ".join(map(str, value))
+        else:
+            yield path + key, value if isinstance(value, str) else json.dumps(value)

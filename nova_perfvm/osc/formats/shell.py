@@ -1,0 +1,116 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Lines for a POSIX shell that call the openstack client.
+
+Every text from a policy is quoted; none gets into a comment unquoted.  A block
+is a subshell with ``set -eu``: it ends at the first command that fails, and a
+terminal into which it is pasted stays open.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.model import VMClass
+
+_IMAGE: Final = '"$IMAGE"'
+_IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
+
+
+def property_arguments(properties: Mapping[str, str]) -> str:
+    """Give ``--property KEY=VALUE`` for each, in one line."""
+    return shlex.join(
+        word
+        for key, value in properties.items()
+        for word in ("--property", f"{key}={value}")
+    )
+
+
+def flavor_block(flavors: Sequence[Flavor]) -> str:
+    """Give lines that create the flavors that are missing and set all extra specs.
+
+    ``flavor create`` only logs it when setting extra specs fails, so
+    ``flavor set`` follows in any case.
+    """
+    comments = [
+        "A flavor that exists keeps its size, which Nova cannot change, and extra",
+        "specs that are not named here.",
+    ]
+    lines: list[str] = []
+    for flavor in flavors:
+        name = shlex.quote(flavor.name)
+        arguments = property_arguments(flavor.extra_specs)
+        size = (
+            f"--vcpus {flavor.vcpus} --ram {flavor.memory_mb} --disk {flavor.root_gb}"
+        )
+        lines += [
+            f"openstack flavor show {name} >/dev/null 2>&1 ||",
+            f"openstack flavor create {size} {arguments} {name}",
+            f"openstack flavor set {arguments} {name}",
+        ]
+    return _block(comments, lines)
+
+
+def image_block(
+    properties: Mapping[str, str], image: str | None, classes: Iterable[VMClass]
+) -> str:
+    """Give the line that sets an image's properties.
+
+    :param image: name or ID; None for the shell variable IMAGE
+    :param classes: those whose servers' boot lines follow as comments
+    """
+    target = _IMAGE if image is None else shlex.quote(image)
+    lines = [] if image is not None else [_IMAGE_UNSET]
+    if properties:
+        arguments = property_arguments(properties)
+        lines.append(f"openstack image set {arguments} {target}")
+        block = _block([], lines)
+    else:
+        block = "# The image needs no properties.\n"
+    return block + "".join(
+        _boot_comment(vm_class)
+        for vm_class in classes
+        if vm_class.disk.source == "volume"
+    )
+
+
+def _block(comments: Iterable[str], lines: Iterable[str]) -> str:
+    notes = "".join(f"# {comment}\n" for comment in comments)
+    return notes + "\n".join(["(", "set -eu", *lines, ")"]) + "\n"
+
+
+def _boot_comment(vm_class: VMClass) -> str:
+    """Say how a server boots from a volume of the class's type.
+
+    ``--boot-from-volume`` would take the default volume type; the block device
+    names its own, which takes microversion 2.67.
+    """
+    mapping = (
+        "source_type=image,uuid=IMAGE_ID,destination_type=volume,boot_index=0,"
+        "volume_size=40,delete_on_termination=true"
+    )
+    if vm_class.disk.volume_type is not None:
+        mapping += f",volume_type={vm_class.disk.volume_type}"
+    words = shlex.join(["--block-device", mapping])
+    line = (
+        "openstack --os-compute-api-version 2.67 server create --flavor FLAVOR "
+        f"--network NETWORK {words} NAME"
+    )
+    # A text from the policy may have line breaks, a comment must not.
+    shown = " ".join(line.split())
+    return f"# A server of class {shlex.quote(vm_class.name)} boots so:\n#   {shown}\n"

@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``policy show`` and ``policy check``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import loader
+from nova_perfvm.model import advice
+from nova_perfvm.osc.base import OfflineCommand
+from nova_perfvm.osc.formats import document
+from nova_perfvm.rules.slots import groups_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from nova_perfvm.model import HostShape, Policy, VMClass
+
+_FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
+    "yaml": document.policy_yaml,
+    "json": document.policy_json,
+    "table": document.policy_table,
+}
+
+
+class ShowPolicy(OfflineCommand):
+    """Print the effective policy, every key written out, and its hash."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add ``--format``."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "-f",
+            "--format",
+            choices=sorted(_FORMATS),
+            default="yaml",
+            help="default: %(default)s, which is a policy file",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Load the policy and print it."""
+        self.write(_FORMATS[parsed_args.format](self.policy(parsed_args)))
+
+
+class CheckPolicy(OfflineCommand):
+    """List every mistake of a policy file, or what the policy amounts to."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the file, which stands for ``--policy`` here."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "file",
+            nargs="?",
+            metavar="FILE",
+            help="policy file (default: that of --policy)",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Load the policy and print a summary; warnings go to stderr."""
+        source = parsed_args.file or parsed_args.policy
+        policy = loader.load(source)
+        self.write(summary(policy, source or loader.BUILT_IN))
+        for problem in advice(policy):
+            self.app.stderr.write(f"warning: {problem}\n")
+
+
+def summary(policy: Policy, source: str) -> str:
+    """Say what a valid policy declares and how its classes fit its host shapes."""
+    lines = [f"{source}: valid", f"SHA-256 {policy.digest}"]
+    lines += [_describe(vm_class) for vm_class in policy.classes]
+    for shape in policy.host_shapes:
+        lines += _fits(policy, shape)
+    return "\n".join(lines) + "\n"
+
+
+def _describe(vm_class: VMClass) -> str:
+    size = f"{vm_class.vcpus} vCPUs" if vm_class.vcpus else "any number of vCPUs"
+    default = ", the default" if vm_class.default else ""
+    return f"class {vm_class.name}: {size}, {vm_class.cpu_policy}{default}"
+
+
+def _fits(policy: Policy, shape: HostShape) -> Iterator[str]:
+    """Say how many VMs an empty host of a shape holds, as far as CPUs go."""
+    for vm_class in policy.pinned_classes:
+        per_cell = shape.cell_cpus(vm_class.smt) // vm_class.cell_pcpus
+        per_host = groups_of([per_cell] * shape.cells, vm_class.cells_per_vm)
+        if vm_class.max_per_host is not None:
+            per_host = min(per_host, vm_class.max_per_host)
+        yield (
+            f"host {shape}: {per_cell} slot(s) of class {vm_class.name} per NUMA node, "
+            f"{per_host} VM(s) per host"
+        )

@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The console script ``nova-perfvm``: everything that needs no cloud."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import TYPE_CHECKING, Final
+
+from cliff.app import App
+from cliff.commandmanager import CommandManager
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME: Final = "nova-perfvm"
+NAMESPACE: Final = "nova_perfvm.cli"
+
+
+class Shell(App):
+    """The cliff application; its commands are entry points."""
+
+    NAME = NAME
+
+    def __init__(self) -> None:
+        """Describe the application to cliff."""
+        super().__init__(
+            description="VM classes for Nova: policy, flavors and images, offline",
+            version=importlib.metadata.version(NAME),
+            command_manager=CommandManager(NAMESPACE),
+            deferred_help=True,
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    :param argv: arguments without the program's name; None for the process's
+    :returns: 0; 1 for an error, said on stderr; 2 for wrong usage
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    # Without a command cliff would start an interactive prompt, for which six
+    # commands are no reason.
+    return Shell().run(arguments or ["--help"])
