@@ -39,16 +39,6 @@ class PagePool(NamedTuple):
     total: int
     used: int
 
-    @property
-    def free_mb(self) -> int:
-        """Memory left in this pool, in MiB."""
-        return max(0, self.total - self.used) * self.size_kb // 1024
-
-    @property
-    def total_mb(self) -> int:
-        """Memory of this pool, in MiB."""
-        return self.total * self.size_kb // 1024
-
 
 class NUMACell(NamedTuple):
     """One NUMA cell of a host.

@@ -70,8 +70,8 @@ def parse(text: str, source: str = "policy") -> Policy:
         raise PolicyError(source, [Problem((), message)])
     policy, found = _check(parsed.data)
     if found or policy is None:
-        placed = [Problem(p.path, p.message, parsed.line_of(p.path)) for p in found]
-        placed.sort(key=lambda problem: problem.line or 0)
+        placed = [_place(problem, parsed) for problem in found]
+        placed.sort(key=lambda problem: (problem.line or 0, problem.path))
         raise PolicyError(source, placed)
     return policy
 
@@ -104,6 +104,15 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
         problem for problem in problems(policy) if not _rests_on(problem.path, faulty)
     )
     return policy, found
+
+
+def _place(problem: Problem, parsed: Source) -> Problem:
+    """Say in which line of the file the remedy belongs."""
+    line = parsed.line_of(problem.path)
+    message = problem.message
+    if line is None and len(problem.path) > 1:
+        message += f" (the file has no {problem.path[0]}: this is the built-in value)"
+    return Problem(problem.path, message, line)
 
 
 def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:

@@ -23,12 +23,17 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
 from nova_perfvm.rules.request import resolve_class
-from nova_perfvm.rules.slots import cell_room, host_mode, host_slots
+from nova_perfvm.rules.slots import (
+    cell_cpus,
+    host_mode,
+    host_slots,
+    is_foreign,
+    memory_fits,
+)
 
 if TYPE_CHECKING:
     from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
     from nova_perfvm.model import Policy, VMClass
-    from nova_perfvm.rules.slots import CellRoom
 
 _PASS: tuple[Reason, ...] = ()
 
@@ -132,42 +137,50 @@ def _check_shared(policy: Policy, host: HostFacts) -> tuple[Reason, ...]:
 def _check_pinned(
     vm_class: VMClass, request: RequestFacts, host: HostFacts
 ) -> tuple[Reason, ...]:
-    cells = host.cells
-    if not cells:
+    if not host.cells:
         return (Reason(const.HOST_NO_NUMA, {}),)
     mode = host_mode(host)
     if mode in {"shared", "none"}:
         return (Reason(const.HOST_NO_DEDICATED_CPUS, {}),)
-    exclusive = vm_class.exclusive
-    if exclusive == "host" and mode == "mixed":
+    if vm_class.exclusive == "host" and mode == "mixed":
         return (Reason(const.HOST_MODE_MIXED, {}),)
+
+    refused = _check_company(vm_class, host, mode)
+    if refused:
+        return refused
 
     # Every cell of a request that is of its class asks for the same; memory
     # may differ by what does not divide evenly.
     memory_mb = max(cell.memory_mb for cell in request.cells)
     page_size_kb = request.cells[0].page_size_kb
-    rooms = [cell_room(vm_class, cell, memory_mb, page_size_kb) for cell in cells]
+    need, missing = vm_class.cell_pcpus, vm_class.cells_per_vm
+    counts = [cell_cpus(vm_class, cell) for cell in host.cells]
+    for cell, (_, free) in zip(host.cells, counts, strict=True):
+        if (
+            free >= need
+            and (vm_class.exclusive != "cell" or _alone(vm_class, cell, mode))
+            and memory_fits(cell, memory_mb, page_size_kb, now=True)
+        ):
+            missing -= 1
+            if not missing:
+                return _check_cap(vm_class, host)
+    return (_why_no_room(vm_class, host, mode, counts, memory_mb, page_size_kb),)
 
-    if exclusive != "none":
-        refused = _check_company(vm_class, host, mode, rooms)
-        if refused:
-            return refused
-    return _check_room(vm_class, host, mode, rooms, memory_mb)
 
-
-def _check_company(
-    vm_class: VMClass, host: HostFacts, mode: str, rooms: list[CellRoom]
-) -> tuple[Reason, ...]:
+def _check_company(vm_class: VMClass, host: HostFacts, mode: str) -> tuple[Reason, ...]:
     """Refuse a host on which VMs of another kind can be told to run."""
+    if vm_class.exclusive == "none":
+        return _PASS
     if vm_class.exclusive == "host":
-        for cell, room in zip(host.cells, rooms, strict=True):
-            if room.foreign:
+        for cell in host.cells:
+            pins = len(cell.pinned_cpus)
+            if pins and is_foreign(vm_class, pins):
                 return (
                     Reason(
                         const.HOST_FOREIGN_PINS,
                         {
                             "cell": cell.id,
-                            "pinned": len(cell.pinned_cpus),
+                            "pinned": pins,
                             "multiple": vm_class.cell_pcpus,
                         },
                     ),
@@ -176,7 +189,7 @@ def _check_company(
         # Unpinned VMs float over all CPUs of such a host.  vcpus_used alone
         # cannot tell them: it starts at reserved_host_cpus.  Nor can
         # num_instances: VMs moving in are pinned before they are counted.
-        mine = -(-_pins(host) // vm_class.vm_pcpus)
+        mine = _count_vms(vm_class, host)
         others = host.num_instances - mine
         vcpus = host.vcpus_used - mine * (vm_class.vcpus or 0)
         if others > 0 and vcpus > 0:
@@ -186,69 +199,58 @@ def _check_company(
     return _PASS
 
 
-def _check_room(
-    vm_class: VMClass,
-    host: HostFacts,
-    mode: str,
-    rooms: list[CellRoom],
-    memory_mb: int,
-) -> tuple[Reason, ...]:
-    """Look for as many cells with a free slot as one VM takes."""
-    need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
-    pairs = list(zip(host.cells, rooms, strict=True))
-    if sum(room.free >= need and room.free_memory for room in rooms) >= wanted and (
-        vm_class.exclusive != "cell" or _count_alone(pairs, mode, need) >= wanted
-    ):
-        return _check_cap(vm_class, host)
-
-    # Refused; find the first of the conditions that too few cells fulfil.
-    pairs = [(cell, room) for cell, room in pairs if room.capacity]
-    if len(pairs) < wanted:
-        return (
-            Reason(
-                const.HOST_CELL_TOO_SMALL,
-                {"usable": [r.usable for r in rooms], "need": need, "cells": wanted},
-            ),
-        )
-    pairs = [(cell, room) for cell, room in pairs if room.fits_memory]
-    if len(pairs) < wanted:
-        return (
-            Reason(
-                const.HOST_CELL_MEMORY,
-                {"memory_mb": [c.memory_mb for c in host.cells], "need": memory_mb},
-            ),
-        )
-    if vm_class.exclusive == "cell":
-        pairs = [pair for pair in pairs if _alone(*pair, mode)]
-        if len(pairs) < wanted:
-            return (Reason(const.HOST_CLASS_CONFLICT, {"cells": wanted}),)
-    if sum(room.free >= need for _, room in pairs) < wanted:
-        return (
-            Reason(
-                const.HOST_NO_FREE_SLOT,
-                {"free": [r.free for r in rooms], "need": need, "cells": wanted},
-            ),
-        )
-    return (
-        Reason(
-            const.HOST_NO_FREE_MEMORY,
-            {
-                "free_mb": [c.memory_mb - c.memory_usage_mb for c in host.cells],
-                "need": memory_mb,
-            },
-        ),
+def _alone(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
+    """Whether a VM that wants its cell for itself would have it."""
+    return not is_foreign(vm_class, len(cell.pinned_cpus)) and not (
+        mode == "mixed" and cell.cpuset
     )
 
 
-def _alone(cell: NUMACell, room: CellRoom, mode: str) -> bool:
-    """Whether a VM that wants its cell for itself would have it."""
-    return not room.foreign and not (mode == "mixed" and cell.cpuset)
-
-
-def _count_alone(pairs: list[tuple[NUMACell, CellRoom]], mode: str, need: int) -> int:
-    return sum(
-        room.free >= need and room.free_memory and _alone(cell, room, mode)
-        for cell, room in pairs
+def _why_no_room(
+    vm_class: VMClass,
+    host: HostFacts,
+    mode: str,
+    counts: list[tuple[int, int]],
+    memory_mb: int,
+    page_size_kb: int | None,
+) -> Reason:
+    """Find the first of the conditions that too few cells fulfil."""
+    need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
+    cells = [
+        (cell, free)
+        for cell, (usable, free) in zip(host.cells, counts, strict=True)
+        if usable >= need
+    ]
+    if len(cells) < wanted:
+        return Reason(
+            const.HOST_CELL_TOO_SMALL,
+            {"usable": [usable for usable, _ in counts], "need": need, "cells": wanted},
+        )
+    if vm_class.exclusive == "cell":
+        cells = [pair for pair in cells if _alone(vm_class, pair[0], mode)]
+        if len(cells) < wanted:
+            return Reason(const.HOST_CLASS_CONFLICT, {"cells": wanted})
+    if sum(free >= need for _, free in cells) < wanted:
+        return Reason(
+            const.HOST_NO_FREE_SLOT,
+            {
+                "free": [max(0, free) for _, free in counts],
+                "need": need,
+                "cells": wanted,
+            },
+        )
+    fits = sum(memory_fits(c, memory_mb, page_size_kb, now=False) for c, _ in cells)
+    if fits < wanted:
+        return Reason(
+            const.HOST_CELL_MEMORY,
+            {"memory_mb": [c.memory_mb for c in host.cells], "need": memory_mb},
+        )
+    return Reason(
+        const.HOST_NO_FREE_MEMORY,
+        {
+            "free_mb": [c.memory_mb - c.memory_usage_mb for c in host.cells],
+            "need": memory_mb,
+        },
     )
 
 
@@ -256,7 +258,7 @@ def _check_cap(vm_class: VMClass, host: HostFacts) -> tuple[Reason, ...]:
     cap = vm_class.max_per_host
     if cap is None:
         return _PASS
-    count = -(-_pins(host) // vm_class.vm_pcpus)
+    count = _count_vms(vm_class, host)
     if vm_class.exclusive == "host":
         # Nothing else may be on such a host, so whatever is counts.
         count = max(count, host.num_instances)
@@ -265,5 +267,7 @@ def _check_cap(vm_class: VMClass, host: HostFacts) -> tuple[Reason, ...]:
     return (Reason(const.HOST_MAX_PER_HOST, {"count": count, "max": cap}),)
 
 
-def _pins(host: HostFacts) -> int:
-    return sum(len(cell.pinned_cpus) for cell in host.cells)
+def _count_vms(vm_class: VMClass, host: HostFacts) -> int:
+    """Count the VMs of the class that a host's pins are, broken ones as whole."""
+    pins = sum(len(cell.pinned_cpus) for cell in host.cells)
+    return -(-pins // vm_class.vm_pcpus)

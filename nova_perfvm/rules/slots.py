@@ -25,7 +25,7 @@ from nova_perfvm import constants as const
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nova_perfvm.facts import HostFacts, NUMACell
+    from nova_perfvm.facts import HostFacts, NUMACell, PagePool
     from nova_perfvm.model import VMClass
 
 
@@ -84,23 +84,40 @@ def cell_room(
     :param memory_mb: the VM's memory on this cell, in MiB
     :param page_size_kb: as :class:`nova_perfvm.facts.RequestCell` has it
     """
-    need = vm_class.cell_pcpus
+    usable, free = cell_cpus(vm_class, cell)
+    return CellRoom(
+        usable=usable,
+        free=max(0, free),
+        capacity=usable // vm_class.cell_pcpus,
+        fits_memory=memory_fits(cell, memory_mb, page_size_kb, now=False),
+        free_memory=memory_fits(cell, memory_mb, page_size_kb, now=True),
+        foreign=is_foreign(vm_class, len(cell.pinned_cpus)),
+    )
+
+
+def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
+    """Count the CPUs of a cell that VMs of a class may own, and the free ones.
+
+    The second is below 0 where more are pinned than the class would allow.
+    """
     pins = len(cell.pinned_cpus)
     if vm_class.smt == "cores" and _has_threads(cell):
         usable, free = _cores(cell)
         # A vCPU owns a core even where Nova pinned two to one core's threads.
-        free = min(free, usable - pins)
-    else:
-        usable = len(cell.pcpuset)
-        free = usable - pins
-    return CellRoom(
-        usable=usable,
-        free=max(0, free),
-        capacity=usable // need,
-        fits_memory=_memory_fits(cell, memory_mb, page_size_kb, now=False),
-        free_memory=_memory_fits(cell, memory_mb, page_size_kb, now=True),
-        foreign=bool(pins % need) and not _isolated_share(vm_class, pins),
-    )
+        return usable, min(free, usable - pins)
+    usable = len(cell.pcpuset)
+    return usable, usable - pins
+
+
+def is_foreign(vm_class: VMClass, pins: int) -> bool:
+    """Whether so many pins on a cell cannot all be VMs of the class."""
+    if pins % vm_class.cell_pcpus == 0:
+        return False
+    if vm_class.cells_per_vm == 1 or vm_class.cell_pcpus == vm_class.cell_vcpus:
+        return True
+    # Isolated emulator threads take their CPU on a VM's first cell only.
+    most = pins // vm_class.cell_vcpus
+    return pins - most * vm_class.cell_vcpus > most
 
 
 def _has_threads(cell: NUMACell) -> bool:
@@ -132,15 +149,7 @@ def _cores(cell: NUMACell) -> tuple[int, int]:
     return usable, free
 
 
-def _isolated_share(vm_class: VMClass, pins: int) -> bool:
-    """Allow for VMs of several cells whose emulator CPU is on the first only."""
-    if vm_class.cells_per_vm == 1 or vm_class.cell_pcpus == vm_class.cell_vcpus:
-        return False
-    most = pins // vm_class.cell_vcpus
-    return 0 <= pins - most * vm_class.cell_vcpus <= most
-
-
-def _memory_fits(
+def memory_fits(
     cell: NUMACell, memory_mb: int, page_size_kb: int | None, *, now: bool
 ) -> bool:
     """Whether a cell has the memory, now or when it is empty.
@@ -152,20 +161,24 @@ def _memory_fits(
     left = cell.memory_mb - (cell.memory_usage_mb if now else 0)
     if left < memory_mb:
         return False
-    if not cell.mempages:
-        return page_size_kb is None
+    if page_size_kb is None:
+        # min() of nothing: a host that reports no pools has memory of any kind.
+        smallest = min(cell.mempages, default=None)
+        return smallest is None or _pool_fits(smallest, memory_mb, now=now)
     pools = sorted(cell.mempages)
-    if page_size_kb is None or page_size_kb == const.PAGE_SMALL:
+    if page_size_kb == const.PAGE_SMALL:
         pools = pools[:1]
     elif page_size_kb == const.PAGE_LARGE:
         pools = pools[1:]
     elif page_size_kb != const.PAGE_ANY:
         pools = [pool for pool in pools if pool.size_kb == page_size_kb]
-    return any(
-        (pool.free_mb if now else pool.total_mb) >= memory_mb
-        and memory_mb * 1024 % pool.size_kb == 0
-        for pool in pools
-    )
+    return any(_pool_fits(pool, memory_mb, now=now) for pool in pools)
+
+
+def _pool_fits(pool: PagePool, memory_mb: int, *, now: bool) -> bool:
+    memory_kb = memory_mb * 1024
+    left = pool.total - pool.used if now else pool.total
+    return left * pool.size_kb >= memory_kb and memory_kb % pool.size_kb == 0
 
 
 def groups_of(slots: Sequence[int], cells_per_vm: int) -> int:
@@ -197,7 +210,7 @@ def host_slots(
     share_mb = -(-memory_mb // vm_class.cells_per_vm)
     slots = []
     for cell in cells:
-        count = cell_room(vm_class, cell, 0).capacity
+        count = cell_cpus(vm_class, cell)[0] // vm_class.cell_pcpus
         if share_mb:
             count = min(count, cell.memory_mb // share_mb)
         slots.append(count)

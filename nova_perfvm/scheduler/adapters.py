@@ -12,14 +12,15 @@
 
 """Nova's scheduler objects to the facts that the rules judge.
 
-host_facts() runs once per host and request: it reads each Nova field once (an
-access to a versioned object's field costs a third of a microsecond), copies no
-set, and leaves out page pools unless the request needs them.
+host_facts() runs once per host and request: it reads each Nova field once,
+copies no set, and reads page pools only when a rule asks for them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from nova import exception
 from nova.virt import hardware
@@ -36,6 +37,24 @@ from nova_perfvm.facts import (
 if TYPE_CHECKING:
     from nova import objects
     from nova.scheduler import host_manager
+
+# The fields of a cell in the order of the facts.  Read one by one through the
+# object's properties they would cost more than all rules together, so they are
+# taken from where versioned objects store them.
+_CELL_FIELDS = (
+    "id",
+    "cpuset",
+    "pcpuset",
+    "pinned_cpus",
+    "memory",
+    "memory_usage",
+    "siblings",
+)
+_declared = operator.attrgetter(*_CELL_FIELDS)
+_stored = operator.attrgetter(*(f"_obj_{field}" for field in _CELL_FIELDS))
+_stored_pool = operator.attrgetter(
+    "_obj_size_kb", "_obj_total", "_obj_used", "_obj_reserved"
+)
 
 _NO_LABELS: frozenset[str] = frozenset()
 
@@ -88,42 +107,59 @@ def _multiqueue(spec_obj: objects.RequestSpec) -> bool:
     return wanted
 
 
-def host_facts(host_state: host_manager.HostState, *, pages: bool = True) -> HostFacts:
-    """Give what Nova knows about a host.
-
-    :param pages: whether to read the page pools, which cost as much as all
-        else; a pinned request needs them
-    """
+def host_facts(host_state: host_manager.HostState) -> HostFacts:
+    """Give what Nova knows about a host."""
     topology = host_state.numa_topology
     return HostFacts(
-        host=host_state.host,
-        nodename=host_state.nodename,
-        cells=(
-            () if topology is None else [_cell(cell, pages) for cell in topology.cells]
-        ),
-        vcpus_used=host_state.vcpus_used,
-        num_instances=host_state.num_instances,
-        labels=_labels(host_state.aggregates),
+        host_state.host,
+        host_state.nodename,
+        () if topology is None else [_cell(cell) for cell in topology.cells],
+        host_state.vcpus_used,
+        host_state.num_instances,
+        _labels(host_state.aggregates),
     )
 
 
-def _cell(cell: objects.NUMACell, pages: bool) -> NUMACell:  # noqa: FBT001
-    return NUMACell(
-        cell.id,
-        cell.cpuset,
-        cell.pcpuset,
-        cell.pinned_cpus,
-        cell.memory,
-        cell.memory_usage,
-        cell.siblings,
-        [_pool(pool) for pool in cell.mempages] if pages else (),
-    )
+def _cell(cell: objects.NUMACell) -> NUMACell:
+    try:
+        return NUMACell(*_stored(cell), _PagePools(cell))
+    except AttributeError:
+        # A field that is not set, or another way of storing them: ask properly,
+        # and let Nova raise what it raises.
+        return NUMACell(*_declared(cell), _PagePools(cell))
 
 
-def _pool(pool: objects.NUMAPagesTopology) -> PagePool:
+class _PagePools(Sequence[PagePool]):
+    """The page pools of a cell, read when somebody asks.
+
+    A full host is refused without them.
+    """
+
+    __slots__ = ("_cell",)
+
+    def __init__(self, cell: objects.NUMACell) -> None:
+        self._cell = cell
+
+    def __len__(self) -> int:
+        return len(self._cell.mempages)
+
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index]
+
+    def __iter__(self) -> Iterator[PagePool]:
+        pools = self._cell.mempages
+        try:
+            figures = [_stored_pool(pool) for pool in pools]
+        except AttributeError:
+            figures = [_declared_pool(pool) for pool in pools]
+        for size_kb, total, used, reserved in figures:
+            yield PagePool(size_kb, total - reserved, used)
+
+
+def _declared_pool(pool: objects.NUMAPagesTopology) -> tuple[int, int, int, int]:
     # Computes from before Pike report no reserved pages.
     reserved = pool.reserved if "reserved" in pool else 0
-    return PagePool(pool.size_kb, pool.total - reserved, pool.used)
+    return pool.size_kb, pool.total, pool.used, reserved
 
 
 def _labels(aggregates: list[objects.Aggregate]) -> frozenset[str]:

@@ -98,17 +98,17 @@ class PerfVMFilter(filters.BaseHostFilter):
         if scheduler_utils.request_is_rebuild(spec_obj):
             return hosts
 
+        debug = LOG.isEnabledFor(logging.DEBUG)
         passed = []
         counts: collections.Counter[str] = collections.Counter()
-        pages = request.pinned
         for host_state in hosts:
-            host = adapters.host_facts(host_state, pages=pages)
+            host = adapters.host_facts(host_state)
             reasons = rules.check_host(self.policy, request, host)
             if reasons:
                 counts[reasons[0].code] += 1
             else:
                 passed.append(host_state)
-            if LOG.isEnabledFor(logging.DEBUG):
+            if debug:
                 self._log_host(request, host, reasons, spec_obj.instance_uuid)
         if counts:
             self._log_summary(request, spec_obj.instance_uuid, len(hosts), counts)

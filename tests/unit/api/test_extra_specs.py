@@ -1,0 +1,166 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import fixtures
+import nova.conf
+import testtools
+import webob.exc
+from nova import exception
+from nova.api.openstack import wsgi
+from nova.api.validation.extra_specs import validators
+from oslo_config import cfg
+from oslo_config import fixture as config_fixture
+
+from nova_perfvm import conf, loader
+from nova_perfvm.api import extra_specs
+
+CONF = nova.conf.CONF
+
+ONE_CLASS = """\
+schema_version: "1.0"
+classes:
+  everything: {default: true}
+"""
+
+
+class RegisterCase(testtools.TestCase):
+    """Nova's own registry, filled anew as at the start of nova-api."""
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.useFixture(config_fixture.Config(CONF))
+        conf.register_opts(CONF)
+        self.log = self.useFixture(fixtures.FakeLogger(level=20))
+        registered = dict(validators.VALIDATORS)
+        self.addCleanup(validators.VALIDATORS.update, registered)
+        self.addCleanup(validators.VALIDATORS.clear)
+
+    def start(self, text=None, path=None):
+        """Load all validators through their entry points."""
+        if text is not None:
+            path = Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
+            path.write_text(text, encoding="utf-8")
+        self.config.config(group="perfvm", policy_file=path and str(path))
+        validators.VALIDATORS.clear()
+        validators.load_validators()
+        return path
+
+    def refused(self, name, value):
+        error = self.assertRaises(
+            exception.ValidationError, validators.validate, name, value
+        )
+        return error.format_message()
+
+
+class ValidPolicyTest(RegisterCase):
+    def test_classes_of_the_built_in_policy(self):
+        self.start()
+        validators.validate("perfvm:class", "high-performance")
+        validators.validate("perfvm:class", "general")
+        self.assertIn(loader.load().digest, self.log.output)
+
+    def test_a_typo_in_the_value(self):
+        self.start()
+        message = self.refused("perfvm:class", "high-perfomance")
+        self.assertIn("high-performance, general", message)
+
+    def test_a_typo_in_the_key(self):
+        self.start()
+        for key in ("perfvm:clas", "perfvm:", "perfvm:class:x"):
+            self.assertIn(key, self.refused(key, "general"))
+
+    def test_classes_of_the_policy_file(self):
+        path = self.start(ONE_CLASS)
+        validators.validate("perfvm:class", "everything")
+        self.assertIn("one of: everything", self.refused("perfvm:class", "general"))
+        self.assertIn(str(path), self.log.output)
+
+    def test_other_namespaces_are_as_before(self):
+        self.start()
+        validators.validate("hw:cpu_policy", "dedicated")
+        validators.validate("acme:anything", "1")
+
+
+class BadPolicyTest(RegisterCase):
+    def test_every_key_is_refused_with_every_mistake(self):
+        path = self.start("placement: slot\nmanaged_hosts: none\n")
+        for key in ("perfvm:class", "perfvm:clas"):
+            message = self.refused(key, "general")
+            for words in (str(path), "schema_version", "'slot'", "'none'"):
+                self.assertIn(words, message)
+
+    def test_the_mistakes_are_logged(self):
+        self.start("placement: slot\n")
+        self.assertIn("'slot'", self.log.output)
+        self.assertIn("until nova-api is restarted", self.log.output)
+        self.assertNotIn("Traceback", self.log.output)
+
+    def test_a_missing_file(self):
+        self.start(path="/nonexistent/perfvm.yaml")
+        self.assertIn("no such file", self.refused("perfvm:class", "general"))
+
+    def test_other_namespaces_are_as_before(self):
+        self.start("placement: slot\n")
+        validators.validate("hw:cpu_policy", "dedicated")
+        validators.validate("acme:anything", "1")
+        validators.validate("perfvm", "1")
+
+    def test_any_other_fault_refuses_too(self):
+        def fail(_path):
+            raise RuntimeError("out of order")
+
+        self.useFixture(fixtures.MonkeyPatch("nova_perfvm.loader.load", fail))
+        (validator,) = extra_specs.register()
+        error = self.assertRaises(
+            exception.ValidationError, validator.validate, "perfvm:class", "general"
+        )
+        self.assertIn("out of order", error.format_message())
+
+    def test_the_answer_is_400_with_the_reason(self):
+        self.start("placement: slot\n")
+        try:
+            with wsgi.ResourceExceptionHandler():
+                validators.validate("perfvm:class", "general")
+        except wsgi.Fault as fault:
+            self.assertIsInstance(fault.wrapped_exc, webob.exc.HTTPBadRequest)
+            self.assertIn("'slot'", fault.wrapped_exc.explanation)
+        else:
+            self.fail("accepted")
+
+
+class StartTest(testtools.TestCase):
+    def test_validators_are_loaded_after_nova_conf(self):
+        """What nova-api imports before it reads nova.conf loads no validator."""
+        code = (
+            "import sys, nova.api.openstack.wsgi_app\n"
+            "sys.exit('nova.api.validation.extra_specs.validators' in sys.modules)"
+        )
+        environment = os.environ | {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
+        result = subprocess.run(
+            [sys.executable, "-c", code],
+            check=False,
+            capture_output=True,
+            env=environment,
+            text=True,
+        )
+        self.assertEqual((0, ""), (result.returncode, result.stdout))
+
+    def test_register_needs_no_parsed_configuration(self):
+        fresh = cfg.ConfigOpts()
+        self.useFixture(fixtures.MonkeyPatch("nova.conf.CONF", fresh))
+        (validator,) = extra_specs.register()
+        self.assertEqual("perfvm:class", validator.name)

@@ -1,0 +1,306 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+
+import testtools
+from hypothesis import given
+
+from nova_perfvm import constants as const
+from nova_perfvm import rules
+from nova_perfvm.facts import RequestCell
+from tests.unit.rules import hosts
+from tests.unit.rules.hosts import (
+    POLICY,
+    general_request,
+    host,
+    hp_request,
+    pinned_request,
+)
+
+
+class RulesCase(testtools.TestCase):
+    def check(self, expected, request, observed, policy=POLICY):
+        """Assert the verdict: a reason code, or None for "may come here"."""
+        reasons = rules.check_host(policy, request, observed)
+        self.assertEqual(
+            [] if expected is None else [expected], [r.code for r in reasons]
+        )
+        for reason in reasons:
+            self.assertIn(reason.code, const.REASON_CODES)
+            self.assertTrue(rules.describe(reason))
+
+
+class HighPerformanceTest(RulesCase):
+    """A high-performance VM needs a free slot, and the host for its class."""
+
+    def test_topologies(self):
+        for shape, expected in (
+            ("2x20", None),
+            ("2x20x2", None),
+            ("2x22", None),
+            ("4x10", const.HOST_CELL_TOO_SMALL),
+            ("8x15", const.HOST_CELL_TOO_SMALL),
+            ("2x6", const.HOST_CELL_TOO_SMALL),
+        ):
+            with self.subTest(shape):
+                self.check(expected, hp_request(), host(shape))
+
+    def test_second_slot(self):
+        self.check(None, hp_request(), host(pinned=range(20), num_instances=1))
+
+    def test_no_free_slot(self):
+        full = host(pinned=range(40), num_instances=2, vcpus_used=40)
+        self.check(const.HOST_NO_FREE_SLOT, hp_request(), full)
+
+    def test_cap(self):
+        for pinned in (range(40), (*range(20), *range(40, 60))):
+            busy = host("4x20", pinned=pinned, num_instances=2, vcpus_used=40)
+            self.check(const.HOST_MAX_PER_HOST, hp_request(), busy)
+            self.check(None, hp_request(), busy, hosts.policy(max_per_host=3))
+            self.check(None, hp_request(), busy, hosts.policy(max_per_host=None))
+
+    def test_cap_counts_what_pins_do_not_show_on_exclusive_hosts(self):
+        busy = host("4x20", pinned=range(20), num_instances=2)
+        self.check(const.HOST_MAX_PER_HOST, hp_request(), busy)
+        self.check(None, hp_request(), busy, hosts.policy(exclusive="none"))
+
+    def test_memory(self):
+        self.check(const.HOST_CELL_MEMORY, hp_request(), host(memory_gb=100))
+        used = host()
+        used = used._replace(
+            cells=[c._replace(memory_usage_mb=200 * 1024) for c in used.cells]
+        )
+        self.check(const.HOST_NO_FREE_MEMORY, hp_request(), used)
+
+    def test_free_cpus_and_free_memory_must_be_on_one_cell(self):
+        torn = host(pinned=range(20), num_instances=1)
+        first, second = torn.cells
+        torn = torn._replace(cells=[first, second._replace(memory_usage_mb=200 * 1024)])
+        self.check(const.HOST_NO_FREE_MEMORY, hp_request(), torn)
+
+    def test_four_pinned_cpus_strand_a_slot_and_are_foreign(self):
+        foreign = host(pinned=range(4), num_instances=1, vcpus_used=4)
+        self.check(const.HOST_FOREIGN_PINS, hp_request(), foreign)
+        # Where VMs may stand beside others, only the arithmetic counts.
+        self.check(None, hp_request(), foreign, hosts.policy(exclusive="none"))
+        self.check(None, hp_request(), foreign, hosts.policy(exclusive="cell"))
+
+    def test_hosts_without_dedicated_cpus(self):
+        self.check(const.HOST_NO_DEDICATED_CPUS, hp_request(), host(mode="shared"))
+
+    def test_hosts_without_numa(self):
+        self.check(const.HOST_NO_NUMA, hp_request(), host()._replace(cells=()))
+
+    def test_unpinned_vms_on_an_open_host(self):
+        busy = host(mode="open", num_instances=1, vcpus_used=2)
+        self.check(const.HOST_CLASS_CONFLICT, hp_request(), busy)
+        self.check(None, hp_request(), busy, hosts.policy(exclusive="none"))
+        beside = host(mode="open", pinned=range(20), num_instances=2, vcpus_used=22)
+        self.check(const.HOST_CLASS_CONFLICT, hp_request(), beside)
+
+    def test_reserved_host_cpus_are_no_vms(self):
+        # vcpus_used starts at reserved_host_cpus where no cpu set is configured.
+        self.check(None, hp_request(), host(mode="open", vcpus_used=4))
+        one = host(mode="open", vcpus_used=24, pinned=range(20), num_instances=1)
+        self.check(None, hp_request(), one)
+
+    def test_vms_moving_in_are_pinned_before_they_are_counted(self):
+        moving = host(mode="open", vcpus_used=20, pinned=range(20), num_instances=0)
+        self.check(None, hp_request(), moving)
+
+
+class MixedHostTest(RulesCase):
+    """Node 0 dedicated, node 1 shared: usable under exclusive: cell only."""
+
+    def test_exclusive_host(self):
+        self.check(const.HOST_MODE_MIXED, hp_request(), host(mode=range(20)))
+
+    def test_exclusive_cell(self):
+        policy = hosts.policy(exclusive="cell")
+        self.check(None, hp_request(), host(mode=range(20)), policy)
+        busy = host(mode=range(20), num_instances=8, vcpus_used=16)
+        self.check(None, hp_request(), busy, policy)
+
+    def test_one_cell_of_both_kinds(self):
+        policy = hosts.policy(exclusive="cell")
+        split = host("2x44", mode=(*range(22), *range(44, 66)))
+        self.check(const.HOST_CLASS_CONFLICT, hp_request(), split, policy)
+        self.check(None, hp_request(), split, hosts.policy(exclusive="none"))
+
+    def test_general_vms_stay_on_the_shared_node(self):
+        policy = hosts.policy(exclusive="cell")
+        busy = host(mode=range(20), pinned=range(20), num_instances=1)
+        self.check(None, general_request(), busy, policy)
+        self.check(const.HOST_CLASS_CONFLICT, general_request(), busy)
+
+
+class GeneralTest(RulesCase):
+    """General VMs stay away from high-performance ones."""
+
+    def test_beside_each_other(self):
+        self.check(None, general_request(), host(mode="open"))
+        self.check(
+            None,
+            general_request(),
+            host(mode="shared", num_instances=30, vcpus_used=90),
+        )
+
+    def test_beside_a_high_performance_vm(self):
+        busy = host(mode="open", pinned=range(20), num_instances=1, vcpus_used=20)
+        self.check(const.HOST_CLASS_CONFLICT, general_request(), busy)
+        self.check(None, general_request(), busy, hosts.policy(exclusive="none"))
+
+    def test_beside_small_pinned_vms_that_no_class_owns(self):
+        busy = host(mode="open", pinned=range(4), num_instances=1, vcpus_used=4)
+        self.check(None, general_request(), busy)
+
+    def test_hosts_without_shared_cpus(self):
+        self.check(const.HOST_NO_SHARED_CPUS, general_request(), host())
+
+    def test_hosts_without_numa(self):
+        self.check(None, general_request(), host()._replace(cells=()))
+
+
+class ClasslessPinnedTest(RulesCase):
+    """Pinned VMs of no class strand slots, and live on where there are none."""
+
+    def test_hosts_with_slots(self):
+        self.check(const.HOST_CLASSLESS_PINNED, pinned_request(), host())
+        self.check(const.HOST_CLASSLESS_PINNED, pinned_request(20), host(mode="open"))
+
+    def test_hosts_without(self):
+        self.check(None, pinned_request(), host("4x10"))
+        self.check(None, pinned_request(), host(memory_gb=64))
+
+
+class LabelsTest(RulesCase):
+    """Aggregate metadata perfvm:class reserves hosts."""
+
+    def labelled(self, *labels, **facts):
+        return host(labels=frozenset(labels), **facts)
+
+    def test_reserved_for_a_class(self):
+        reserved = self.labelled("high-performance", mode="open")
+        self.check(None, hp_request(), reserved)
+        self.check(const.HOST_CLASS_RESERVED, general_request(), reserved)
+        self.check(const.HOST_CLASS_RESERVED, pinned_request(), reserved)
+        self.check(const.HOST_CLASS_RESERVED, hp_request(), self.labelled("general"))
+
+    def test_several_classes(self):
+        both = self.labelled("high-performance", "general", mode="open")
+        self.check(None, hp_request(), both)
+        self.check(None, general_request(), both)
+
+    def test_typo(self):
+        for request in (hp_request(), general_request(), pinned_request()):
+            self.check(const.HOST_LABEL_UNKNOWN, request, self.labelled("high-perf"))
+
+    def test_only_labelled_hosts_are_judged(self):
+        policy = hosts.policy(managed_hosts="labelled")
+        self.check(const.HOST_NOT_MANAGED, hp_request(), host(), policy)
+        # Nothing changes for what runs there already.
+        self.check(None, pinned_request(), host(), policy)
+        busy = host(mode="open", pinned=range(20), num_instances=1)
+        self.check(None, general_request(), busy, policy)
+        labelled = self.labelled("high-performance")
+        self.check(None, hp_request(), labelled, policy)
+        self.check(const.HOST_CLASS_RESERVED, pinned_request(), labelled, policy)
+
+    def test_two_pinned_classes_on_a_host_cannot_be_told_apart(self):
+        other = dataclasses.replace(hosts.HP, name="other", vcpus=10, flavors=None)
+        policy = dataclasses.replace(
+            POLICY, classes=(*POLICY.classes, other), managed_hosts="labelled"
+        )
+        both = self.labelled("high-performance", "other")
+        self.check(const.HOST_LABEL_AMBIGUOUS, hp_request(), both, policy)
+        self.check(None, hp_request(), self.labelled("high-performance"), policy)
+
+
+class TwoNodesTest(RulesCase):
+    """A class whose VMs are split over two NUMA nodes."""
+
+    def setUp(self):
+        super().setUp()
+        self.policy = hosts.policy(numa_nodes=2)
+        self.request = hp_request(cells=(RequestCell(0, 10, 32768),) * 2)
+
+    def test_needs_both(self):
+        self.check(None, self.request, host(), self.policy)
+        self.check(const.HOST_CELL_TOO_SMALL, self.request, host("1x40"), self.policy)
+        half = host(pinned=range(20), num_instances=1)
+        self.check(const.HOST_NO_FREE_SLOT, self.request, half, self.policy)
+
+
+class AnyHostTest(testtools.TestCase):
+    """Whatever the topology."""
+
+    @given(hosts.requests, hosts.hosts())
+    def test_deciding_twice_gives_the_same(self, request, observed):
+        once = rules.decide(POLICY, request, observed)
+        self.assertEqual(once, rules.decide(POLICY, request, observed))
+        self.assertEqual(once.allowed, not once.reasons)
+
+    @given(hosts.requests, hosts.hosts())
+    def test_every_reason_has_a_known_code_and_words(self, request, observed):
+        for reason in rules.decide(POLICY, request, observed).reasons:
+            self.assertIn(reason.code, const.REASON_CODES)
+            self.assertTrue(rules.describe(reason))
+        for line in rules.describe_cells(POLICY, request, observed):
+            self.assertIn("pCPUs free", line)
+
+    @given(hosts.hosts())
+    def test_pins_never_exceed_a_cell(self, observed):
+        """Filling a host until the rules refuse keeps each cell within its CPUs."""
+        policy = hosts.policy(max_per_host=None)
+        request = hp_request()
+        placed = 0
+        while rules.decide(policy, request, observed).allowed:
+            cells = list(observed.cells)
+            index = next(
+                i
+                for i, cell in enumerate(cells)
+                if len(cell.pcpuset - cell.pinned_cpus) >= 20
+                and cell.memory_mb - cell.memory_usage_mb >= 65536
+            )
+            cell = cells[index]
+            mine = frozenset(sorted(cell.pcpuset - cell.pinned_cpus)[:20])
+            cells[index] = cell._replace(
+                pinned_cpus=cell.pinned_cpus | mine,
+                memory_usage_mb=cell.memory_usage_mb + 65536,
+            )
+            observed = observed._replace(
+                cells=cells,
+                num_instances=observed.num_instances + 1,
+                vcpus_used=observed.vcpus_used + 20,
+            )
+            placed += 1
+        for cell in observed.cells:
+            self.assertLessEqual(cell.pinned_cpus, cell.pcpuset)
+            self.assertLessEqual(cell.memory_usage_mb, max(cell.memory_mb, 0))
+        self.assertLessEqual(
+            placed, sum(len(cell.pcpuset) // 20 for cell in observed.cells)
+        )
+
+    @given(hosts.requests, hosts.hosts(), hosts.hosts())
+    def test_hosts_do_not_influence_each_other(self, request, one, other):
+        alone = rules.decide(POLICY, request, one)
+        rules.decide(POLICY, request, other)
+        self.assertEqual(alone, rules.decide(POLICY, request, one))
+
+    @given(hosts.hosts())
+    def test_the_order_of_cells_does_not_matter(self, observed):
+        backwards = observed._replace(cells=list(reversed(observed.cells)))
+        self.assertEqual(
+            rules.decide(POLICY, hp_request(), observed).allowed,
+            rules.decide(POLICY, hp_request(), backwards).allowed,
+        )

@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm import rules
+from nova_perfvm.facts import RequestCell
+from tests.unit.rules import hosts
+from tests.unit.rules.hosts import POLICY, hp_request
+
+
+def codes(request, policy=POLICY):
+    return [reason.code for reason in rules.check_request(policy, request)]
+
+
+class ResolveClassTest(testtools.TestCase):
+    def test_the_class_that_the_flavor_names(self):
+        self.assertEqual(
+            "high-performance", rules.resolve_class(POLICY, hp_request()).name
+        )
+
+    def test_the_default_class_for_flavors_that_name_none(self):
+        self.assertEqual(
+            "general", rules.resolve_class(POLICY, hosts.general_request()).name
+        )
+
+    def test_none_for_pinned_flavors_that_name_none(self):
+        self.assertIsNone(rules.resolve_class(POLICY, hosts.pinned_request()))
+
+    def test_none_for_a_class_that_is_not_declared(self):
+        request = hosts.general_request(class_name="prefvm")
+        self.assertIsNone(rules.resolve_class(POLICY, request))
+
+
+class CheckRequestTest(testtools.TestCase):
+    """A flavor that claims a class must be of it."""
+
+    def test_right_in_every_respect(self):
+        self.assertEqual([], codes(hp_request()))
+        self.assertEqual([], codes(hosts.general_request(class_name="general")))
+
+    def test_flavors_that_claim_no_class_are_never_wrong(self):
+        self.assertEqual([], codes(hosts.general_request()))
+        self.assertEqual([], codes(hosts.pinned_request()))
+
+    def test_unknown_class(self):
+        reasons = rules.check_request(POLICY, hp_request(class_name="high-perf"))
+        self.assertEqual([const.FLAVOR_CLASS_UNKNOWN], [r.code for r in reasons])
+        self.assertEqual("high-perf", reasons[0].data["found"])
+
+    def test_one_rule_broken_at_a_time(self):
+        for expected, facts in (
+            (const.FLAVOR_VCPUS, {"vcpus": 16, "cells": (RequestCell(0, 16, 65536),)}),
+            (const.FLAVOR_CPU_POLICY, {"cells": ()}),
+            (const.FLAVOR_CPU_POLICY, {"cells": (RequestCell(20, 0, 65536),)}),
+            (const.FLAVOR_CPU_POLICY, {"cells": (RequestCell(4, 16, 65536),)}),
+            (const.FLAVOR_NUMA_NODES, {"cells": (RequestCell(0, 10, 32768),) * 2}),
+            (
+                const.FLAVOR_CPU_THREAD_POLICY,
+                {"cells": (RequestCell(0, 20, 65536, None, "isolate"),)},
+            ),
+            (const.FLAVOR_EMULATOR_THREADS, {"emulator_threads": "isolate"}),
+            (const.REQUEST_NO_MULTIQUEUE, {"multiqueue": False}),
+            (const.REQUEST_NOT_VOLUME_BACKED, {"volume_backed": False}),
+        ):
+            with self.subTest(facts):
+                self.assertEqual([expected], codes(hp_request(**facts)))
+
+    def test_all_violations_at_once(self):
+        request = hp_request(vcpus=16, cells=(), multiqueue=False, volume_backed=False)
+        self.assertEqual(
+            [
+                const.FLAVOR_VCPUS,
+                const.FLAVOR_CPU_POLICY,
+                const.REQUEST_NO_MULTIQUEUE,
+                const.REQUEST_NOT_VOLUME_BACKED,
+            ],
+            codes(request),
+        )
+
+    def test_prefer_is_the_same_as_nothing(self):
+        cells = (RequestCell(0, 20, 65536, None, "prefer"),)
+        self.assertEqual([], codes(hp_request(cells=cells)))
+
+    def test_unknown_boot_source_is_not_judged(self):
+        self.assertEqual([], codes(hp_request(volume_backed=None)))
+
+    def test_pinned_request_for_a_shared_class(self):
+        request = hosts.pinned_request(class_name="general")
+        self.assertEqual([const.FLAVOR_CPU_POLICY], codes(request))
+
+    def test_one_vcpu_needs_no_queues(self):
+        policy = hosts.policy(general={"vif_multiqueue": True})
+        for vcpus, expected in ((1, []), (2, [const.REQUEST_NO_MULTIQUEUE])):
+            request = hosts.general_request(class_name="general", vcpus=vcpus)
+            self.assertEqual(expected, codes(request, policy))
+
+    def test_page_sizes(self):
+        for wanted, size_kb, right in (
+            ("1GB", 1048576, True),
+            ("1GB", 2048, False),
+            ("1GB", None, False),
+            ("2MB", 2048, True),
+            ("large", -2, True),
+            ("large", 2048, True),
+            ("large", -1, False),
+            ("large", -3, False),
+            ("small", -1, True),
+            ("small", 4, True),
+            ("small", 2048, False),
+        ):
+            with self.subTest(f"{wanted}: {size_kb}"):
+                cells = (RequestCell(0, 20, 65536, size_kb),)
+                self.assertEqual(
+                    [] if right else [const.FLAVOR_MEM_PAGE_SIZE],
+                    codes(hp_request(cells=cells), hosts.policy(mem_page_size=wanted)),
+                )
+
+
+class CheckImageTest(testtools.TestCase):
+    """A rebuild is judged by what an image alone decides."""
+
+    def test_an_image_that_takes_multiqueue_away(self):
+        reasons = rules.check_image(POLICY, hp_request(multiqueue=False))
+        self.assertEqual([const.REQUEST_NO_MULTIQUEUE], [r.code for r in reasons])
+
+    def test_nothing_else(self):
+        request = hp_request(vcpus=16, volume_backed=False)
+        self.assertEqual((), rules.check_image(POLICY, request))
+
+    def test_servers_of_no_class(self):
+        self.assertEqual((), rules.check_image(POLICY, hosts.pinned_request()))

@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm import rules
+from nova_perfvm.rules import words
+from tests.unit.rules.hosts import POLICY, general_request, host, hp_request
+
+
+class DescribeTest(testtools.TestCase):
+    def test_every_code_has_words(self):
+        self.assertEqual(const.REASON_CODES, set(words._WORDS))
+
+    def test_figures_are_shown(self):
+        busy = host(pinned=range(8, 20), num_instances=1)
+        (reason,) = rules.check_host(POLICY, hp_request(), busy)
+        self.assertEqual(
+            "cell 0 has 12 pinned CPUs, no multiple of 20: VMs that are not of this "
+            "class run there",
+            rules.describe(reason),
+        )
+
+    def test_no_free_slot_shows_the_arithmetic(self):
+        full = host(pinned=range(40), num_instances=2, vcpus_used=40)
+        (reason,) = rules.check_host(POLICY, hp_request(), full)
+        self.assertEqual(
+            "free pCPUs per NUMA cell: 0, 0; need 20 on 1 cell(s)",
+            rules.describe(reason),
+        )
+
+
+class DescribeCellsTest(testtools.TestCase):
+    def test_a_line_per_cell(self):
+        busy = host(pinned=range(8), memory_gb=500)
+        self.assertEqual(
+            [
+                "cell 0: 12 of 20 pCPUs free, need 20",
+                "256000 of 256000 MiB free, need 65536",
+                "pinned 0-7, no multiple of 20",
+                "cell 1: 20 of 20 pCPUs free, need 20",
+                "256000 of 256000 MiB free, need 65536",
+            ],
+            "; ".join(rules.describe_cells(POLICY, hp_request(), busy)).split("; "),
+        )
+
+    def test_shared_cpus_are_named(self):
+        lines = rules.describe_cells(POLICY, hp_request(), host(mode=range(20)))
+        self.assertTrue(lines[1].endswith("shared 20-39"))
+
+    def test_nothing_to_count_for_vms_that_share(self):
+        self.assertEqual((), rules.describe_cells(POLICY, general_request(), host()))

@@ -1,0 +1,123 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Real HostStates and RequestSpecs of Nova, without a cloud around them."""
+
+from nova import objects
+from nova.scheduler import host_manager
+from nova.virt import hardware
+from oslo_utils.fixture import uuidsentinel
+
+from nova_perfvm.model import HostShape
+
+objects.register_all()
+
+HP_SPECS = {
+    "perfvm:class": "high-performance",
+    "hw:cpu_policy": "dedicated",
+    "hw:numa_nodes": "1",
+    "hw:vif_multiqueue_enabled": "true",
+}
+
+
+def numa_topology(
+    shape="2x20", *, dedicated=None, shared=(), memory_mb=512000, mempages=()
+):
+    """Give Nova's topology of an idle host.
+
+    :param dedicated: CPUs of cpu_dedicated_set; None for all
+    """
+    shape = HostShape.parse(shape) if isinstance(shape, str) else shape
+    per_cell = shape.cores * shape.threads
+    every = set(range(shape.cpus))
+    dedicated = every if dedicated is None else set(dedicated)
+    cells = []
+    for index in range(shape.cells):
+        cpus = set(range(index * per_cell, (index + 1) * per_cell))
+        known = cpus & (dedicated | set(shared))
+        groups = [
+            set(range(first, first + shape.threads)) & known
+            for first in range(min(cpus), max(cpus) + 1, shape.threads)
+        ]
+        cells.append(
+            objects.NUMACell(
+                id=index,
+                cpuset=cpus & set(shared),
+                pcpuset=cpus & dedicated,
+                pinned_cpus=set(),
+                cpu_usage=0,
+                memory=memory_mb // shape.cells,
+                memory_usage=0,
+                siblings=[group for group in groups if group],
+                mempages=[
+                    objects.NUMAPagesTopology(
+                        size_kb=size_kb, total=total, used=used, reserved=reserved
+                    )
+                    for size_kb, total, used, reserved in mempages
+                ],
+                socket=index,
+            )
+        )
+    return objects.NUMATopology(cells=cells)
+
+
+def host_state(name="hp1", topology=None, *, labels=(), vcpus_used=0, num_instances=0):
+    """Give a HostState; ``labels`` are perfvm:class values, one aggregate each."""
+    state = host_manager.HostState(name, name, uuidsentinel.cell)
+    state.uuid = getattr(uuidsentinel, name)
+    state.numa_topology = numa_topology() if topology is None else topology
+    state.vcpus_used = vcpus_used
+    state.num_instances = num_instances
+    state.cpu_allocation_ratio = state.ram_allocation_ratio = 1.0
+    state.aggregates = [
+        objects.Aggregate(id=i, metadata={"perfvm:class": label}, hosts=[name])
+        for i, label in enumerate(labels)
+    ]
+    state.allocation_candidates = [{"mappings": {"": [state.uuid]}}]
+    return state
+
+
+def request_spec(
+    name="hp.20c.64g",
+    vcpus=20,
+    memory_mb=65536,
+    extra_specs=None,
+    image_props=None,
+    is_bfv=True,
+    hints=None,
+):
+    """Give a RequestSpec whose NUMA topology Nova itself derived."""
+    flavor = objects.Flavor(
+        name=name,
+        vcpus=vcpus,
+        memory_mb=memory_mb,
+        root_gb=0,
+        ephemeral_gb=0,
+        swap=0,
+        extra_specs=dict(HP_SPECS if extra_specs is None else extra_specs),
+    )
+    image = objects.ImageMeta(
+        name="image", properties=objects.ImageMetaProps(**(image_props or {}))
+    )
+    spec = objects.RequestSpec(
+        flavor=flavor,
+        image=image,
+        numa_topology=hardware.numa_get_constraints(flavor, image),
+        pci_requests=objects.InstancePCIRequests(requests=[]),
+        instance_uuid=uuidsentinel.instance,
+        num_instances=1,
+        requested_resources=[],
+        scheduler_hints=hints or {},
+    )
+    if is_bfv is not None:
+        spec.is_bfv = is_bfv
+    return spec

@@ -1,0 +1,113 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm.facts import PagePool, RequestCell
+from nova_perfvm.scheduler import adapters
+from tests.unit.scheduler import states
+
+
+class RequestFactsTest(testtools.TestCase):
+    def test_a_high_performance_request(self):
+        facts = adapters.request_facts(states.request_spec())
+        self.assertEqual("high-performance", facts.class_name)
+        self.assertEqual((RequestCell(0, 20, 65536),), facts.cells)
+        self.assertTrue(facts.pinned and facts.multiqueue and facts.volume_backed)
+
+    def test_an_image_that_pins_is_seen_with_a_plain_flavor(self):
+        facts = adapters.request_facts(
+            states.request_spec(
+                vcpus=4, extra_specs={}, image_props={"hw_cpu_policy": "dedicated"}
+            )
+        )
+        self.assertIsNone(facts.class_name)
+        self.assertTrue(facts.pinned)
+
+    def test_multiqueue_of_the_image(self):
+        specs = {k: v for k, v in states.HP_SPECS.items() if "multiqueue" not in k}
+        for props, expected in (
+            ({}, False),
+            ({"hw_vif_multiqueue_enabled": True}, True),
+            ({"hw_vif_multiqueue_enabled": False}, False),
+        ):
+            spec = states.request_spec(extra_specs=specs, image_props=props)
+            self.assertEqual(expected, adapters.request_facts(spec).multiqueue)
+
+    def test_flavor_and_image_that_contradict_each_other(self):
+        spec = states.request_spec(image_props={"hw_vif_multiqueue_enabled": False})
+        self.assertFalse(adapters.request_facts(spec).multiqueue)
+
+    def test_requests_that_do_not_know_their_boot_source(self):
+        spec = states.request_spec(is_bfv=None)
+        self.assertIsNone(adapters.request_facts(spec).volume_backed)
+
+    def test_page_size_and_policies(self):
+        facts = adapters.request_facts(
+            states.request_spec(
+                extra_specs=states.HP_SPECS
+                | {
+                    "hw:mem_page_size": "1GB",
+                    "hw:emulator_threads_policy": "isolate",
+                    "hw:cpu_thread_policy": "prefer",
+                }
+            )
+        )
+        self.assertEqual("isolate", facts.emulator_threads)
+        self.assertEqual((RequestCell(0, 20, 65536, 1048576, "prefer"),), facts.cells)
+
+
+class HostFactsTest(testtools.TestCase):
+    def test_cells(self):
+        topology = states.numa_topology(mempages=[(4, 1000, 10, 100)])
+        topology.cells[0].pin_cpus({0, 1})
+        topology.cells[0].memory_usage = 5
+        facts = adapters.host_facts(
+            states.host_state(topology=topology, vcpus_used=2, num_instances=1)
+        )
+        self.assertEqual(("hp1", "hp1", 2, 1), (*facts[:2], *facts[3:5]))
+        cell = facts.cells[0]
+        self.assertEqual(({0, 1}, 18), (cell.pinned_cpus, len(cell.free_pcpus)))
+        self.assertEqual((256000, 5), (cell.memory_mb, cell.memory_usage_mb))
+        # Reserved pages are not for VMs.
+        self.assertEqual([PagePool(4, 900, 10)], list(cell.mempages))
+        self.assertEqual((1, 10), (len(cell.mempages), cell.mempages[0].used))
+
+    def test_fields_are_read_where_versioned_objects_store_them(self):
+        cell = states.numa_topology().cells[0]
+        self.assertEqual(adapters._declared(cell), adapters._stored(cell))
+
+    def test_a_field_that_is_not_set_is_novas_to_report(self):
+        topology = states.numa_topology()
+        del topology.cells[0]._obj_memory
+        self.assertRaises(
+            NotImplementedError,
+            adapters.host_facts,
+            states.host_state(topology=topology),
+        )
+
+    def test_computes_that_report_no_reserved_pages(self):
+        topology = states.numa_topology(mempages=[(4, 1000, 10, 100)])
+        del topology.cells[0].mempages[0]._obj_reserved
+        facts = adapters.host_facts(states.host_state(topology=topology))
+        self.assertEqual([PagePool(4, 1000, 10)], list(facts.cells[0].mempages))
+
+    def test_hosts_without_a_topology(self):
+        state = states.host_state()
+        state.numa_topology = None
+        self.assertEqual((), adapters.host_facts(state).cells)
+
+    def test_labels_of_all_aggregates(self):
+        state = states.host_state(labels=["general", "high-performance, other", " "])
+        self.assertEqual(
+            {"general", "high-performance", "other"}, adapters.host_facts(state).labels
+        )

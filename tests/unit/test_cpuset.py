@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+from hypothesis import given
+from hypothesis import strategies as st
+from nova.virt import hardware
+
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError
+
+CPUS = st.frozensets(st.integers(min_value=0, max_value=511), max_size=80)
+
+
+class ParseTest(testtools.TestCase):
+    def test_numbers_ranges_and_exclusions(self):
+        self.assertEqual(frozenset({0, 1, 2, 4, 5, 40}), cpuset.parse(" 0-5 ,^3, 40,,"))
+
+    def test_exclusion_holds_wherever_it_stands(self):
+        self.assertEqual(frozenset({0, 1}), cpuset.parse("^2-3,0-3"))
+
+    def test_empty_text_is_the_empty_set(self):
+        self.assertEqual(frozenset(), cpuset.parse(" "))
+
+    def test_errors_name_the_part_and_what_was_expected(self):
+        for text, part in (
+            ("0-3,x", "x"),
+            ("4-2", "4-2"),
+            ("-1", "-1"),
+            ("1--2", "1--2"),
+            ("0-99999999999", "0-99999999999"),
+            ("1.5", "1.5"),
+        ):
+            with self.subTest(text):
+                error = self.assertRaises(CPUSetError, cpuset.parse, text)
+                self.assertEqual((text, part), (error.text, error.part))
+                self.assertIn("expected", str(error))
+
+
+class FormatTest(testtools.TestCase):
+    def test_runs_become_ranges(self):
+        self.assertEqual("0-2,5,7-8", cpuset.format_cpus({8, 7, 5, 2, 1, 0}))
+
+    def test_nothing_is_the_empty_text(self):
+        self.assertEqual("", cpuset.format_cpus(()))
+
+
+class RoundTripTest(testtools.TestCase):
+    @given(CPUS)
+    def test_format_then_parse(self, cpus):
+        self.assertEqual(cpus, cpuset.parse(cpuset.format_cpus(cpus)))
+
+    @given(CPUS, CPUS)
+    def test_excluding_is_set_difference(self, cpus, without):
+        text = ",".join([*map(str, cpus), *(f"^{cpu}" for cpu in without)])
+        self.assertEqual(cpus - without, cpuset.parse(text))
+
+
+class NovaAgreesTest(testtools.TestCase):
+    """Nova's parser reads the same lists the same way."""
+
+    @given(CPUS)
+    def test_parse_cpu_spec(self, cpus):
+        text = cpuset.format_cpus(cpus)
+        self.assertEqual(
+            hardware.parse_cpu_spec(text) if text else set(), set(cpuset.parse(text))
+        )
