@@ -131,6 +131,10 @@ class EmbeddedCloud(fixtures.Fixture):
         self._settings[name] = settings
         self._services.start_host(name, settings, self._connections[name])
 
+    def restart_scheduler(self, enabled_filters: Sequence[str]) -> None:
+        """Start the scheduler again with these filters."""
+        self._services.restart_scheduler(list(enabled_filters))
+
     def fail_host(self, name: str) -> None:
         """Let Nova take a host for down, as a fencing agent would."""
         (service,) = self.api.get_services(host=name, binary="nova-compute")

@@ -86,3 +86,9 @@ class Services(ServersTestBase):
         """Stop a compute; its guests stay where they are."""
         self.computes.pop(name).stop()
         self.compute_rp_uuids.pop(name)
+
+    def restart_scheduler(self, enabled_filters: list[str]) -> None:
+        """Start the scheduler again with other filters; all else runs on."""
+        self.scheduler.stop()
+        self.flags(enabled_filters=enabled_filters, group="filter_scheduler")
+        self.scheduler = self._setup_scheduler_service()

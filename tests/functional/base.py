@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the functional tests share: a cloud, and how guests are judged."""
+
+import fixtures
+import testtools
+import yaml
+from testtools.content import text_content
+
+from nova_perfvm import loader
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.sandbox.embedded import EmbeddedCloud
+
+HP_64 = "hp.20c.64g"
+HP_128 = "hp.20c.128g"
+HP_200 = "hp.20c.200g"
+GENERAL_2 = "g.2c.4g"
+
+PINNED = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
+CLAIMS_HP = PINNED | {
+    "hw:vif_multiqueue_enabled": "true",
+    "perfvm:class": "high-performance",
+}
+
+
+class FunctionalTest(testtools.TestCase):
+    """A test with a cloud of its own.
+
+    :cvar CLOUD: options of EmbeddedCloud
+    :cvar FLAVORS: names of the policy's flavors that the test boots
+    """
+
+    CLOUD = {}  # noqa: RUF012
+    FLAVORS = (HP_64, GENERAL_2)
+
+    def setUp(self):
+        super().setUp()
+        self.policy = loader.load()
+        self.start_cloud(**self.CLOUD)
+
+    def start_cloud(self, **options):
+        """Start a cloud; a test with CLOUD = None does it when it is ready."""
+        self.cloud = EmbeddedCloud(**options)
+        self.addOnException(self._show_log)
+        self.useFixture(self.cloud)
+        self.servers = self.cloud.servers
+        self.create_flavors(*self.FLAVORS)
+
+    def create_flavors(self, *names):
+        """Create flavors of the policy as the generator gives them."""
+        flavors = {flavor.name: flavor for flavor in generate_flavors(self.policy)}
+        for name in names:
+            flavor = flavors[name]
+            self.cloud.create_flavor(
+                name,
+                flavor.vcpus,
+                flavor.memory_mb,
+                flavor.root_gb,
+                dict(flavor.extra_specs),
+            )
+
+    def write_policy(self, **changes):
+        """Write the built-in policy with some keys changed; give its path."""
+        document = self.policy.as_document() | changes
+        path = self.useFixture(fixtures.TempDir()).join("perfvm.yaml")
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+            yaml.safe_dump(document, file)
+        return path
+
+    def boot(self, flavor=HP_64, **options):
+        """Boot a server that has to become ACTIVE; give it."""
+        server = self.cloud.boot(flavor, **options)
+        self.assertEqual(("ACTIVE", ""), (server.status, server.fault))
+        return server
+
+    def boot_refused(self, flavor=HP_64, **options):
+        """Boot a server that has to be refused; give it."""
+        server = self.cloud.boot(flavor, **options)
+        self.assertEqual(
+            "ERROR",
+            server.status,
+            f"{flavor} was not refused but runs on {server.host}",
+        )
+        self.assertIn("No valid host was found", server.fault)
+        return server
+
+    def assert_reason(self, server, code):
+        """Look for a reason code in the scheduler's INFO line on a server."""
+        lines = self.cloud.scheduler_log(server.id)
+        said = [line for line in lines if line.startswith("PerfVMFilter rejected")]
+        self.assertTrue(said, f"the scheduler said nothing on {server.id}: {lines}")
+        self.assertIn(code, said[-1])
+
+    def assert_not_filtered(self, server):
+        """Look that Placement refused: no host came as far as the filter."""
+        self.assertEqual([], self.cloud.verdicts(server))
+
+    def assert_high_performance(self, server):
+        """Judge the libvirt XML of a high-performance VM; give its Guest."""
+        guest = self.cloud.guest(server)
+        self.assertEqual(set(range(20)), set(guest.vcpupin))
+        self.assertTrue(guest.pinned, guest.vcpupin)
+        self.assertEqual(20, len(guest.pins))
+        self.assertEqual(1, len(guest.host_nodes), guest.vcpupin)
+        self.assertEqual("strict", guest.numatune_mode)
+        self.assertEqual(guest.host_nodes, guest.numatune_nodes)
+        self.assertEqual({0: ("strict", guest.host_nodes)}, guest.memnodes)
+        self.assertEqual((20,), guest.queues)
+        return guest
+
+    def assert_general(self, server):
+        """Judge the libvirt XML of a general VM; give its Guest."""
+        guest = self.cloud.guest(server)
+        self.assertEqual({}, guest.vcpupin)
+        self.assertIsNone(guest.numatune_mode)
+        return guest
+
+    def assert_apart(self, *servers):
+        """Look that high-performance VMs of one host are on different nodes."""
+        guests = [self.assert_high_performance(server) for server in servers]
+        nodes = [node for guest in guests for node in guest.host_nodes]
+        self.assertEqual(len(nodes), len(set(nodes)), nodes)
+        pins = [cpu for guest in guests for cpu in guest.pins]
+        self.assertEqual(len(pins), len(set(pins)))
+
+    def _show_log(self, _exc_info):
+        lines = self.cloud.nova_log().splitlines()[-400:]
+        self.addDetail("nova", text_content("\n".join(lines)))

@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What Nova makes of a high-performance VM."""
+
+from nova.tests.functional.api.client import OpenStackApiException
+
+from tests.functional import base
+
+
+class TestPinning(base.FunctionalTest):
+    def setUp(self):
+        super().setUp()
+        self.cloud.start_host("hp1", dedicated="0-39")
+
+    def test_two_vms_own_a_node_each(self):
+        first, second = self.boot(), self.boot()
+
+        self.assert_apart(first, second)
+        self.assertEqual({"hp1"}, {first.host, second.host})
+        self.assertEqual(40, self.cloud.usages("hp1")["PCPU"])
+
+    def test_third_vm_is_refused(self):
+        self.boot()
+        self.boot()
+
+        third = self.boot_refused()
+
+        # 40 PCPU are in use: Placement alone sees to it.
+        self.assert_not_filtered(third)
+
+    def test_slot_is_free_again_after_delete(self):
+        first, second = self.boot(), self.boot()
+        node = self.cloud.guest(first).host_nodes
+
+        self.servers.delete(first)
+        third = self.boot()
+
+        self.assert_apart(second, third)
+        self.assertEqual(node, self.cloud.guest(third).host_nodes)
+
+    def test_general_vm_is_not_pinned(self):
+        self.cloud.start_host("general1", shared="0-39")
+
+        server = self.boot(base.GENERAL_2)
+
+        self.assert_general(server)
+        self.assertEqual("general1", server.host)
+
+    def test_root_disk_is_a_volume(self):
+        server = self.boot()
+
+        attached = self.cloud.api.get_server_volumes(server.id)
+        self.assertEqual(["/dev/vda"], [volume["device"] for volume in attached])
+        self.assertEqual(0, self.cloud.usages("hp1").get("DISK_GB", 0))
+
+    def test_image_boot_is_refused(self):
+        server = self.boot_refused(from_volume=False)
+
+        self.assert_reason(server, "request.not_volume_backed")
+
+    def test_image_without_multiqueue_is_refused_by_the_api(self):
+        image = self.cloud.create_image(hw_vif_multiqueue_enabled="false")
+
+        error = self.assertRaises(
+            OpenStackApiException, self.cloud.boot, base.HP_64, image=image
+        )
+
+        self.assertEqual(400, error.response.status_code)
+
+    def test_flavor_without_multiqueue_is_refused(self):
+        specs = base.PINNED | {"perfvm:class": "high-performance"}
+        self.cloud.create_flavor("no-queues", 20, 65536, 0, specs)
+
+        server = self.boot_refused("no-queues")
+
+        self.assert_reason(server, "request.no_multiqueue")
+
+    def test_image_may_turn_multiqueue_on(self):
+        specs = base.PINNED | {"perfvm:class": "high-performance"}
+        self.cloud.create_flavor("no-queues", 20, 65536, 0, specs)
+        image = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
+
+        server = self.boot("no-queues", image=image)
+
+        self.assert_high_performance(server)
