@@ -14,13 +14,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from nova_perfvm.properties.errors import PropertiesConflictError, PropertiesError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from nova_perfvm.model import Policy, VMClass
 
@@ -95,6 +96,10 @@ def _ask(
             name, f"returned {type(given).__name__}, expected {Properties.__name__}"
         )
     for mapping in (given.flavor, given.image):
+        if not isinstance(mapping, Mapping):
+            raise PropertiesError(
+                name, f"gave {type(mapping).__name__} for properties, expected a dict"
+            )
         for key, value in mapping.items():
             _check(name, key, value)
     return given

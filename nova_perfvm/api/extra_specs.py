@@ -1,0 +1,108 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What nova-api answers to ``openstack flavor set --property perfvm:...``.
+
+Nova loads this module as an entry point in ``nova.api.extra_spec_validators``
+and asks :func:`register` once, when nova-api starts.  From then on it refuses
+every other key of the namespace (microversion 2.86 and later).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nova.conf
+from nova import exception
+from nova.api.validation.extra_specs import base
+from oslo_log import log as logging
+
+from nova_perfvm import conf, loader
+from nova_perfvm import constants as const
+
+LOG = logging.getLogger(__name__)
+
+
+class RefusingValidator(base.ExtraSpecValidator):
+    """A validator of every key of the namespace, which accepts none.
+
+    Its ``description`` says why, and becomes the answer to the request.
+    """
+
+    def validate(self, name: str, value: str) -> None:
+        """Refuse.
+
+        :raises nova.exception.ValidationError: always
+        """
+        raise exception.ValidationError(
+            f"Validation failed; {name}={value} is refused because nova-api has no "
+            f"valid policy of VM classes: {self.description}"
+        )
+
+
+def register() -> list[base.ExtraSpecValidator]:
+    """Give the validators for ``perfvm:*``; never raise.
+
+    An exception here would keep nova-api from answering any request, and no
+    validator at all would let every mistake pass; so without a valid policy the
+    answer is one that refuses all.
+    """
+    try:
+        conf.register_opts(nova.conf.CONF)
+        return validators(nova.conf.CONF.perfvm.policy_file)
+    except Exception as exc:  # noqa: BLE001  whatever it is, nova-api must start
+        LOG.error(  # noqa: TRY400  a list of mistakes needs no traceback
+            "Every perfvm: extra spec is refused until nova-api is restarted with a "
+            "valid policy: %s",
+            exc,
+        )
+        return [refusal(str(exc))]
+
+
+def validators(policy_file: str | None) -> list[base.ExtraSpecValidator]:
+    """Give the validators that a policy asks for.
+
+    :param policy_file: path; None for the built-in policy
+    :raises PolicyError: with every mistake of the file
+    """
+    policy = loader.load(policy_file)
+    LOG.info(
+        "Extra spec %s is validated by %s, SHA-256 %s",
+        const.CLASS_KEY,
+        policy_file or loader.BUILT_IN,
+        policy.digest,
+    )
+    value: dict[str, Any] = {
+        "type": str,
+        "description": "A class that the policy declares.",
+        "enum": [vm_class.name for vm_class in policy.classes],
+    }
+    return [
+        base.ExtraSpecValidator(
+            name=const.CLASS_KEY,
+            description=(
+                "The class of the flavor's VMs. It says how many vCPUs they have, "
+                "whether these are pinned, and which other VMs may be on their host."
+            ),
+            value=value,
+        )
+    ]
+
+
+def refusal(reason: str) -> base.ExtraSpecValidator:
+    """Give a validator that refuses every key of the namespace for a reason."""
+    return RefusingValidator(
+        name=f"{const.NAMESPACE}:{{key}}",
+        description=reason,
+        value={"type": str, "description": "Nothing, at present."},
+        parameters=[{"name": "key", "pattern": ".*"}],
+    )
