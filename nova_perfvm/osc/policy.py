@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import loader
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.model import advice
 from nova_perfvm.osc.base import OfflineCommand
 from nova_perfvm.osc.formats import document
@@ -71,6 +72,8 @@ class CheckPolicy(OfflineCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print a summary; warnings go to stderr."""
+        if parsed_args.file is not None and parsed_args.policy is not None:
+            raise PerfVMError("name the policy file once: FILE, or --policy FILE")
         source = parsed_args.file or parsed_args.policy
         policy = loader.load(source)
         self.write(summary(policy, source or loader.BUILT_IN))

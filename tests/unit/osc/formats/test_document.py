@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+
+import testtools
+import yaml
+
+from nova_perfvm import loader
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.osc.formats import document
+
+POLICY = loader.load()
+
+
+class PolicyTest(testtools.TestCase):
+    def test_yaml_is_a_policy_file(self):
+        text = document.policy_yaml(POLICY)
+        self.assertEqual(POLICY, loader.parse(text))
+        self.assertEqual(f"# SHA-256 {POLICY.digest}", text.splitlines()[0])
+
+    def test_json(self):
+        found = json.loads(document.policy_json(POLICY))
+        self.assertEqual(POLICY.digest, found["digest"])
+        self.assertEqual(POLICY.as_document(), found["policy"])
+
+    def test_table(self):
+        rows = dict(
+            line.split(maxsplit=1)
+            for line in document.policy_table(POLICY).splitlines()
+        )
+        self.assertEqual(POLICY.digest, rows["digest"])
+        self.assertEqual("20", rows["classes.high-performance.vcpus"])
+        self.assertEqual("null", rows["classes.high-performance.mem_page_size"])
+        self.assertEqual("true", rows["classes.general.default"])
+        self.assertEqual(
+            "64", rows["classes.high-performance.flavors.sizes.0.memory_gb"]
+        )
+
+    def test_table_with_several_host_shapes(self):
+        policy = loader.parse('schema_version: "1.0"\nhost_shape: [2x20, 2x22]\n')
+        self.assertIn("2x20, 2x22", document.policy_table(policy))
+
+
+class FlavorTest(testtools.TestCase):
+    def test_names_units_and_texts(self):
+        (flavor, *_) = generate_flavors(POLICY)
+        found = document.flavor_document(flavor)
+        self.assertEqual(
+            {
+                "name": "hp.20c.64g",
+                "class": "high-performance",
+                "vcpus": 20,
+                "memory_mb": 65536,
+                "root_gb": 0,
+                "extra_specs": flavor.extra_specs,
+            },
+            found,
+        )
+        self.assertEqual([found], json.loads(document.as_json([found])))
+        self.assertEqual([found], yaml.safe_load(document.as_yaml([found])))

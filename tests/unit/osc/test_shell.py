@@ -1,0 +1,281 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import contextlib
+import importlib.metadata
+import io
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import fixtures
+import testtools
+
+from nova_perfvm import loader
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.osc import shell
+from nova_perfvm.osc.formats import ansible
+from nova_perfvm.osc.formats import shell as shell_format
+
+POLICY = loader.load()
+BAD = "placement: slot\nmanaged_hosts: none\n"
+
+
+class CommandCase(testtools.TestCase):
+    """The console script's function, as a process would call it."""
+
+    def setUp(self):
+        super().setUp()
+        # Each run adds a handler for its own stderr.
+        root = logging.getLogger()
+        self.useFixture(fixtures.MonkeyPatch("logging.root.handlers", []))
+        self.addCleanup(root.setLevel, root.level)
+
+    def run_command(self, *arguments):
+        """Run a command, keep what it prints, and give its exit status."""
+        logging.root.handlers.clear()
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            try:
+                status = shell.main(arguments)
+            except SystemExit as exc:
+                status = exc.code or 0
+        self.stdout, self.stderr = stdout.getvalue(), stderr.getvalue()
+        self.assertNotIn("Traceback", self.stderr)
+        return status
+
+    def assert_refused(self, status, words, *arguments):
+        """Assert one clear message, an exit status, and no output."""
+        self.assertEqual(status, self.run_command(*arguments))
+        self.assertIn(words, self.stderr)
+        self.assertEqual("", self.stdout)
+
+    def file(self, text):
+        path = Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+
+class ProcessTest(testtools.TestCase):
+    """What only a process of its own shows."""
+
+    def run_process(self, *arguments, stdout=subprocess.PIPE):
+        code = (
+            "import sys; sys.argv[0] = 'nova-perfvm'\n"
+            "from nova_perfvm.osc.shell import main\n"
+            "status = main()\n"
+            "heavy = ('nova', 'eventlet', 'openstack', 'osc_lib', 'oslo_config')\n"
+            "print(*[name for name in heavy if name in sys.modules], file=sys.stderr)\n"
+            "sys.exit(status)"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            check=False,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def test_version(self):
+        result = self.run_process("--version")
+        version = importlib.metadata.version("nova-perfvm")
+        self.assertEqual(
+            (0, f"nova-perfvm {version}\n"), (result.returncode, result.stdout)
+        )
+
+    def test_no_command_loads_a_service_or_a_client(self):
+        for arguments in (
+            ["policy", "show"],
+            ["flavor", "generate"],
+            ["image", "generate"],
+        ):
+            result = self.run_process(*arguments)
+            self.assertEqual((0, "\n"), (result.returncode, result.stderr))
+
+    def test_output_that_cannot_be_written(self):
+        with Path("/dev/full").open("w") as full:
+            result = self.run_process("policy", "show", stdout=full)
+        self.assertEqual(1, result.returncode)
+        self.assertEqual(
+            ["cannot write the output: [Errno 28] No space left on device", ""],
+            result.stderr.splitlines(),
+        )
+
+    def test_a_reader_that_leaves(self):
+        """As in ``nova-perfvm policy show | true``: no complaint."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "w") as pipe:
+            result = self.run_process("policy", "show", stdout=pipe)
+        self.assertNotIn("Traceback", result.stderr)
+        self.assertNotIn("Exception", result.stderr)
+
+
+class ShellTest(CommandCase):
+    def test_help_lists_the_commands(self):
+        for arguments in (["--help"], ["help"], []):
+            self.assertEqual(0, self.run_command(*arguments))
+            for name in (
+                "policy show",
+                "policy check",
+                "flavor generate",
+                "image generate",
+            ):
+                self.assertIn(name, self.stdout)
+
+    def test_help_of_a_command(self):
+        for arguments in (["help", "flavor", "generate"], ["flavor", "generate", "-h"]):
+            self.assertEqual(0, self.run_command(*arguments))
+            self.assertIn("--memory-gb", self.stdout)
+
+    def test_completion(self):
+        self.assertEqual(0, self.run_command("complete"))
+        self.assertIn("cmds_flavor='generate'", self.stdout)
+
+    def test_unknown_command(self):
+        self.assertEqual(2, self.run_command("flavour", "generate"))
+
+    def test_console_script(self):
+        (script,) = importlib.metadata.entry_points(
+            group="console_scripts", name="nova-perfvm"
+        )
+        self.assertEqual("nova_perfvm.osc.shell:main", script.value)
+
+
+class PolicyTest(CommandCase):
+    def test_show(self):
+        self.assertEqual(0, self.run_command("policy", "show"))
+        self.assertEqual(POLICY, loader.parse(self.stdout))
+        self.assertIn(POLICY.digest, self.stdout)
+
+    def test_show_a_file_in_each_format(self):
+        path = self.file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
+        for name in ("yaml", "json", "table"):
+            self.assertEqual(
+                0, self.run_command("policy", "show", "--policy", path, "-f", name)
+            )
+            self.assertIn("labelled", self.stdout)
+
+    def test_check_the_built_in_policy(self):
+        self.assertEqual(0, self.run_command("policy", "check"))
+        for words in (
+            "built-in policy: valid",
+            f"SHA-256 {POLICY.digest}",
+            "class high-performance: 20 vCPUs, dedicated\n",
+            "class general: any number of vCPUs, shared, the default\n",
+            "host 2x20: 1 slot(s) of class high-performance per NUMA node, 2 VM(s)",
+        ):
+            self.assertIn(words, self.stdout)
+        self.assertIn("warning: classes.high-performance.vcpus", self.stderr)
+
+    def test_check_says_how_the_classes_fit_each_shape(self):
+        text = 'schema_version: "1.0"\nhost_shape: [2x22, 2x20x2, 4x10]\n'
+        self.assertEqual(0, self.run_command("policy", "check", self.file(text)))
+        for words in (
+            "host 2x22: 1 slot(s) of class high-performance per NUMA node, 2 VM(s)",
+            "host 2x20x2: 1 slot(s) of class high-performance per NUMA node, 2 VM(s)",
+            "host 4x10: 0 slot(s) of class high-performance per NUMA node, 0 VM(s)",
+        ):
+            self.assertIn(words, self.stdout)
+
+    def test_check_lists_every_mistake(self):
+        for arguments in (["check"], ["check", "--policy"], ["show", "--policy"]):
+            path = self.file(BAD)
+            self.assert_refused(1, path, "policy", *arguments, path)
+            for words in ("schema_version", "'slot'", "'none'"):
+                self.assertIn(words, self.stderr)
+
+    def test_a_file_that_is_missing(self):
+        self.assert_refused(1, "no such file", "policy", "check", "/nonexistent")
+
+    def test_two_files(self):
+        path = self.file(BAD)
+        self.assert_refused(1, "once", "policy", "check", path, "--policy", path)
+
+
+class FlavorTest(CommandCase):
+    def test_shell_is_the_default(self):
+        self.assertEqual(0, self.run_command("flavor", "generate"))
+        self.assertEqual(
+            shell_format.flavor_block(generate_flavors(POLICY)), self.stdout
+        )
+
+    def test_what_selects_the_flavors(self):
+        self.run_command(
+            *("flavor", "generate", "--class", "high-performance"),
+            *("--memory-gb", "96", "128", "--memory-gb", "160"),
+            *("--prefix", "dc1-", "--format", "ansible"),
+        )
+        expected = generate_flavors(POLICY, memory_gb=[96, 128, 160], prefix="dc1-")
+        self.assertEqual(ansible.flavor_tasks(expected), self.stdout)
+
+    def test_data(self):
+        for name in ("json", "yaml"):
+            self.assertEqual(0, self.run_command("flavor", "generate", "-f", name))
+            self.assertIn("hw:cpu_thread_policy", self.stdout)
+
+    def test_properties_to_paste(self):
+        self.run_command(
+            *("flavor", "generate", "--class", "general", "-f", "properties")
+        )
+        self.assertEqual(
+            "--property hw:cpu_policy=shared --property perfvm:class=general\n",
+            self.stdout,
+        )
+
+    def test_properties_of_several_classes_say_whose_they_are(self):
+        self.run_command("flavor", "generate", "-f", "properties")
+        self.assertEqual(
+            ["# class high-performance", "# class general"],
+            self.stdout.splitlines()[::2],
+        )
+
+    def test_refused(self):
+        for status, words, arguments in (
+            (1, "high-performance, general", ["--class", "fast"]),
+            (1, "0 GB", ["--memory-gb", "0"]),
+            (1, "-5 GB", ["--memory-gb=-5"]),
+            (2, "--memory-gb", ["--memory-gb", "x"]),
+            (2, "--format", ["--format", "toml"]),
+            (1, "printable", ["--prefix", "a\nb"]),
+            (1, "no such file", ["--policy", "/nonexistent"]),
+            (2, "unrecognized", ["extra"]),
+        ):
+            with self.subTest(arguments):
+                self.assert_refused(status, words, "flavor", "generate", *arguments)
+
+
+class ImageTest(CommandCase):
+    def test_each_format(self):
+        for name in ("shell", "properties", "json", "yaml", "ansible"):
+            self.assertEqual(0, self.run_command("image", "generate", "-f", name))
+            self.assertIn("hw_vif_multiqueue_enabled", self.stdout)
+
+    def test_named_image(self):
+        for name in ("shell", "json", "yaml", "ansible"):
+            self.run_command("image", "generate", "--image", "debian", "-f", name)
+            self.assertIn("debian", self.stdout)
+
+    def test_a_class_that_needs_nothing(self):
+        self.assertEqual(0, self.run_command("image", "generate", "--class", "general"))
+        self.assertIn("needs no properties", self.stdout)
+
+    def test_refused(self):
+        for words, arguments in (
+            ("high-performance, general", ["--class", "fast"]),
+            ("use the image's ID", ["--image=-x"]),
+            ("use the image's ID", ["--image", ""]),
+        ):
+            with self.subTest(arguments):
+                self.assert_refused(1, words, "image", "generate", *arguments)
