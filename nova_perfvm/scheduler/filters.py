@@ -22,9 +22,8 @@ from nova.scheduler import filters
 from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
-from nova_perfvm import conf, loader, rules
-from nova_perfvm.exceptions import PolicyError
-from nova_perfvm.scheduler import adapters
+from nova_perfvm import rules
+from nova_perfvm.scheduler import adapters, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,28 +53,9 @@ class PerfVMFilter(filters.BaseHostFilter):
     RUN_ON_REBUILD = True
 
     def __init__(self) -> None:
-        """Read the policy that nova.conf names.
-
-        :raises PolicyError: with every mistake of the policy file;
-            nova-scheduler then does not start
-        """
+        """Read the policy; see :func:`nova_perfvm.scheduler.startup.read_policy`."""
         super().__init__()
-        conf.register_opts(nova_conf.CONF)
-        path = nova_conf.CONF.perfvm.policy_file
-        try:
-            self.policy = loader.load(path)
-        except PolicyError as exc:
-            for line in str(exc).splitlines():
-                LOG.critical(line)
-            raise
-        LOG.info(
-            "PerfVMFilter enforces %(source)s, sha256 %(digest)s, classes %(classes)s",
-            {
-                "source": path or loader.BUILT_IN,
-                "digest": self.policy.digest,
-                "classes": ", ".join(self.policy.by_name),
-            },
-        )
+        self.policy = startup.read_policy("PerfVMFilter")
         _warn_about_order(nova_conf.CONF.filter_scheduler.enabled_filters)
 
     def filter_all(

@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What happens once, when nova-scheduler starts: the policy is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova import conf as nova_conf
+from oslo_log import log as logging
+
+from nova_perfvm import conf, loader
+from nova_perfvm.exceptions import PolicyError
+
+if TYPE_CHECKING:
+    from nova_perfvm.model import Policy
+
+LOG = logging.getLogger(__name__)
+
+
+def read_policy(reader: str) -> Policy:
+    """Give the policy that nova.conf names, or the built-in one.
+
+    :param reader: who enforces it, for the log
+    :raises SystemExit: when the file cannot be used.  Every mistake is in the
+        log by then, a line each, and the process ends as for any other mistake
+        in its configuration: with that list, not with a traceback.
+    """
+    conf.register_opts(nova_conf.CONF)
+    path = nova_conf.CONF.perfvm.policy_file
+    try:
+        policy = loader.load(path)
+    except PolicyError as exc:
+        message = str(exc)
+    else:
+        LOG.info(
+            "%(reader)s enforces %(source)s, sha256 %(digest)s, classes %(classes)s",
+            {
+                "reader": reader,
+                "source": path or f"the {loader.BUILT_IN}",
+                "digest": policy.digest,
+                "classes": ", ".join(policy.by_name),
+            },
+        )
+        return policy
+    for line in message.splitlines():
+        LOG.critical(line)
+    raise SystemExit(message)
