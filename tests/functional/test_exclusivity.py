@@ -189,7 +189,10 @@ class TestHostModes(base.FunctionalTest):
 
         server = self.boot_refused()
 
-        # Placement asks for PCPU first, and for VCPU on the other hosts when
-        # it found none: mixed1 alone has PCPU, so the fallback is not asked.
-        self.assert_reason(server, "rejected 1 of 1 hosts")
-        self.assert_reason(server, "1 host.mode_mixed")
+        self.assert_reason(server, "rejected 3 of 3 hosts")
+        for reason in (
+            "1 host.no_dedicated_cpus",
+            "1 host.mode_mixed",
+            "1 host.class_conflict",
+        ):
+            self.assert_reason(server, reason)

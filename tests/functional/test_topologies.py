@@ -37,8 +37,9 @@ class TestTopologies(base.FunctionalTest):
     def test_2x20(self):
         self.assert_slots(2, "2x20", "0-39", None)
 
-    def test_2x20_with_threads_is_capped(self):
-        self.assert_slots(2, "2x20x2", "0-79", "host.max_per_host")
+    def test_2x20_with_threads_is_a_slot_for_each_node(self):
+        # A vCPU owns a core, so a node of 20 cores is full with one VM.
+        self.assert_slots(2, "2x20x2", "0-79", "host.no_free_slot")
 
         # There would be room: 80 CPUs, and nothing else in the way.
         self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
@@ -85,3 +86,21 @@ class TestTopologies(base.FunctionalTest):
 
         self.assert_apart(*servers)
         self.assertEqual({"large"}, {server.host for server in servers})
+
+
+class TestThreads(base.FunctionalTest):
+    """A policy whose VMs own threads, not cores."""
+
+    CLOUD = None
+
+    def test_2x20_with_threads_is_capped(self):
+        classes = self.policy.as_document()["classes"]
+        classes["high-performance"]["smt"] = "threads"
+        self.start_cloud(policy_file=self.write_policy(classes=classes))
+        self.cloud.start_host("host1", "2x20x2", dedicated="0-79")
+        self.boot()
+        self.boot()
+
+        server = self.boot_refused()
+
+        self.assert_reason(server, "1 host.max_per_host")

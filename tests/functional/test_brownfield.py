@@ -1,0 +1,117 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Pinned pools that are not the policy's, with the filter on and off."""
+
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from tests.functional import base
+
+PINNED_4 = "pinned-4"
+PINNED_20 = "pinned-20"
+
+
+class TestLabelledHosts(base.FunctionalTest):
+    """``managed_hosts: labelled``: hosts without the label are not touched."""
+
+    CLOUD = None
+
+    def setUp(self):
+        super().setUp()
+        path = self.write_policy(managed_hosts="labelled")
+        self.start_cloud(enabled_filters=FILTERS_WITHOUT_PERFVM, policy_file=path)
+        self.cloud.create_flavor(PINNED_4, 4, 8192, 0, base.PINNED)
+        self.cloud.create_flavor(PINNED_20, 20, 65536, 0, base.PINNED)
+        self.cloud.start_host("pool1", dedicated="0-39")
+        self.cloud.start_host("hp1", dedicated="0-39")
+        self.cloud.label_hosts("high-performance", "hp1")
+
+    def test_pool_works_as_before(self):
+        # From before the filter
+        self.boot(PINNED_4, host="pool1")
+
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+        # In this order: Nova spreads pinned VMs over the NUMA nodes, so two
+        # small ones would leave no node for the large one.
+        self.assertEqual("pool1", self.boot(PINNED_20).host)
+        server = self.boot(PINNED_4)
+        self.assertEqual("pool1", server.host)
+        self.boot_refused(PINNED_20, host="hp1")
+        self.servers.rebuild(server, self.cloud.create_image())
+
+        # And after it
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        self.assertTrue(self.cloud.guest(self.boot(PINNED_4, host="pool1")).pinned)
+        self.assertEqual(32, self.cloud.usages("pool1")["PCPU"])
+
+    def test_pool_does_not_get_onto_labelled_hosts(self):
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+
+        server = self.boot_refused(PINNED_4, host="hp1")
+
+        self.assert_reason(server, "1 host.class_reserved")
+
+    def test_high_performance_vms_stay_on_labelled_hosts(self):
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+        self.assert_apart(self.boot(), self.boot())
+
+        server = self.boot_refused()
+
+        # hp1 is full for Placement; pool1 is empty, but not the policy's.
+        self.assert_reason(server, "rejected 1 of 1 hosts")
+        self.assert_reason(server, "1 host.not_managed")
+        self.assertEqual(0, self.cloud.usages("pool1").get("PCPU", 0))
+
+    def test_pool_moves_within_the_pool(self):
+        self.cloud.start_host("pool2", dedicated="0-39")
+        server = self.boot(PINNED_4, host="pool1")
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+
+        moved = self.servers.live_migrate(server)
+
+        self.assertEqual("pool2", moved.host)
+        self.assertEqual(4, len(self.cloud.guest(moved).pins))
+
+
+class TestAllHosts(base.FunctionalTest):
+    """``managed_hosts: all``, the default."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.create_flavor(PINNED_4, 4, 8192, 0, base.PINNED)
+
+    def test_hosts_without_slots_stay_open_to_pinned_vms(self):
+        self.cloud.start_host("small", "2x6", dedicated="0-11")
+        self.cloud.start_host("hp1", dedicated="0-39")
+
+        servers = [self.boot(PINNED_4), self.boot(PINNED_4)]
+
+        self.assertEqual({"small"}, {server.host for server in servers})
+
+    def test_foreign_pins_are_named(self):
+        self.cloud.start_host("hp1", dedicated="0-39")
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        self.boot(PINNED_4)
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+
+        server = self.boot_refused()
+
+        self.assert_reason(server, "1 host.foreign_pins")
+
+    def test_label_reserves_a_host(self):
+        self.cloud.start_host("reserved", shared="0-39")
+        self.cloud.start_host("general1", shared="0-39")
+        self.cloud.label_hosts("high-performance", "reserved")
+
+        server = self.boot_refused(base.GENERAL_2, host="reserved")
+
+        self.assert_reason(server, "1 host.class_reserved")
+        self.assertEqual("general1", self.boot(base.GENERAL_2).host)

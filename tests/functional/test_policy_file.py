@@ -1,0 +1,96 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The policy file that nova-scheduler reads at its start."""
+
+import logging
+
+from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.sandbox.embedded import EmbeddedCloud
+from tests.functional import base
+
+
+def _causes(error):
+    """Give the errors inside those that fixtures put together."""
+    return [cause for _, cause, _ in error.args]
+
+
+class TestBadFile(base.FunctionalTest):
+    CLOUD = None
+
+    def start_failing(self, path):
+        """Start a cloud whose scheduler does not start; give the PolicyError."""
+        cloud = EmbeddedCloud(policy_file=path)
+        try:
+            cloud.setUp()
+        except Exception as error:  # noqa: BLE001 -- taken apart below
+            found = [e for e in _causes(error) if isinstance(e, PolicyError)]
+            self.assertEqual(1, len(found), error)
+            self.logged = cloud.scheduler_log(level=logging.CRITICAL)
+            return found[0]
+        cloud.cleanUp()
+        return self.fail("the scheduler started with a bad policy")
+
+    def test_every_mistake_is_listed(self):
+        classes = self.policy.as_document()["classes"]
+        classes["high-performance"] |= {"vcpus": "20", "numa_nodes": 3}
+        classes["general"]["colour"] = "blue"
+        path = self.write_policy(classes=classes, managed_hosts="some")
+
+        error = self.start_failing(path)
+
+        text = str(error)
+        self.assertIn(path, text)
+        for where in (
+            "classes.high-performance.vcpus",
+            "classes.general",
+            "colour",
+            "managed_hosts",
+        ):
+            self.assertIn(where, text)
+        self.assertEqual(text.splitlines(), self.logged)
+
+    def test_missing_file(self):
+        error = self.start_failing("/nonexistent/perfvm.yaml")
+
+        self.assertIn("no such file", str(error))
+
+
+class TestOwnPolicy(base.FunctionalTest):
+    CLOUD = None
+    FLAVORS = ()
+
+    def test_class_for_other_hosts(self):
+        classes = self.policy.as_document()["classes"]
+        classes["high-performance"] |= {"vcpus": 10, "max_per_host": 4}
+        path = self.write_policy(host_shape="4x10", classes=classes)
+        self.start_cloud(policy_file=path)
+        self.cloud.start_host("host1", "4x10", dedicated="0-39")
+        self.cloud.create_flavor("hp10", 10, 65536, 0, base.CLAIMS_HP)
+        self.cloud.create_flavor("hp20", 20, 65536, 0, base.CLAIMS_HP)
+
+        self.assert_reason(self.boot_refused("hp20"), "flavor.vcpus")
+        nodes = set()
+        for _ in range(4):
+            guest = self.cloud.guest(self.boot("hp10"))
+            self.assertEqual((10, 1), (len(guest.pins), len(guest.host_nodes)))
+            nodes |= guest.host_nodes
+        self.assertEqual({0, 1, 2, 3}, nodes)
+
+    def test_start_names_the_policy(self):
+        path = self.write_policy()
+
+        self.start_cloud(policy_file=path)
+
+        (line,) = self.cloud.scheduler_log("PerfVMFilter enforces")
+        self.assertIn(path, line)
+        self.assertIn(f"sha256 {self.policy.digest}", line)

@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests that name a host, and requests for several VMs."""
+
+from tests.functional import base
+
+
+class TestNamedHost(base.FunctionalTest):
+    def setUp(self):
+        super().setUp()
+        self.cloud.start_host("smt1", "2x20x2", dedicated="0-79")
+        self.cloud.start_host("smt2", "2x20x2", dedicated="0-79")
+
+    def test_host_is_used_and_judged(self):
+        # Two of these hosts' four times 20 CPUs: only the filter refuses.
+        self.assert_apart(self.boot(host="smt2"), self.boot(host="smt2"))
+
+        server = self.boot_refused(host="smt2")
+
+        self.assert_reason(server, "rejected 1 of 1 hosts")
+        self.assert_reason(server, "1 host.no_free_slot")
+        self.assertEqual("smt1", self.boot().host)
+
+    def test_forced_host_is_not_judged(self):
+        # zone:host skips every filter; the audit is for that.
+        self.boot(host="smt2")
+        self.boot(host="smt2")
+
+        server = self.boot(az="nova:smt2")
+
+        self.assertEqual("smt2", server.host)
+        self.assertEqual([], self.cloud.verdicts(server))
+
+
+class TestSeveral(base.FunctionalTest):
+    def test_two_fill_a_host(self):
+        self.cloud.start_host("hp1", dedicated="0-39")
+
+        servers = self.cloud.boot(base.HP_64, count=2)
+
+        self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
+        self.assert_apart(*servers)
+
+    def test_more_than_there_are_slots(self):
+        # 160 CPUs in all, so Placement and Nova would place all five.
+        self.cloud.start_host("smt1", "2x20x2", dedicated="0-79")
+        self.cloud.start_host("smt2", "2x20x2", dedicated="0-79")
+
+        servers = self.cloud.boot(base.HP_64, count=5)
+
+        self.assertEqual(["ERROR"] * 5, [server.status for server in servers])
+
+    def test_as_many_as_there_are_slots(self):
+        self.cloud.start_host("smt1", "2x20x2", dedicated="0-79")
+        self.cloud.start_host("smt2", "2x20x2", dedicated="0-79")
+
+        servers = self.cloud.boot(base.HP_64, count=4)
+
+        for host in ("smt1", "smt2"):
+            here = [server for server in servers if server.host == host]
+            self.assertEqual(2, len(here))
+            self.assert_apart(*here)
