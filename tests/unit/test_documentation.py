@@ -1,0 +1,48 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import pathlib
+import re
+
+import testtools
+
+from nova_perfvm import conf, flavors, loader
+from nova_perfvm import constants as const
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+class ReasonCodesTest(testtools.TestCase):
+    def test_every_code_is_documented_with_its_remedy(self):
+        text = (ROOT / "doc/source/admin/filter.rst").read_text()
+        documented = re.findall(r"^   \* - ``([a-z_.]+)``$", text, re.MULTILINE)
+        self.assertEqual(sorted(const.REASON_CODES), sorted(documented))
+
+
+class SampleTest(testtools.TestCase):
+    def test_the_sample_has_every_option(self):
+        text = (ROOT / "etc/nova_perfvm/perfvm.conf.sample").read_text()
+        for group, opts in conf.list_opts():
+            self.assertIn(f"[{group.name}]", text)
+            for opt in opts:
+                self.assertRegex(text, rf"(?m)^#{opt.name} = ")
+
+
+class ReadmeTest(testtools.TestCase):
+    def test_its_flavor_line_is_the_generated_one(self):
+        text = (ROOT / "README.rst").read_text()
+        flavor = flavors.generate_flavors(loader.load())[0]
+        line = text[text.index("openstack flavor create") :].split("\n\n")[0]
+        shown = dict(re.findall(r"--property (\S+)=(\S+)", line))
+        self.assertEqual(dict(flavor.extra_specs), shown)
+        self.assertIn(flavor.name, line)
+        self.assertIn(f"--ram {flavor.memory_mb} ", line)
