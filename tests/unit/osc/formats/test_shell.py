@@ -41,6 +41,7 @@ STUB = """\
 import json, os, sys
 with open(os.environ["RECORD"], "a") as record:
     record.write(json.dumps(sys.argv[1:]) + "\\n")
+print(os.environ.get("OS_COMPUTE_API_VERSION", ""))
 sys.exit(os.environ["FAIL"] in " ".join(sys.argv[1:]))
 """
 
@@ -147,10 +148,15 @@ class FlavorBlockTest(ShellCase):
         self.assertEqual(1, status)
         self.assertEqual(["show", "set"], [argv[1] for argv in commands])
 
+    def test_nova_api_is_asked_to_validate(self):
+        lines = shell.flavor_block(generate_flavors(POLICY, memory_gb=[64]))
+        self.run_shell(f"{lines}openstack image list\n")
+        self.assertEqual("2.86\n\n", self.result.stdout)
+
     def test_a_terminal_into_which_it_is_pasted_stays_open(self):
         lines = shell.flavor_block(generate_flavors(POLICY))
         self.run_shell(f"{lines}echo still here\n", fail="")
-        self.assertEqual("still here\n", self.result.stdout)
+        self.assertEqual("still here", self.result.stdout.splitlines()[-1])
 
 
 class PropertyArgumentsTest(ShellCase):
@@ -195,7 +201,7 @@ class ImageBlockTest(ShellCase):
         lines = shell.image_block(self.properties, None, [HIGH]).splitlines()
         command = lines[-1].removeprefix("#   ")
         _, (argv,) = self.run_shell(command)
-        self.assertEqual(["--os-compute-api-version", "2.67"], argv[1 - 1 : 2])
+        self.assertEqual(["--os-compute-api-version", "2.67"], argv[:2])
         (device,) = parse(argv[2:]).block_devices
         self.assertEqual(
             {
