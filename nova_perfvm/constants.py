@@ -39,6 +39,22 @@ PAGE_SMALL: Final = -1
 PAGE_LARGE: Final = -2
 PAGE_ANY: Final = -3
 
+# What Placement counts, and tells hosts apart by (CUSTOM_ is for all that is
+# not in os-resource-classes and os-traits).
+
+# One VM of a pinned class on a host; max_unit is 1.
+RC_SLOT: Final = "CUSTOM_PERFVM_SLOT"
+# A share of an elastic host's child provider; see nova_perfvm.elastic.
+RC_UNIT: Final = "CUSTOM_PERFVM_UNIT"
+RC_READ_IOPS: Final = "CUSTOM_PERFVM_READ_IOPS"
+RC_WRITE_IOPS: Final = "CUSTOM_PERFVM_WRITE_IOPS"
+# The host offers slots: VMs that share CPUs stay away.
+TRAIT_HIGH_PERFORMANCE: Final = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
+# The host is enrolled: VMs without units stay away (isolated aggregate).
+TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
+# Followed by the child's letter.
+TRAIT_CHILD: Final = "CUSTOM_PERFVM_CHILD_"
+
 # Reason codes: dotted, stable, never reused.  The first word says what has to
 # change: the request as a whole, the flavor, or the host.
 

@@ -294,6 +294,8 @@ def _policy_problems(policy: Policy) -> Iterator[Problem]:
                     ("classes", vm_class.name, "flavors", "name"),
                     f"{name!r} is a flavor of class {owner} already",
                 )
+    if policy.placement == "units":
+        yield from _units_problems(policy)
     exclusive = [c.name for c in policy.pinned_classes if c.exclusive != "none"]
     if (
         exclusive
@@ -308,3 +310,27 @@ def _policy_problems(policy: Policy) -> Iterator[Problem]:
             "another: use labelled, and reserve hosts for each class by aggregate "
             "metadata perfvm:class",
         )
+
+
+def _units_problems(policy: Policy) -> Iterator[Problem]:
+    """Say what child providers cannot express."""
+    if len(policy.pinned_classes) != 1:
+        yield Problem(
+            ("placement",),
+            "units serves exactly one class with cpu_policy: dedicated, which takes "
+            f"a child provider whole; found {len(policy.pinned_classes)}: use slots",
+        )
+    for vm_class in policy.pinned_classes:
+        path = ("classes", vm_class.name)
+        if vm_class.exclusive != "host":
+            yield Problem(
+                (*path, "exclusive"),
+                f"{vm_class.exclusive}, but units keep classes apart by host: use "
+                "exclusive: host, or placement: slots",
+            )
+        if vm_class.cells_per_vm != 1:
+            yield Problem(
+                (*path, "numa_nodes"),
+                f"{vm_class.numa_nodes}, but under units a VM takes one NUMA node: "
+                "use 1, or placement: slots",
+            )
