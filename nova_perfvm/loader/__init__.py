@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,7 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
         validator.iter_errors(document), key=lambda e: list(map(str, e.path))
     )
     found = list(schema_problems(errors))
-    rest = copy.deepcopy(document)
+    rest = _unshared(document)
     for problem in found:
         _leave_out(rest, problem.path)
     if "classes" in document and not rest.get("classes"):
@@ -104,6 +103,13 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
         problem for problem in problems(policy) if not _rests_on(problem.path, faulty)
     )
     return policy, found
+
+
+def _unshared(value: Any) -> Any:
+    """Copy mappings and lists so that an alias is no longer one with its anchor."""
+    if isinstance(value, dict):
+        return {key: _unshared(item) for key, item in value.items()}
+    return [_unshared(item) for item in value] if isinstance(value, list) else value
 
 
 def _place(problem: Problem, parsed: Source) -> Problem:

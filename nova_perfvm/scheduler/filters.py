@@ -23,7 +23,7 @@ from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
 from nova_perfvm import rules
-from nova_perfvm.scheduler import adapters, startup
+from nova_perfvm.scheduler import adapters, candidates, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,6 +79,7 @@ class PerfVMFilter(filters.BaseHostFilter):
             return hosts
 
         debug = LOG.isEnabledFor(logging.DEBUG)
+        elastic = self.policy.placement == "units"
         passed = []
         counts: collections.Counter[str] = collections.Counter()
         for host_state in hosts:
@@ -88,6 +89,13 @@ class PerfVMFilter(filters.BaseHostFilter):
                 counts[reasons[0].code] += 1
             else:
                 passed.append(host_state)
+                if elastic:
+                    # VMs that this very request has placed here are among them.
+                    placed = sum(bool(cell.pinned_cpus) for cell in host.cells)
+                    candidates.rotate(
+                        host_state.allocation_candidates,
+                        candidates.turn_of(spec_obj) + placed,
+                    )
             if debug:
                 self._log_host(request, host, reasons, spec_obj.instance_uuid)
         if counts:

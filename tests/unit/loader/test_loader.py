@@ -105,6 +105,21 @@ class LoadTest(testtools.TestCase):
         self.assertIn("no host of 4x10", str(error))
         self.assertIn("this is the built-in value", str(error))
 
+    def test_an_alias_with_a_mistake_is_reported_at_each_place(self):
+        error = self.assertRaises(
+            PolicyError,
+            loader.parse,
+            f"{HEAD}classes:\n  general:\n    default: true\n"
+            '    disk: &x {name: "n", memory_gb: [1]}\n    flavors: *x\n',
+        )
+        self.assertEqual(
+            [
+                ("classes", "general", "disk", "memory_gb"),
+                ("classes", "general", "disk", "name"),
+            ],
+            [problem.path for problem in error.problems],
+        )
+
     def test_files_that_cannot_be_read(self):
         with tempfile.TemporaryDirectory() as folder:
             binary = pathlib.Path(folder) / "binary"

@@ -234,3 +234,33 @@ class AdviceTest(testtools.TestCase):
         self.assertEqual(
             ["placement"], self.paths("host_shape: 2x22\nplacement: units\n")
         )
+
+
+class UnitsTest(testtools.TestCase):
+    """What child providers cannot express."""
+
+    def problems(self, keys):
+        return problems_of(
+            f"placement: units\nclasses:\n{GENERAL}  x: {{cpu_policy: dedicated, "
+            f"vcpus: 20, {keys}}}\n"
+        )
+
+    def test_one_exclusive_pinned_class_of_one_node(self):
+        self.assertEqual({}, self.problems("exclusive: host"))
+
+    def test_exclusive_otherwise(self):
+        for exclusive in ("cell", "none"):
+            self.assertEqual(
+                ["classes.x.exclusive"],
+                list(self.problems(f"exclusive: {exclusive}")),
+            )
+
+    def test_several_nodes(self):
+        self.assertEqual(
+            ["classes.x.numa_nodes"],
+            list(self.problems("exclusive: host, numa_nodes: 2")),
+        )
+
+    def test_no_pinned_class(self):
+        found = problems_of(f"placement: units\nclasses:\n{GENERAL}")
+        self.assertEqual(["placement"], list(found))
