@@ -99,8 +99,9 @@ class TestGeneratedFlavors(base.FunctionalTest):
             "networks": "none",
         }
 
-        said = self.assert_refused_by_api(
-            self.cloud.member_api.post_server, {"server": server}
+        error = self.assertRaises(
+            OpenStackApiException, self.cloud.member_api.post_server, {"server": server}
         )
 
-        self.assertIn("Only volume-backed servers are allowed", said)
+        self.assertEqual(403, error.response.status_code)
+        self.assertIn("Only volume-backed servers are allowed", error.response.text)

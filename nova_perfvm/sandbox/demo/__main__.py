@@ -78,8 +78,6 @@ def _run(args: argparse.Namespace, started: float) -> int:
     from nova_perfvm.sandbox.demo import checks, report, story  # noqa: PLC0415
     from nova_perfvm.sandbox.embedded import EmbeddedCloud  # noqa: PLC0415
 
-    # Importing Nova has set up its log on stderr.
-    logging.getLogger().handlers = [logging.NullHandler()]
     policy = loader.load()
     with EmbeddedCloud(options=story.OPTIONS) as cloud:
         try:

@@ -23,6 +23,7 @@ from nova_perfvm.sandbox.embedded.cloud import (
     DEFAULT_FILTERS,
     FILTERS_WITHOUT_PERFVM,
     EmbeddedCloud,
+    ServiceExitError,
 )
 from nova_perfvm.sandbox.embedded.decisions import Verdict
 from nova_perfvm.sandbox.embedded.guest import Guest
@@ -36,5 +37,6 @@ __all__ = [
     "Guest",
     "HostSettings",
     "Server",
+    "ServiceExitError",
     "Verdict",
 ]

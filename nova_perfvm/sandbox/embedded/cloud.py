@@ -19,13 +19,16 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import fixtures
+from nova import conf as nova_conf
 from nova.tests import fixtures as nova_fixtures
 
+from nova_perfvm import conf
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.sandbox.embedded import guest
 from nova_perfvm.sandbox.embedded.decisions import Decisions
 from nova_perfvm.sandbox.embedded.domains import Domains
 from nova_perfvm.sandbox.embedded.hosts import HostSettings
-from nova_perfvm.sandbox.embedded.log import Log
+from nova_perfvm.sandbox.embedded.log import Log, Quiet
 from nova_perfvm.sandbox.embedded.servers import Servers
 from nova_perfvm.sandbox.embedded.services import Services
 from nova_perfvm.sandbox.embedded.volumes import Reimaging
@@ -51,6 +54,10 @@ AVAILABLE_FILTERS = (
     "nova.scheduler.filters.all_filters",
     "nova_perfvm.scheduler.filters.all_filters",
 )
+
+
+class ServiceExitError(PerfVMError):
+    """A service of the cloud ended itself while it was starting."""
 
 
 class EmbeddedCloud(fixtures.Fixture):
@@ -82,30 +89,49 @@ class EmbeddedCloud(fixtures.Fixture):
             ("libvirt", "virt_type"): "kvm",
             ("libvirt", "cpu_mode"): "none",
         } | (options or {})
+        self._stdlog = None
         self._settings = {}
         self._connections = {}
 
+    def setUp(self) -> None:
+        """Start all services but the computes.
+
+        :raises ServiceExitError: when a service ended itself, as nova-scheduler
+            does with a bad policy; the error's text is what the service said
+        """
+        try:
+            super().setUp()
+        except fixtures.MultipleExceptions as errors:
+            # The first is the cause, the others come of cleaning up after it.
+            raise errors.args[0][1] from None
+
     def _setUp(self) -> None:  # noqa: N802
         self._register_policy_option()
+        self.useFixture(Quiet())
         self._services = Services(self, self._options)
         self.log = self.useFixture(
             Log("nova_perfvm", "nova.filters", "nova.scheduler"),
         )
         self._decisions = self.useFixture(Decisions())
-        self._services.start()
+        try:
+            self._services.start()
+        except SystemExit as exit_:
+            # A process of its own would end; this one runs other things too.
+            raise ServiceExitError(str(exit_)) from exit_
+        finally:
+            # The services forget it when they are cleaned up.
+            self._stdlog = vars(self._services).get("stdlog")
         self.api = self._services.admin_api
         self.member_api = self._services.api_fixture.api
+        self.member_api.microversion = self.api.microversion
         self._domains = self.useFixture(Domains(self._connections))
         self.useFixture(Reimaging(self._services.cinder, self.api))
         self.servers = Servers(self.api, nova_fixtures.NeutronFixture.network_1["id"])
         self.image = self.create_image()
 
     def _register_policy_option(self) -> None:
-        from nova import conf  # noqa: PLC0415
-
-        from nova_perfvm import conf as perfvm_conf  # noqa: PLC0415
-
-        perfvm_conf.register_opts(conf.CONF)
+        # Services of a cloud without PerfVMFilter know the option, too.
+        conf.register_opts(nova_conf.CONF)
         self._options["perfvm", "policy_file"] = self._policy_file
 
     def start_host(self, name: str, shape: str = "2x20", **settings: Any) -> str:
@@ -233,7 +259,7 @@ class EmbeddedCloud(fixtures.Fixture):
 
     def nova_log(self) -> str:
         """Give all that Nova's services and Placement logged, from INFO up."""
-        return self._services.stdlog.logger.output
+        return self._stdlog.logger.output if self._stdlog else ""
 
     def _provider(self, host: str, what: str) -> dict[str, Any]:
         provider = self._services.compute_rp_uuids[host]

@@ -19,6 +19,19 @@ import logging
 import fixtures
 
 
+class Quiet(fixtures.Fixture):
+    """Keep what services log off the terminal.
+
+    Nova's fixtures do so while they are set up; the services say more before
+    and after that.
+    """
+
+    def _setUp(self) -> None:  # noqa: N802
+        root = logging.getLogger()
+        self.addCleanup(setattr, root, "handlers", root.handlers)
+        root.handlers = [logging.NullHandler()]
+
+
 class Log(fixtures.Fixture):
     """Keep the records of some loggers, debug lines included.
 
