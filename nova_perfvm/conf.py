@@ -21,7 +21,8 @@ GROUP = cfg.OptGroup(
     title="VM classes of nova_perfvm",
     help="""
 Options of nova_perfvm: which policy nova-scheduler (PerfVMFilter) and nova-api
-(the validator of ``perfvm:*`` extra specs) enforce.
+(the validator of ``perfvm:*`` extra specs) enforce, and how strongly
+PerfVMWeigher packs.
 """,
 )
 
@@ -50,6 +51,36 @@ Related options:
   ``nova_perfvm.scheduler.filters.all_filters`` beside Nova's own.
 * ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``, before
   ``NUMATopologyFilter``, which costs a hundred times as much per host.
+* ``[filter_scheduler]weight_classes`` may list
+  ``nova_perfvm.scheduler.weights.PerfVMWeigher`` beside Nova's own.
+""",
+    ),
+    cfg.FloatOpt(
+        "weight_multiplier",
+        default=1000.0,
+        help="""
+How strongly PerfVMWeigher packs VMs so that whole slots stay free.
+
+It gives each host a score of -1 to 1 in steps of 0.01, times this multiplier.
+Nine of Nova's weighers have the multiplier 1.0 or -1.0 by default, so together
+they move a host by less than 10: what one step is worth with the default. Of
+two hosts that differ for PerfVMWeigher it decides, of two that do not they do.
+Weighers with 1000000.0 (build failures, cells) keep outvoting it.
+
+Possible values:
+
+* Positive: general VMs go to hosts that have no whole slot to lose, and
+  high-performance VMs to hosts that have one already.
+* 0: no say.
+* Negative: the opposite; VMs are spread over untouched hosts.
+
+Related options:
+
+* ``[filter_scheduler]weight_classes`` must list
+  ``nova_perfvm.scheduler.weights.PerfVMWeigher``.
+* ``[filter_scheduler]*_weight_multiplier``: raise this one with them.
+* The aggregate metadata ``perfvm_weight_multiplier`` overrides it for the
+  hosts of an aggregate; of several values the smallest holds.
 """,
     ),
 ]

@@ -158,7 +158,7 @@ def _check_pinned(
     for cell, (_, free) in zip(host.cells, counts, strict=True):
         if (
             free >= need
-            and (vm_class.exclusive != "cell" or _alone(vm_class, cell, mode))
+            and (vm_class.exclusive != "cell" or alone(vm_class, cell, mode))
             and memory_fits(cell, memory_mb, page_size_kb, now=True)
         ):
             missing -= 1
@@ -186,20 +186,30 @@ def _check_company(vm_class: VMClass, host: HostFacts, mode: str) -> tuple[Reaso
                     ),
                 )
     if mode == "open":
-        # Unpinned VMs float over all CPUs of such a host.  vcpus_used alone
-        # cannot tell them: it starts at reserved_host_cpus.  Nor can
-        # num_instances: VMs moving in are pinned before they are counted.
-        mine = _count_vms(vm_class, host)
-        others = host.num_instances - mine
-        vcpus = host.vcpus_used - mine * (vm_class.vcpus or 0)
-        if others > 0 and vcpus > 0:
+        # Unpinned VMs float over all CPUs of such a host.
+        others, vcpus = unpinned_company(vm_class, host)
+        if others:
             return (
                 Reason(const.HOST_CLASS_CONFLICT, {"others": others, "vcpus": vcpus}),
             )
     return _PASS
 
 
-def _alone(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
+def unpinned_company(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
+    """Count the VMs on a host that own no CPUs, and their vCPUs.
+
+    A hint, made for hosts of the mode ``open``: what the host has beyond VMs of
+    the class, whose pins tell them.  (0, 0) unless both figures are above 0.
+    """
+    # vcpus_used alone cannot tell such VMs: it starts at reserved_host_cpus.
+    # Nor can num_instances: VMs moving in are pinned before they are counted.
+    mine = count_vms(vm_class, host)
+    others = host.num_instances - mine
+    vcpus = host.vcpus_used - mine * (vm_class.vcpus or 0)
+    return (others, vcpus) if others > 0 and vcpus > 0 else (0, 0)
+
+
+def alone(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
     """Whether a VM that wants its cell for itself would have it."""
     return not is_foreign(vm_class, len(cell.pinned_cpus)) and not (
         mode == "mixed" and cell.cpuset
@@ -227,7 +237,7 @@ def _why_no_room(
             {"usable": [usable for usable, _ in counts], "need": need, "cells": wanted},
         )
     if vm_class.exclusive == "cell":
-        cells = [pair for pair in cells if _alone(vm_class, pair[0], mode)]
+        cells = [pair for pair in cells if alone(vm_class, pair[0], mode)]
         if len(cells) < wanted:
             return Reason(const.HOST_CLASS_CONFLICT, {"cells": wanted})
     if sum(free >= need for _, free in cells) < wanted:
@@ -258,7 +268,7 @@ def _check_cap(vm_class: VMClass, host: HostFacts) -> tuple[Reason, ...]:
     cap = vm_class.max_per_host
     if cap is None:
         return _PASS
-    count = _count_vms(vm_class, host)
+    count = count_vms(vm_class, host)
     if vm_class.exclusive == "host":
         # Nothing else may be on such a host, so whatever is counts.
         count = max(count, host.num_instances)
@@ -267,7 +277,7 @@ def _check_cap(vm_class: VMClass, host: HostFacts) -> tuple[Reason, ...]:
     return (Reason(const.HOST_MAX_PER_HOST, {"count": count, "max": cap}),)
 
 
-def _count_vms(vm_class: VMClass, host: HostFacts) -> int:
+def count_vms(vm_class: VMClass, host: HostFacts) -> int:
     """Count the VMs of the class that a host's pins are, broken ones as whole."""
     pins = sum(len(cell.pinned_cpus) for cell in host.cells)
     return -(-pins // vm_class.vm_pcpus)

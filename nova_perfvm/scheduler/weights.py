@@ -1,0 +1,85 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The scheduler weigher: VMs go where they cost the fewest slots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova import conf as nova_conf
+from nova.scheduler import utils as scheduler_utils
+from nova.scheduler import weights
+
+from nova_perfvm.rules import packing
+from nova_perfvm.scheduler import adapters, startup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nova import objects
+    from nova.scheduler.host_manager import HostState
+
+
+class PerfVMWeigher(weights.BaseHostWeigher):
+    """Pack VMs so that whole slots stay free; see :mod:`nova_perfvm.rules.packing`.
+
+    One instance serves all threads of the process: it holds the policy, which
+    never changes, and nothing else.
+    """
+
+    # Left to itself Nova stretches what it is given over 0 to 1, and a host's
+    # score would depend on which others are in the list.  With both ends named
+    # it divides by 100 and no more: scores come out as -1 to 1, and 0 stays 0,
+    # so "no matter" is the same under any multiplier, of either sign.
+    minval = 0
+    maxval = packing.FULL_SCALE
+
+    def __init__(self) -> None:
+        """Read the policy; see :func:`nova_perfvm.scheduler.startup.read_policy`."""
+        super().__init__()
+        self.policy = startup.read_policy("PerfVMWeigher")
+
+    def weight_multiplier(self, host_state: HostState) -> float:
+        """Give the option's value, or that of the host's aggregates."""
+        multiplier: float = scheduler_utils.get_weight_multiplier(
+            host_state,
+            "perfvm_weight_multiplier",
+            nova_conf.CONF.perfvm.weight_multiplier,
+        )
+        return multiplier
+
+    def weigh_objects(
+        self,
+        weighed_obj_list: Sequence[weights.WeighedHost],
+        weight_properties: objects.RequestSpec,
+    ) -> list[int]:
+        """Give each host's score in points, higher being better.
+
+        All hosts at once, because the request is the same for all; and because
+        Nova's own method would cut off the scores below 0.
+        """
+        request = adapters.request_facts(weight_properties)
+        return [
+            packing.score(self.policy, request, adapters.host_facts(weighed.obj))
+            for weighed in weighed_obj_list
+        ]
+
+    def _weigh_object(
+        self, host_state: HostState, weight_properties: objects.RequestSpec
+    ) -> int:
+        """Judge one host; Nova's weight handler uses :meth:`weigh_objects`."""
+        return packing.score(
+            self.policy,
+            adapters.request_facts(weight_properties),
+            adapters.host_facts(host_state),
+        )
