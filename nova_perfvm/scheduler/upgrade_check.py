@@ -1,0 +1,164 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``nova-perfvm-status upgrade check``: whether Nova still has what we rest on.
+
+Run on a controller, with its nova.conf, before and after an upgrade of Nova or
+of this package.  It starts nothing and asks no service.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from nova import conf as nova_conf
+from oslo_upgradecheck import upgradecheck
+
+from nova_perfvm import conf, loader
+from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.model import Policy, advice
+
+_OURS = "nova_perfvm.scheduler.filters.all_filters"
+_NOVAS = "nova.scheduler.filters.all_filters"
+
+
+class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
+    """The checks, in the order of what rests on what."""
+
+    def _result(self, code: upgradecheck.Code, details: str = "") -> object:
+        return upgradecheck.Result(code, details or None)
+
+    def _policy(self) -> Policy | None:
+        conf.register_opts(nova_conf.CONF)
+        try:
+            return loader.load(nova_conf.CONF.perfvm.policy_file)
+        except PolicyError:
+            return None
+
+    def check_policy(self) -> object:
+        """Say whether nova-scheduler would start with the policy file."""
+        conf.register_opts(nova_conf.CONF)
+        path = nova_conf.CONF.perfvm.policy_file
+        try:
+            policy = loader.load(path)
+        except PolicyError as exc:
+            return self._result(upgradecheck.Code.FAILURE, str(exc))
+        said = advice(policy)
+        if said:
+            return self._result(
+                upgradecheck.Code.WARNING, "; ".join(str(problem) for problem in said)
+            )
+        return self._result(upgradecheck.Code.SUCCESS)
+
+    def check_filters(self) -> object:
+        """Say whether nova.conf loads and enables the filter, in a good order."""
+        group = nova_conf.CONF.filter_scheduler
+        enabled = list(group.enabled_filters)
+        missing = {_OURS, _NOVAS} - set(group.available_filters)
+        if "PerfVMFilter" not in enabled:
+            return self._result(
+                upgradecheck.Code.WARNING,
+                "PerfVMFilter is not in [filter_scheduler]enabled_filters: only "
+                "Placement enforces the policy",
+            )
+        if missing:
+            return self._result(
+                upgradecheck.Code.FAILURE,
+                "[filter_scheduler]available_filters lacks "
+                f"{' and '.join(sorted(missing))}: add a line for each",
+            )
+        if "NUMATopologyFilter" not in enabled[enabled.index("PerfVMFilter") :]:
+            return self._result(
+                upgradecheck.Code.WARNING,
+                "[filter_scheduler]enabled_filters needs NUMATopologyFilter behind "
+                "PerfVMFilter",
+            )
+        return self._result(upgradecheck.Code.SUCCESS)
+
+    def check_fallback_query(self) -> object:
+        """Say whether pinned VMs reach the hosts that the policy means."""
+        policy = self._policy()
+        if policy is None:
+            return self._result(
+                upgradecheck.Code.WARNING, "not checked: the policy cannot be read"
+            )
+        option = "disable_fallback_pcpu_query"
+        workarounds = nova_conf.CONF.workarounds
+        elastic = policy.placement == "units"
+        if option not in workarounds:
+            return self._result(
+                upgradecheck.Code.FAILURE if elastic else upgradecheck.Code.SUCCESS,
+                f"this Nova has no [workarounds]{option} any more: elastic hosts "
+                "(placement: units) take no pinned VMs; move to placement: slots"
+                if elastic
+                else "",
+            )
+        disabled = getattr(workarounds, option)
+        if elastic and disabled:
+            return self._result(
+                upgradecheck.Code.FAILURE,
+                f"[workarounds]{option} is True, and elastic hosts take pinned VMs "
+                "through the fallback query only: set it to False",
+            )
+        if not elastic and not disabled:
+            return self._result(
+                upgradecheck.Code.WARNING,
+                f"[workarounds]{option} is False: pinned VMs also reach hosts without "
+                "cpu sets; set it to True",
+            )
+        return self._result(upgradecheck.Code.SUCCESS)
+
+    def check_isolated_aggregates(self) -> object:
+        """Say whether VMs without units are kept off elastic hosts."""
+        policy = self._policy()
+        option = "enable_isolated_aggregate_filtering"
+        if policy is None or policy.placement != "units":
+            return self._result(upgradecheck.Code.SUCCESS)
+        if not getattr(nova_conf.CONF.scheduler, option):
+            return self._result(
+                upgradecheck.Code.FAILURE,
+                f"[scheduler]{option} is False: VMs without units get onto elastic "
+                "hosts and exclusivity is lost; set it to True",
+            )
+        return self._result(upgradecheck.Code.SUCCESS)
+
+    def check_pin_set(self) -> object:
+        """Say whether housekeeping CPUs of elastic hosts can still be declared."""
+        policy = self._policy()
+        if policy is None or policy.placement != "units":
+            return self._result(upgradecheck.Code.SUCCESS)
+        if "vcpu_pin_set" not in nova_conf.CONF:
+            return self._result(
+                upgradecheck.Code.WARNING,
+                "this Nova has no [DEFAULT]vcpu_pin_set any more: elastic hosts cannot "
+                "keep CPUs for themselves",
+            )
+        return self._result(upgradecheck.Code.SUCCESS)
+
+    _upgrade_checks = (
+        ("Policy", check_policy),
+        ("Filters", check_filters),
+        ("Fallback query", check_fallback_query),
+        ("Isolated aggregates", check_isolated_aggregates),
+        ("vcpu_pin_set", check_pin_set),
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run ``nova-perfvm-status``; the worst check's code is the exit code."""
+    code: int = upgradecheck.main(
+        nova_conf.CONF,
+        project="nova",
+        upgrade_command=Checks(),
+        argv=sys.argv[1:] if argv is None else argv,
+    )
+    return code

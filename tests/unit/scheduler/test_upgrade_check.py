@@ -1,0 +1,100 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import pathlib
+import subprocess
+import sys
+
+import fixtures
+import testtools
+
+FILTERS = (
+    "[filter_scheduler]\n"
+    "available_filters = nova.scheduler.filters.all_filters\n"
+    "available_filters = nova_perfvm.scheduler.filters.all_filters\n"
+    "enabled_filters = ComputeFilter,PerfVMFilter,NUMATopologyFilter\n"
+)
+
+
+class UpgradeCheckTest(testtools.TestCase):
+    """The real command, with a nova.conf of its own."""
+
+    def check(self, expected, words, *sections, policy='schema_version: "1.0"\n'):
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (folder / "perfvm.yaml").write_text(policy)
+        (folder / "nova.conf").write_text(
+            f"[perfvm]\npolicy_file = {folder}/perfvm.yaml\n" + "".join(sections)
+        )
+        result = subprocess.run(
+            [
+                pathlib.Path(sys.executable).parent / "nova-perfvm-status",
+                "--config-file",
+                str(folder / "nova.conf"),
+                "upgrade",
+                "check",
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        # The table folds long lines.
+        shown = " ".join(
+            line.strip("| ") for line in result.stdout.splitlines()
+        ).replace("  ", " ")
+        self.assertEqual(expected, result.returncode, result.stdout + result.stderr)
+        for word in words:
+            self.assertIn(word, shown)
+
+    def test_good(self):
+        self.check(
+            0,
+            ["Fallback query", "Success"],
+            FILTERS,
+            "[workarounds]\ndisable_fallback_pcpu_query = True\n",
+            policy='schema_version: "1.0"\nhost_shape: 2x22\n',
+        )
+
+    def test_bad_policy(self):
+        self.check(2, ["schema_version", "Failure"], FILTERS, policy="placement: x\n")
+
+    def test_what_costs_is_a_warning(self):
+        self.check(
+            1,
+            ["emulator"],
+            FILTERS,
+            "[workarounds]\ndisable_fallback_pcpu_query=True\n",
+        )
+
+    def test_filter_that_is_not_available(self):
+        self.check(
+            2,
+            ["lacks nova_perfvm.scheduler.filters.all_filters"],
+            "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n",
+        )
+
+    def test_elastic_hosts_rest_on_two_settings(self):
+        self.check(
+            2,
+            ["disable_fallback_pcpu_query is True", "isolated_aggregate_filtering"],
+            FILTERS,
+            "[workarounds]\ndisable_fallback_pcpu_query = True\n",
+            policy='schema_version: "1.0"\nplacement: units\n',
+        )
+
+    def test_elastic_hosts_warn_of_what_nova_means_to_remove(self):
+        self.check(
+            1,
+            ["fallback query", "means to remove"],
+            FILTERS,
+            "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
+            policy='schema_version: "1.0"\nplacement: units\nhost_shape: 2x22\n',
+        )
