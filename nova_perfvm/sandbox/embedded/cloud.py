@@ -126,7 +126,8 @@ class EmbeddedCloud(fixtures.Fixture):
         self.member_api.microversion = self.api.microversion
         self._domains = self.useFixture(Domains(self._connections))
         self.useFixture(Reimaging(self._services.cinder, self.api))
-        self.servers = Servers(self.api, nova_fixtures.NeutronFixture.network_1["id"])
+        network = nova_fixtures.NeutronFixture.network_1["id"]
+        self.servers = Servers(self.api, self._allocations, network)
         self.image = self.create_image()
 
     def _register_policy_option(self) -> None:
@@ -263,9 +264,13 @@ class EmbeddedCloud(fixtures.Fixture):
 
     def _provider(self, host: str, what: str) -> dict[str, Any]:
         provider = self._services.compute_rp_uuids[host]
-        return self._services.placement.get(
-            f"/resource_providers/{provider}/{what}",
-        ).body
+        return self._placement(f"/resource_providers/{provider}/{what}")
+
+    def _allocations(self, server_id: str) -> dict[str, Any]:
+        return self._placement(f"/allocations/{server_id}")["allocations"]
+
+    def _placement(self, path: str) -> dict[str, Any]:
+        return self._services.placement.get(path).body
 
     def scheduler_log(
         self, containing: str = "", level: int = logging.INFO

@@ -63,11 +63,15 @@ class Servers:
     """Create, move and delete servers; every call waits for the end.
 
     :param api: an administrator's client of Nova's API
+    :param allocations: gives what Placement has allocated to a server
     :param network: id of the network that servers get an interface on
     """
 
-    def __init__(self, api: Any, network: str) -> None:
+    def __init__(
+        self, api: Any, allocations: Callable[[str], Any], network: str
+    ) -> None:
         self._api = api
+        self._allocations = allocations
         self._network = network
         self._count = 0
 
@@ -146,16 +150,7 @@ class Servers:
         """Migrate to another host while it runs."""
         body = {"os-migrateLive": {"host": host, "block_migration": "auto"}}
         self._act(server, body, "ACTIVE")
-
-        def look() -> Any:
-            # The action ends before the migration does; so does a failed one.
-            query = f"/os-migrations?instance_uuid={server.id}"
-            (newest, *_) = self._api.api_get(query).body["migrations"]
-            if newest["status"] in {"error", "failed"}:
-                raise ActionFailedError("os-migrateLive", self.show(server), "failed")
-            return newest["status"] == "completed" and self.show(server)
-
-        return _until(look, f"live migration of {server.name}")
+        return self._migrated(server, "completed")
 
     def evacuate(self, server: Server, host: str | None = None) -> Server:
         """Build it again elsewhere; its host must be down.
@@ -163,7 +158,8 @@ class Servers:
         Ends SHUTOFF: from microversion 2.95 on nothing is started.
         """
         body = {"evacuate": {"host": host} if host else {}}
-        return self._act(server, body, "SHUTOFF")
+        self._act(server, body, "SHUTOFF")
+        return self._migrated(server, "done")
 
     def shelve(self, server: Server) -> Server:
         """Shelve and offload it, until it is on no host."""
@@ -207,7 +203,8 @@ class Servers:
         try:
             self._api.get_server(server.id)
         except OpenStackApiNotFoundException:
-            return True
+            # The compute gives back first the CPUs, then the allocations.
+            return not self._allocations(server.id)
         return False
 
     def _act(self, server: Server, body: dict[str, Any], status: str) -> Server:
@@ -225,6 +222,18 @@ class Servers:
             return _server(shown) if shown["status"] == status else None
 
         return _until(look, f"{action} of {server.name}: {status}")
+
+    def _migrated(self, server: Server, status: str) -> Server:
+        """Wait for a migration: it ends after the action that started it."""
+
+        def look() -> Any:
+            query = f"/os-migrations?instance_uuid={server.id}"
+            (newest, *_) = self._api.api_get(query).body["migrations"]
+            if newest["status"] in {"error", "failed"}:
+                raise ActionFailedError("migration", self.show(server), "failed")
+            return newest["status"] == status and self.show(server)
+
+        return _until(look, f"migration of {server.name}: {status}")
 
     def _action(self, server: Server, before: int) -> dict[str, Any] | None:
         """Give the action after the first ``before`` once all of it ended."""
