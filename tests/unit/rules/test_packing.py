@@ -1,0 +1,223 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+
+import testtools
+from hypothesis import given
+
+from nova_perfvm.model import VMClass
+from nova_perfvm.rules import packing
+from tests.unit.rules import hosts
+
+
+def open_host(shape="2x20", **facts):
+    """Give a host each of whose CPUs may be pinned or shared."""
+    return hosts.host(shape, "open", **facts)
+
+
+def with_vms(high_performance=0, general=0, mode="open", shape="2x20", **facts):
+    """Give a host with so many VMs of 20 pinned, and of 2 unpinned vCPUs."""
+    return hosts.host(
+        shape,
+        mode,
+        pinned=range(20 * high_performance),
+        num_instances=high_performance + general,
+        vcpus_used=20 * high_performance + 2 * general,
+        **facts,
+    )
+
+
+class PackingCase(testtools.TestCase):
+    def points(self, request, host, **policy):
+        return packing.score(hosts.policy(**policy), request, host)
+
+    def check_order(self, request, best_first, **policy):
+        """Each host is worth strictly more than the next."""
+        points = [self.points(request, host, **policy) for host in best_first]
+        self.assertEqual(sorted(set(points), reverse=True), points)
+
+
+class GeneralVMTest(PackingCase):
+    def test_order(self):
+        self.check_order(
+            hosts.general_request(),
+            [
+                hosts.host(mode="shared"),
+                with_vms(general=9),
+                with_vms(general=8),
+                with_vms(general=1),
+                open_host("1x20"),
+                open_host("2x20"),
+                with_vms(high_performance=1),
+            ],
+        )
+
+    def test_no_slot_is_lost_where_there_is_none(self):
+        for host in (
+            hosts.host(mode="shared"),
+            hosts.host(mode=range(20)),
+            open_host("4x10"),
+            open_host(memory_gb=100),
+            open_host(labels=frozenset({"general"})),
+            hosts.host()._replace(cells=()),
+        ):
+            with self.subTest(host):
+                self.assertEqual(
+                    packing.NEUTRAL, self.points(hosts.general_request(), host)
+                )
+
+    def test_none_is_lost_to_a_class_that_takes_any_company(self):
+        self.assertEqual(
+            packing.NEUTRAL,
+            self.points(hosts.general_request(), open_host(), exclusive="none"),
+        )
+
+    def test_one_is_lost_to_a_class_that_wants_its_cell_alone(self):
+        self.check_order(
+            hosts.general_request(),
+            [with_vms(general=1), open_host()],
+            exclusive="cell",
+        )
+
+    def test_reserved_cpus_are_no_company(self):
+        self.assertEqual(
+            self.points(hosts.general_request(), open_host()),
+            self.points(hosts.general_request(), open_host(vcpus_used=4)),
+        )
+
+    def test_a_host_with_pins_of_nobody_has_lost_its_slots(self):
+        stray = open_host(pinned=range(4), num_instances=1, vcpus_used=4)
+        self.check_order(
+            hosts.general_request(), [with_vms(general=1), stray, open_host()]
+        )
+
+    def test_threads_make_no_slots(self):
+        # 4 x 10 cores of two threads: 20 CPUs a cell, but no 20 cores.
+        host = open_host("4x10x2")
+        self.assertEqual(packing.NEUTRAL, self.points(hosts.general_request(), host))
+        self.assertGreater(
+            packing.NEUTRAL,
+            self.points(hosts.general_request(), host, smt="threads"),
+        )
+
+    def test_the_dearest_of_several_classes_counts(self):
+        small = VMClass(
+            name="small",
+            vcpus=5,
+            cpu_policy="dedicated",
+            exclusive="cell",
+            numa_nodes=1,
+        )
+        both = dataclasses.replace(hosts.POLICY, classes=(*hosts.POLICY.classes, small))
+        request, host = hosts.general_request(), open_host()
+        self.assertEqual(packing.UNTOUCHED - 8, packing.score(both, request, host))
+        self.assertEqual(packing.UNTOUCHED - 2, self.points(request, host))
+
+    def test_as_many_vms_as_a_host_may_have(self):
+        for count in (40, 41, 500):
+            self.assertEqual(
+                packing.BROKEN + packing.MOST_COMPANY,
+                self.points(hosts.general_request(), with_vms(general=count)),
+            )
+
+
+class HighPerformanceVMTest(PackingCase):
+    def test_order(self):
+        self.check_order(
+            hosts.hp_request(),
+            [
+                with_vms(high_performance=1, mode="dedicated"),
+                with_vms(high_performance=1),
+                hosts.host("1x20"),
+                hosts.host("2x20"),
+                open_host("1x20"),
+                open_host("2x20"),
+                with_vms(high_performance=2),
+            ],
+        )
+
+    def test_fewest_free_slots_first(self):
+        self.check_order(
+            hosts.hp_request(),
+            [with_vms(n, mode="dedicated", shape="4x20") for n in (3, 2, 1, 0, 4)],
+            max_per_host=4,
+        )
+
+    def test_the_cap_ends_a_host(self):
+        host = with_vms(2, mode="dedicated", shape="4x20")
+        self.assertEqual(packing.WORST, self.points(hosts.hp_request(), host))
+
+    def test_memory_that_is_left(self):
+        host = with_vms(0, mode="dedicated")
+        cells = [
+            host.cells[0]._replace(memory_usage_mb=host.cells[0].memory_mb),
+            host.cells[1],
+        ]
+        self.check_order(hosts.hp_request(), [host._replace(cells=cells), host])
+
+    def test_an_open_host_that_general_vms_may_not_enter_is_dedicated(self):
+        labelled = open_host(labels=frozenset({"high-performance"}))
+        self.assertEqual(
+            self.points(hosts.hp_request(), hosts.host()),
+            self.points(hosts.hp_request(), labelled),
+        )
+
+    def test_only_cells_of_its_own_count_under_exclusive_cell(self):
+        # The first cell has shared CPUs as well: nothing goes there.
+        mixed = hosts.host("2x40", mode=range(20, 80))
+        self.assertEqual(
+            self.points(hosts.hp_request(), hosts.host("1x40"), exclusive="cell"),
+            self.points(hosts.hp_request(), mixed, exclusive="cell"),
+        )
+
+    def test_a_vm_of_two_cells(self):
+        request = hosts.hp_request(cells=(hosts.RequestCell(0, 10, 32768),) * 2)
+        self.check_order(
+            request,
+            [hosts.host("2x10"), hosts.host("2x20"), hosts.host("1x40")],
+            numa_nodes=2,
+        )
+
+
+class NoMatterTest(PackingCase):
+    def test_pinned_vms_of_no_class(self):
+        for host in (open_host(), hosts.host(), with_vms(1), with_vms(0, 1)):
+            self.assertEqual(packing.NEUTRAL, self.points(hosts.pinned_request(), host))
+
+    def test_hosts_that_the_policy_does_not_manage(self):
+        for request in (hosts.general_request(), hosts.hp_request()):
+            self.assertEqual(
+                packing.NEUTRAL,
+                self.points(request, open_host(), managed_hosts="labelled"),
+            )
+
+    def test_labelled_hosts_among_others(self):
+        label = frozenset({"high-performance", "general"})
+        self.check_order(
+            hosts.general_request(),
+            [
+                open_host(),
+                with_vms(general=1, labels=label),
+                open_host(labels=label),
+            ],
+            managed_hosts="labelled",
+        )
+
+
+class ScaleTest(PackingCase):
+    @given(hosts.requests, hosts.hosts())
+    def test_whole_points_within_the_scale(self, request, host):
+        for exclusive in ("host", "cell", "none"):
+            points = self.points(request, host, exclusive=exclusive)
+            self.assertIsInstance(points, int)
+            self.assertLessEqual(abs(points), packing.FULL_SCALE)
