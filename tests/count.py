@@ -10,39 +10,57 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Count the tests of a subunit stream: prints ``passed failed``."""
+"""Count the tests of the runs that stestr stored: ``N passed, N failed``.
+
+    python -m tests.count FIRST_RUN
+
+Fails when a test failed, or none ran.  Skips are shown with their reason.
+"""
 
 import sys
 
-import subunit
 import testtools
+from stestr.repository import util
+
+GOOD = {"success", "xfail"}
+BAD = {"fail", "uxsuccess"}
 
 
 class Totals(testtools.StreamResult):
-    """What ended how."""
+    """What ended how; a test's last word counts."""
 
-    def __init__(self) -> None:
-        """Start at nothing."""
+    def __init__(self):
         super().__init__()
-        self.ended: dict[str, str] = {}
+        self.ended = {}
 
-    def status(self, test_id=None, test_status=None, **_kwargs) -> None:
-        """Take one event; a test's last word counts."""
-        if test_id is not None and test_status not in {None, "inprogress", "exists"}:
+    def status(self, test_id=None, test_status=None, **kwargs):
+        """Take one event of the stream."""
+        if test_id is None or kwargs.get("file_name") == "reason":
+            if kwargs.get("file_bytes"):
+                sys.stdout.write(f"{test_id}: {kwargs['file_bytes'].decode()}\n")
+        elif test_status not in {None, "inprogress", "exists"}:
             self.ended[test_id] = test_status
 
 
-def main() -> None:
-    """Read standard input, print the totals, show skips with their reason."""
-    totals = Totals()
-    stream = subunit.ByteStreamToStreamResult(sys.stdin.buffer, non_subunit_name="out")
-    totals.startTestRun()
-    stream.run(totals)
-    totals.stopTestRun()
-    states = list(totals.ended.values())
-    good = sum(state in {"success", "xfail"} for state in states)
-    sys.stdout.write(f"{good} {sum(s in {'fail', 'uxsuccess'} for s in states)}\n")
+def main(first):
+    """Print the totals of all runs from the first one on."""
+    repository = util.get_repo_open(repo_url=".")
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for number in range(first, repository.latest_id() + 1):
+        totals = Totals()
+        totals.startTestRun()
+        repository.get_test_run(number).get_test().run(totals)
+        totals.stopTestRun()
+        states = list(totals.ended.values())
+        counts["passed"] += sum(state in GOOD for state in states)
+        counts["failed"] += sum(state in BAD for state in states)
+        counts["skipped"] += sum(state == "skip" for state in states)
+    line = f"{counts['passed']} passed, {counts['failed']} failed"
+    if counts["skipped"]:
+        line += f", {counts['skipped']} skipped"
+    sys.stdout.write(f"{line}\n")
+    return int(counts["failed"] > 0 or counts["passed"] == 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(int(sys.argv[1])))
