@@ -1,0 +1,38 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Policy and a host's topology -> nova.conf, provider.yaml, kernel arguments.
+
+Pure: reads no configuration of Nova and imports none of it.  What Nova refuses
+is refused here, with the remedy, before nova-compute would.
+"""
+
+from nova_perfvm.hostconfig.errors import HostConfigError, TopologyError
+from nova_perfvm.hostconfig.generate import HostConfig, generate
+from nova_perfvm.hostconfig.request import MODES, RESERVED_MEMORY_GB, HostRequest, Mode
+from nova_perfvm.hostconfig.settings import Setting
+from nova_perfvm.hostconfig.topology import Node, Topology, from_shape, make_topology
+
+__all__ = [
+    "MODES",
+    "RESERVED_MEMORY_GB",
+    "HostConfig",
+    "HostConfigError",
+    "HostRequest",
+    "Mode",
+    "Node",
+    "Setting",
+    "Topology",
+    "TopologyError",
+    "from_shape",
+    "generate",
+    "make_topology",
+]

@@ -1,0 +1,257 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What an operator has to know about a configuration before applying it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm import cpuset, elastic
+from nova_perfvm.hostconfig.cpus import owned_nodes
+from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from nova_perfvm.facts import NUMACell
+    from nova_perfvm.hostconfig.cpus import CPUSets
+    from nova_perfvm.hostconfig.request import HostRequest
+    from nova_perfvm.model import VMClass
+
+
+def warnings(
+    request: HostRequest,
+    vm_class: VMClass | None,
+    cpus: CPUSets,
+    cells: Sequence[NUMACell],
+    slots: int,
+    iops: Mapping[str, tuple[int, int]],
+) -> tuple[str, ...]:
+    """Give what may go wrong, or costs more than it seems, the worst first.
+
+    :param cells: the host's cells when it is empty
+    :param slots: VMs of the class that it holds
+    :param iops: for ``read`` and ``write`` the capacity, and the guarantee
+    """
+    topology = request.topology
+    found = list(topology.assumptions)
+    used = cpus.pinnable | cpus.shared
+    if used != topology.cpus or (cpus.dedicated and cpus.shared):
+        found += topology.numbering
+    if vm_class is not None:
+        found[:0] = _no_slots(request, vm_class, cells, slots)
+        found += _no_housekeeping(request, vm_class, cpus, cells, slots)
+        found += _unused(request, vm_class, cells, slots)
+        found += _threads(request, vm_class, cpus)
+        found += _emulator_threads(request, vm_class)
+    if topology.memory_mb is None:
+        found.append(
+            "the host's memory is not known, so slots are counted by CPUs alone: give "
+            "--memory-gb"
+        )
+    shape = topology.shape
+    if shape is None or shape not in request.policy.host_shapes:
+        shapes = ", ".join(str(known) for known in request.policy.host_shapes)
+        found.append(
+            f"the policy is written for hosts of {shapes}, and this one is "
+            f"{topology}: add it to host_shape, then run policy check"
+        )
+    for kind, (capacity, guarantee) in iops.items():
+        if slots and capacity // guarantee < slots:
+            found.append(
+                f"{capacity} {kind} operations per second are {capacity // guarantee} "
+                f"times the guaranteed {guarantee}, fewer than the {slots} slot(s)"
+            )
+    found += _elastic(request, slots)
+    found.append(_residents(request))
+    return tuple(found)
+
+
+def _no_slots(
+    request: HostRequest, vm_class: VMClass, cells: Sequence[NUMACell], slots: int
+) -> Iterator[str]:
+    if slots:
+        return
+    need = vm_class.cell_pcpus
+    usable = [cell_cpus(vm_class, cell)[0] for cell in cells]
+    if host_slots(vm_class, cells, 0):
+        share_gb = -(-smallest_memory_mb(vm_class) // vm_class.cells_per_vm) // 1024
+        cause = (
+            f"its smallest flavor needs {share_gb} GiB on a NUMA node and they have "
+            f"{', '.join(str(cell.memory_mb // 1024) for cell in cells)} for VMs"
+        )
+    else:
+        on = (
+            f"{vm_class.cells_per_vm} NUMA node(s)"
+            if vm_class.cells_per_vm > 1
+            else ("one NUMA node")
+        )
+        cause = (
+            f"a VM needs {need} CPUs on {on}, and the nodes have "
+            f"{', '.join(map(str, usable))} for such VMs"
+        )
+        if request.reserve:
+            cause += f" (--reserve {request.reserve} keeps the others)"
+    yield f"this host has 0 slots for class {vm_class.name}: {cause}"
+
+
+def _no_housekeeping(
+    request: HostRequest,
+    vm_class: VMClass,
+    cpus: CPUSets,
+    cells: Sequence[NUMACell],
+    slots: int,
+) -> Iterator[str]:
+    """Say what it costs when VMs may fill every core of the host."""
+    need = vm_class.cell_pcpus
+    full = [cell_cpus(vm_class, cell)[0] % need == 0 for cell in cells if cell.pcpuset]
+    if request.reserve or cpus.shared or not slots or not all(full):
+        return
+    left = cell_cpus(vm_class, cells[0])[0] - 1
+    yield (
+        f"no CPU is left for the host: {slots} VM(s) of {need} CPUs fill all nodes, so "
+        "the kernel's work, interrupts, vhost and QEMU's own threads run on the VMs' "
+        "CPUs and interrupt them, most under network and disk load. --reserve 1 would "
+        f"leave {left} CPUs on a node: {left // need} slot(s) there instead of "
+        f"{(left + 1) // need}"
+    )
+
+
+def _unused(
+    request: HostRequest, vm_class: VMClass, cells: Sequence[NUMACell], slots: int
+) -> Iterator[str]:
+    """Say which CPUs no VM of the class will ever use."""
+    if not slots or request.mode == "elastic":
+        return
+    need = vm_class.cell_pcpus
+    spare = min(cell_cpus(vm_class, cell)[0] % need for cell in cells if cell.pcpuset)
+    if spare:
+        yield (
+            f"{spare} core(s) of each node are more than VMs of class {vm_class.name} "
+            f"can use: --reserve {request.reserve + spare} gives them to the host and "
+            "costs no slot"
+        )
+    fits = sum(cell_cpus(vm_class, cell)[0] // need for cell in cells)
+    fits //= vm_class.cells_per_vm
+    if vm_class.max_per_host is not None and fits > vm_class.max_per_host:
+        yield (
+            f"CPUs for {fits} VMs of class {vm_class.name}, and max_per_host is "
+            f"{vm_class.max_per_host}: the rest stays unused"
+        )
+
+
+def _threads(request: HostRequest, vm_class: VMClass, cpus: CPUSets) -> Iterator[str]:
+    if request.topology.threads == 1:
+        return
+    if cpus.idle:
+        loser = "; general VMs have only these CPUs, too" if cpus.either else ""
+        yield (
+            f"one thread of each core for class {vm_class.name} (smt: cores); CPUs "
+            f"{cpuset.format_cpus(cpus.idle)} stay idle, so that a vCPU has its core "
+            f"for itself{loser}. For both threads set smt: threads"
+        )
+    elif vm_class.smt == "threads":
+        yield (
+            f"smt: threads: a vCPU of class {vm_class.name} owns one thread and shares "
+            "the core's execution units with its sibling; it does not get a core's "
+            "performance"
+        )
+
+
+def _emulator_threads(request: HostRequest, vm_class: VMClass) -> Iterator[str]:
+    if vm_class.emulator_threads == "share" and request.mode != "mixed":
+        yield (
+            f"class {vm_class.name} has emulator_threads: share, which needs "
+            "cpu_shared_set; without one on this host QEMU's own threads run on the "
+            "VM's CPUs"
+        )
+
+
+def _elastic(request: HostRequest, slots: int) -> Iterator[str]:
+    if request.policy.placement != "units":
+        return
+    most = elastic.children_per_host(request.policy)
+    if slots > most:
+        yield (
+            f"room for {slots} VMs, and units are made for {most} on a host, the most "
+            "that a host_shape gives: add this host's shape to host_shape, then "
+            "generate the flavors and enroll all hosts again"
+        )
+
+
+def _residents(request: HostRequest) -> str:
+    if request.residents is None:
+        return (
+            "drain the host first: nova-compute does not start when its new cpu sets "
+            "contradict VMs on it. Or name them by --servers FILE"
+        )
+    if any(resident.cpu_policy != "shared" for resident in request.residents):
+        return (
+            "pinned VMs on the host keep their CPUs: compare virsh vcpupin of each "
+            "with the sets above; where they differ, migrate the VM"
+        )
+    if request.residents and request.policy.placement != "none":
+        return (
+            "VMs that are on the host already do not count in Placement's new "
+            "inventories: move them away and back, or wait until they are deleted"
+        )
+    return (
+        "no VM was on the host when --servers was written; keep the service disabled "
+        "until nova-compute runs with the new configuration"
+    )
+
+
+def notes(
+    request: HostRequest, cpus: CPUSets, *, has_provider: bool
+) -> tuple[str, ...]:
+    """Give what to do beside copying the lines."""
+    found = []
+    if cpus.dedicated or cpus.shared:
+        found.append(
+            "Remove reserved_host_cpus and vcpu_pin_set from nova.conf if they are "
+            "there: beside these cpu sets nova-compute does not start."
+        )
+    elif cpus.either:
+        found.append(
+            "Remove cpu_dedicated_set and cpu_shared_set from nova.conf if they are "
+            "there: an elastic host has neither."
+        )
+    if cpus.housekeeping:
+        found.append(
+            f"Kept for the host: CPUs {cpuset.format_cpus(cpus.housekeeping)}."
+        )
+    if cpus.dedicated and cpus.shared:
+        nodes = owned_nodes(request.topology, cpus)
+        listed = ", ".join(str(node.id) for node in nodes)
+        found.append(
+            f"Pinned VMs on NUMA node(s) {listed}, the others on the rest. Memory of "
+            "unpinned VMs is not bound to a node and may come from any."
+        )
+    if has_provider:
+        found.append(
+            "provider.yaml goes into [compute]provider_config_location of the host "
+            "(/etc/nova/provider_config by default), alone or beside files that do not "
+            "name $COMPUTE_NODE."
+        )
+    if request.policy.placement == "slots" and not has_provider:
+        found.append(
+            "No provider.yaml: remove an earlier one of this host from "
+            "/etc/nova/provider_config. Nova never removes a trait: take "
+            "CUSTOM_PERFVM_HIGH_PERFORMANCE off the provider by openstack resource "
+            "provider trait set, which wants all traits that are to stay."
+        )
+    if request.policy.placement == "units":
+        found.append(
+            "Then: openstack perfvm host enroll HOST. Until then no VM with units "
+            "comes to it."
+        )
+    return tuple(found)

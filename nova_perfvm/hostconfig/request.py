@@ -1,0 +1,57 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is asked for: a host's mode, and what the operator decides about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from nova_perfvm.hostconfig.residents import Resident
+    from nova_perfvm.hostconfig.topology import Topology
+    from nova_perfvm.model import Policy
+
+Mode = Literal["dedicated", "shared", "mixed", "elastic"]
+MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")
+
+# For the operating system, its agents and page cache, and QEMU's own memory,
+# which is about 1 GiB for a VM of 20 vCPUs.  Nova's default, 512 MiB a host,
+# is less than one such VM takes.
+RESERVED_MEMORY_GB: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HostRequest:
+    """A wish for one host's configuration.
+
+    :ivar class_name: the pinned class whose VMs the host is for; None where the
+        policy has only one
+    :ivar reserve: housekeeping cores to keep on each NUMA node
+    :ivar reserve_memory_gb: memory that VMs do not get, in GiB per NUMA node
+    :ivar shared_nodes: how many nodes, the last, are shared on a mixed host
+    :ivar read_iops: what the host's disks give in reads per second, None if
+        the policy guarantees none
+    :ivar write_iops: the same for writes
+    :ivar residents: the VMs that are on the host; None if that is not known
+    """
+
+    policy: Policy
+    topology: Topology
+    mode: Mode
+    class_name: str | None = None
+    reserve: int = 0
+    reserve_memory_gb: int = RESERVED_MEMORY_GB
+    shared_nodes: int = 1
+    read_iops: int | None = None
+    write_iops: int | None = None
+    residents: tuple[Resident, ...] | None = None
