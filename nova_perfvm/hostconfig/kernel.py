@@ -49,7 +49,10 @@ def advise(
     topology: Topology, cpus: CPUSets, memory: Sequence[NodeMemory]
 ) -> KernelAdvice:
     """Give the kernel arguments and the tuned profile for a host."""
-    isolated = cpus.dedicated | cpus.idle
+    # Idle siblings share their core with a VM's CPU: the host works on them only
+    # if it has nothing better.
+    idle = cpus.idle if cpus.housekeeping or cpus.shared else frozenset()
+    isolated = cpus.dedicated | idle
     rest = topology.cpus - isolated
     arguments: list[str] = []
     why: list[str] = []

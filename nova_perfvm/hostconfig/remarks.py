@@ -13,8 +13,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from nova_perfvm import constants as const
 from nova_perfvm import cpuset, elastic
 from nova_perfvm.hostconfig.cpus import owned_nodes
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
@@ -48,23 +49,12 @@ def warnings(
     if used != topology.cpus or (cpus.dedicated and cpus.shared):
         found += topology.numbering
     if vm_class is not None:
+        found += _unlike_the_policy(request)
         found[:0] = _no_slots(request, vm_class, cells, slots)
         found += _no_housekeeping(request, vm_class, cpus, cells, slots)
         found += _unused(request, vm_class, cells, slots)
         found += _threads(request, vm_class, cpus)
         found += _emulator_threads(request, vm_class)
-    if topology.memory_mb is None:
-        found.append(
-            "the host's memory is not known, so slots are counted by CPUs alone: give "
-            "--memory-gb"
-        )
-    shape = topology.shape
-    if shape is None or shape not in request.policy.host_shapes:
-        shapes = ", ".join(str(known) for known in request.policy.host_shapes)
-        found.append(
-            f"the policy is written for hosts of {shapes}, and this one is "
-            f"{topology}: add it to host_shape, then run policy check"
-        )
     for kind, (capacity, guarantee) in iops.items():
         if slots and capacity // guarantee < slots:
             found.append(
@@ -74,6 +64,21 @@ def warnings(
     found += _elastic(request, slots)
     found.append(_residents(request))
     return tuple(found)
+
+
+def _unlike_the_policy(request: HostRequest) -> Iterator[str]:
+    topology = request.topology
+    if topology.memory_mb is None:
+        yield (
+            "the host's memory is not known, so slots are counted by CPUs alone: give "
+            "--memory-gb"
+        )
+    shapes = request.policy.host_shapes
+    if topology.shape not in shapes:
+        yield (
+            f"the policy is written for hosts of {', '.join(map(str, shapes))}, and "
+            f"this one is {topology}: add it to host_shape, then run policy check"
+        )
 
 
 def _no_slots(
@@ -117,12 +122,18 @@ def _no_housekeeping(
     if request.reserve or cpus.shared or not slots or not all(full):
         return
     left = cell_cpus(vm_class, cells[0])[0] - 1
+    if cpus.idle:
+        cost = (
+            "the siblings of the VMs' CPUs, and take a share of the core that each "
+            "vCPU was promised"
+        )
+    else:
+        cost = "the VMs' CPUs, and interrupt them"
     yield (
-        f"no CPU is left for the host: {slots} VM(s) of {need} CPUs fill all nodes, so "
-        "the kernel's work, interrupts, vhost and QEMU's own threads run on the VMs' "
-        "CPUs and interrupt them, most under network and disk load. --reserve 1 would "
-        f"leave {left} CPUs on a node: {left // need} slot(s) there instead of "
-        f"{(left + 1) // need}"
+        f"no core is left for the host: {slots} VM(s) of {need} CPUs fill all nodes, "
+        "so the kernel's work, interrupts and the host's services run on "
+        f"{cost}, most under network and disk load. --reserve 1 would leave {left} "
+        f"cores on a node: {left // need} slot(s) there instead of {(left + 1) // need}"
     )
 
 
@@ -150,16 +161,24 @@ def _unused(
 
 
 def _threads(request: HostRequest, vm_class: VMClass, cpus: CPUSets) -> Iterator[str]:
-    if request.topology.threads == 1:
-        return
-    if cpus.idle:
-        loser = "; general VMs have only these CPUs, too" if cpus.either else ""
+    smt = request.topology.threads > 1
+    policy = vm_class.cpu_thread_policy
+    # Nova asks Placement for (or against) the trait HW_CPU_HYPERTHREADING,
+    # which a host reports whatever its cpu sets leave out.
+    if (smt and policy == "isolate" and cpus.dedicated) or (
+        not smt and policy == "require"
+    ):
         yield (
-            f"one thread of each core for class {vm_class.name} (smt: cores); CPUs "
-            f"{cpuset.format_cpus(cpus.idle)} stay idle, so that a vCPU has its core "
-            f"for itself{loser}. For both threads set smt: threads"
+            f"no VM of class {vm_class.name} comes here: cpu_thread_policy: {policy} "
+            f"is for hosts {'without' if smt else 'with'} SMT; use prefer"
         )
-    elif vm_class.smt == "threads":
+    if cpus.idle:
+        yield (
+            f"one thread of each core for class {vm_class.name} (smt: cores): VMs get "
+            f"no CPU of {cpuset.format_cpus(cpus.idle)}, so that a vCPU has its core "
+            f"for itself{'; this holds for general VMs, too' if cpus.either else ''}"
+        )
+    elif smt and vm_class.smt == "threads":
         yield (
             f"smt: threads: a vCPU of class {vm_class.name} owns one thread and shares "
             "the core's execution units with its sibling; it does not get a core's "
@@ -211,9 +230,14 @@ def _residents(request: HostRequest) -> str:
 
 
 def notes(
-    request: HostRequest, cpus: CPUSets, *, has_provider: bool
+    request: HostRequest, cpus: CPUSets, provider: Mapping[str, Any] | None
 ) -> tuple[str, ...]:
-    """Give what to do beside copying the lines."""
+    """Give what to do beside copying the lines.
+
+    :param provider: content of provider.yaml, None if there is none
+    """
+    has_provider = provider is not None
+    offers = const.TRAIT_HIGH_PERFORMANCE in str(provider)
     found = []
     if cpus.dedicated or cpus.shared:
         found.append(
@@ -242,12 +266,18 @@ def notes(
             "(/etc/nova/provider_config by default), alone or beside files that do not "
             "name $COMPUTE_NODE."
         )
-    if request.policy.placement == "slots" and not has_provider:
+    if not offers and request.policy.placement != "none":
         found.append(
-            "No provider.yaml: remove an earlier one of this host from "
-            "/etc/nova/provider_config. Nova never removes a trait: take "
-            "CUSTOM_PERFVM_HIGH_PERFORMANCE off the provider by openstack resource "
-            "provider trait set, which wants all traits that are to stay."
+            "If the host offered slots before: "
+            + ("" if has_provider else "remove its old provider.yaml, and ")
+            + "take the trait CUSTOM_PERFVM_HIGH_PERFORMANCE off its provider by "
+            "openstack resource provider trait set, which wants all traits that are to "
+            "stay. Nova never removes one, and general VMs would stay away."
+        )
+    if len(request.policy.pinned_classes) > 1 and request.class_name:
+        found.append(
+            "Slots of all pinned classes look alike to Placement: put the host into an "
+            f"aggregate with metadata perfvm:class={request.class_name}."
         )
     if request.policy.placement == "units":
         found.append(
