@@ -136,7 +136,7 @@ def _from_summary(fields: Mapping[str, str], source: str) -> Topology:
     try:
         cpus = {node: sorted(cpuset.parse(data)) for node, data in nodes.items()}
     except CPUSetError as exc:
-        raise TopologyError(f"{source}: {exc}") from exc
+        raise TopologyError(f"{source}: {exc}: {_USE}") from exc
     numbering = []
     if threads > 1:
         _refuse_unclear_siblings(cpus, threads, fields.get("Architecture", ""), source)

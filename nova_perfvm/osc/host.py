@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -204,7 +205,7 @@ def _described(text: str) -> Topology:
     try:
         return from_shape(HostShape.parse(text))
     except ShapeError as exc:
-        if not Path(text).exists():
+        if not os.path.exists(text):  # noqa: PTH110 - pathlib raises for long names
             raise TopologyError(f"{exc}; and there is no file of that name") from exc
     return lscpu.parse(_read(text), text)
 

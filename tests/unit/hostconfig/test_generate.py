@@ -1,0 +1,243 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+import testtools
+from hypothesis import given
+
+from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.hostconfig import HostConfigError, generate
+from nova_perfvm.hostconfig.residents import Resident
+from nova_perfvm.rules import host_slots
+from tests.unit.hostconfig.wishes import configs, configured, policy_of, wish
+
+
+def values(config):
+    return {(s.section, s.option): s.values for s in config.nova if s.values}
+
+
+class AnyHostTest(testtools.TestCase):
+    @given(configs())
+    def test_each_cpu_is_in_one_set(self, config):
+        cpus = config.cpus
+        sets = (
+            cpus.dedicated,
+            cpus.shared,
+            cpus.either,
+            cpus.housekeeping,
+            cpus.idle,
+        )
+        everything = [cpu for one in sets for cpu in one]
+        self.assertEqual(sorted(config.request.topology.cpus), sorted(everything))
+
+    @given(configs())
+    def test_slots_are_those_of_the_rules(self, config):
+        if config.vm_class is None:
+            return
+        known = config.request.topology.memory_mb is not None
+        slots = host_slots(config.vm_class, config.cells, None if known else 0)
+        self.assertEqual(slots, config.slots)
+        text = str(config.provider)
+        offered = config.request.policy.placement == "slots" and slots > 0
+        self.assertEqual(offered, "CUSTOM_PERFVM_SLOT" in text)
+        if offered:
+            self.assertIn(f"'total': {slots}, ", text)
+
+    @given(configs())
+    def test_a_host_without_slots_says_so(self, config):
+        if config.vm_class is None:
+            return
+        said = any("0 slots" in warning for warning in config.warnings)
+        self.assertEqual(config.slots == 0, said)
+
+    @given(configs())
+    def test_number_of_housekeeping_cores(self, config):
+        for node in config.request.topology.nodes:
+            kept = [
+                core for core in node.cores if config.cpus.housekeeping >= set(core)
+            ]
+            self.assertEqual(config.request.reserve, len(kept))
+
+    @given(configs())
+    def test_one_thread_of_a_core(self, config):
+        if config.vm_class is None or config.vm_class.smt != "cores":
+            return
+        for node in config.request.topology.nodes:
+            for core in node.cores:
+                self.assertLessEqual(len(config.cpus.pinnable & set(core)), 1)
+
+
+class ModesTest(testtools.TestCase):
+    def test_dedicated(self):
+        config = configured()
+        self.assertEqual(("0-39",), values(config)["compute", "cpu_dedicated_set"])
+        self.assertNotIn(("compute", "cpu_shared_set"), values(config))
+        self.assertEqual(2, config.slots)
+
+    def test_smt(self):
+        config = configured("2x20x2")
+        self.assertEqual(("0-39",), values(config)["compute", "cpu_dedicated_set"])
+        self.assertEqual(set(range(40, 80)), config.cpus.idle)
+        config = configured("2x20x2", policy=policy_of(smt="threads"))
+        self.assertEqual(("0-79",), values(config)["compute", "cpu_dedicated_set"])
+
+    def test_shared(self):
+        config = configured("2x20x2", "shared", reserve=1)
+        self.assertEqual(
+            ("1-19,21-39,41-59,61-79",), values(config)["compute", "cpu_shared_set"]
+        )
+        self.assertIsNone(config.provider)
+
+    def test_mixed(self):
+        config = configured("4x20", "mixed", policy=policy_of(exclusive="cell"))
+        self.assertEqual(("0-59",), values(config)["compute", "cpu_dedicated_set"])
+        self.assertEqual(("60-79",), values(config)["compute", "cpu_shared_set"])
+        self.assertEqual(2, config.slots)
+        config = configured(
+            "4x20", "mixed", policy=policy_of(exclusive="cell"), shared_nodes=3
+        )
+        self.assertEqual(("20-79",), values(config)["compute", "cpu_shared_set"])
+        self.assertEqual(1, config.slots)
+
+    def test_elastic(self):
+        config = configured(mode="elastic", policy=policy_of("units"))
+        self.assertEqual(
+            [], [key for key in values(config) if "set" in key[1]], "no cpu sets at all"
+        )
+        self.assertIsNone(config.provider)
+        config = configured("2x22", "elastic", policy=policy_of("units"), reserve=2)
+        self.assertEqual(("2-21,24-43",), values(config)["DEFAULT", "vcpu_pin_set"])
+
+    def test_dedicated_beside_elastic(self):
+        config = configured(policy=policy_of("units"))
+        (provider,) = config.provider["providers"]
+        self.assertNotIn("inventories", provider)
+        self.assertEqual(
+            ["CUSTOM_PERFVM_HIGH_PERFORMANCE"], provider["traits"]["additional"]
+        )
+
+    def test_fallback_query(self):
+        for placement, expected in (("slots", "True"), ("units", "False")):
+            config = configured(policy=policy_of(placement))
+            (found,) = (
+                s.values
+                for s in config.scheduler
+                if s.option == "disable_fallback_pcpu_query"
+            )
+            self.assertEqual((expected,), found)
+
+    def test_huge_pages(self):
+        config = configured(policy=policy_of(mem_page_size="1GB"))
+        self.assertEqual(
+            ("8192",), values(config)["DEFAULT", "reserved_host_memory_mb"]
+        )
+        self.assertEqual(
+            (
+                "node:0,size:4,count:1048576",
+                "node:1,size:4,count:1048576",
+            ),
+            values(config)["DEFAULT", "reserved_huge_pages"],
+        )
+        self.assertIn("hugepages=0:246,1:246", config.kernel.arguments)
+        self.assertIn("hugepagesz=1G", config.kernel.arguments)
+
+    def test_disks(self):
+        disk = {"source": "volume", "read_iops": 5000}
+        config = configured(policy=policy_of(disk=disk), read_iops=6000)
+        self.assertIn("'CUSTOM_PERFVM_READ_IOPS': {'total': 6000", str(config.provider))
+        self.assertIn("fewer than the 2 slot(s)", " ".join(config.warnings))
+
+    def test_memory_limits_slots(self):
+        self.assertEqual(0, configured(memory_gb=120).slots)
+        self.assertEqual(2, configured(memory_gb=None).slots)
+
+
+class WarningsTest(testtools.TestCase):
+    def said(self, *args, **kwargs):
+        return " ".join(configured(*args, **kwargs).warnings)
+
+    def test_no_housekeeping(self):
+        self.assertIn("no core is left for the host", self.said())
+        self.assertNotIn("no core is left", self.said("2x22"))
+        self.assertNotIn("no core is left", self.said("2x20", "shared"))
+
+    def test_reserve_that_costs_all_slots(self):
+        said = self.said(reserve=1)
+        self.assertIn("0 slots", said)
+        self.assertIn("have 19, 19 for such VMs (--reserve 1 keeps the others)", said)
+
+    def test_memory_that_costs_all_slots(self):
+        self.assertIn(
+            "needs 64 GiB on a NUMA node and they have 56", self.said(memory_gb=120)
+        )
+
+    def test_cores_that_no_vm_can_use(self):
+        self.assertIn("--reserve 2 gives them to the host", self.said("2x22"))
+        self.assertIn("CPUs for 4 VMs", self.said("4x20"))
+
+    def test_numbering_matters_only_where_cpus_differ(self):
+        self.assertNotIn("taken for granted", self.said())
+        self.assertIn("taken for granted", self.said("2x22", reserve=2))
+
+    def test_residents(self):
+        self.assertIn("drain the host first", self.said())
+        self.assertNotIn("drain", self.said(residents=()))
+        pinned = (Resident("a", "dedicated"),)
+        self.assertIn("vcpupin", self.said(residents=pinned))
+
+    def test_thread_policies_that_keep_off(self):
+        policy = policy_of(cpu_thread_policy="isolate")
+        self.assertIn("no VM of class", self.said("2x20x2", policy=policy))
+        self.assertNotIn("no VM of class", self.said(policy=policy))
+
+
+class RefusedTest(testtools.TestCase):
+    def test_with_the_remedy(self):
+        cell = policy_of(exclusive="cell")
+        disk = policy_of(disk={"source": "volume", "write_iops": 10})
+        pages = policy_of("units", mem_page_size="1GB")
+        for words, arguments in (
+            ("exclusive: cell", {"mode": "mixed"}),
+            ("only one", {"mode": "mixed", "policy": cell, "shape": "1x40"}),
+            (
+                "--shared-nodes 2",
+                {"mode": "mixed", "policy": cell, "shared_nodes": 2},
+            ),
+            ("--shared-nodes is for", {"shared_nodes": 2}),
+            ("placement: slots", {"mode": "mixed", "policy": policy_of("units")}),
+            ("placement: units", {"mode": "elastic"}),
+            ("placement: units", {"mode": "elastic", "policy": policy_of("none")}),
+            ("expected 0 to 19", {"reserve": 20}),
+            ("expected 0 to 19", {"reserve": -1}),
+            ("expected 0 or more", {"reserve_memory_gb": -1}),
+            ("--reserve-memory-gb", {"memory_gb": 8}),
+            ("--write-iops", {"policy": disk}),
+            ("leave the option out", {"read_iops": 5}),
+            ("expected 1 to", {"policy": disk, "write_iops": 0}),
+            ("expected 1 to", {"policy": disk, "write_iops": 2**31}),
+            ("--mode shared for general", {"class_name": "general"}),
+            (
+                "--mode dedicated",
+                {"mode": "shared", "class_name": "high-performance"},
+            ),
+            ("different sizes", {"mode": "elastic", "policy": pages}),
+            ("'web'", {"residents": (Resident("web", "shared"),)}),
+            (
+                "'db'",
+                {"mode": "shared", "residents": (Resident("db", "dedicated"),)},
+            ),
+        ):
+            with self.subTest(arguments):
+                error = self.assertRaises(HostConfigError, generate, wish(**arguments))
+                self.assertIn(words, str(error))
+                self.assertNotIn("\n", str(error))
+
+    def test_unknown_class(self):
+        self.assertRaises(UnknownClassError, generate, wish(class_name="fast"))
