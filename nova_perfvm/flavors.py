@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.model import FlavorSize, FlavorTemplate
-from nova_perfvm.properties import BUILT_IN, Properties, combine, merge
+from nova_perfvm.properties import BUILT_IN, Properties, combine, merge, placement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -145,7 +145,9 @@ def generate_flavors(
 def _properties(
     policy: Policy, vm_class: VMClass, generators: Mapping[str, Generator]
 ) -> Properties:
-    return combine({"perfvm": _class_key, **generators}, policy, vm_class)
+    # These two are the policy's own, whatever generators an operator has.
+    own = {"perfvm": _class_key, "placement": placement.generate}
+    return combine(own | dict(generators), policy, vm_class)
 
 
 def _class_key(_policy: Policy, vm_class: VMClass) -> Properties:

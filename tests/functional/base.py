@@ -12,6 +12,8 @@
 
 """What the functional tests share: a cloud, and how guests are judged."""
 
+import dataclasses
+
 import fixtures
 import testtools
 import yaml
@@ -38,14 +40,17 @@ class FunctionalTest(testtools.TestCase):
 
     :cvar CLOUD: options of EmbeddedCloud; None: the test starts the cloud itself
     :cvar FLAVORS: names of the policy's flavors that the test boots
+    :cvar PLACEMENT: the policy's scheme; "none" for tests of the filter, which
+        then judges alone
     """
 
     CLOUD = {}  # noqa: RUF012
     FLAVORS = (HP_64, GENERAL_2)
+    PLACEMENT = "none"
 
     def setUp(self):
         super().setUp()
-        self.policy = loader.load()
+        self.policy = dataclasses.replace(loader.load(), placement=self.PLACEMENT)
         if self.CLOUD is not None:
             self.start_cloud(**self.CLOUD)
 

@@ -43,6 +43,8 @@ HIGH_SPECS = {
     "hw:numa_nodes": "1",
     "hw:vif_multiqueue_enabled": "true",
     "perfvm:class": "high-performance",
+    "resources:CUSTOM_PERFVM_SLOT": "1",
+    "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "required",
 }
 HIGH_IMAGE = {
     "hw_disk_bus": "virtio",
@@ -68,7 +70,11 @@ def named(pattern, vm_class=HIGH):
 
 class GenerateFlavorsTest(testtools.TestCase):
     def test_built_in_policy(self):
-        shared = {"hw:cpu_policy": "shared", "perfvm:class": "general"}
+        shared = {
+            "hw:cpu_policy": "shared",
+            "perfvm:class": "general",
+            "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden",
+        }
         expected = [
             Flavor(f"hp.20c.{gb}g", "high-performance", 20, gb * 1024, 0, HIGH_SPECS)
             for gb in (64, 128, 200)

@@ -36,6 +36,9 @@ def refusal(cloud: EmbeddedCloud, flavor: Flavor, host: str) -> tuple[str, ...]:
     }
     if flavor.root_gb:
         wanted["DISK_GB"] = flavor.root_gb
+    for key, value in flavor.extra_specs.items():
+        if key.startswith("resources:"):
+            wanted[key.removeprefix("resources:")] = int(value)
     capacity = cloud.capacity(host)
     used = cloud.usages(host)
     lacks = tuple(
@@ -43,6 +46,12 @@ def refusal(cloud: EmbeddedCloud, flavor: Flavor, host: str) -> tuple[str, ...]:
         for name, amount in wanted.items()
         if capacity.get(name, 0) - used.get(name, 0) < amount
     )
+    traits = cloud.traits(host)
+    for key, value in flavor.extra_specs.items():
+        trait = key.removeprefix("trait:")
+        if trait != key and (trait in traits) != (value == "required"):
+            has = "has" if trait in traits else "lacks"
+            lacks += (f"Placement: the host {has} the trait {trait}, {value}",)
     return lacks or ("Placement: offered, but refused before PerfVMFilter",)
 
 

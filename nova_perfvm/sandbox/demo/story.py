@@ -77,10 +77,10 @@ def tell(
     """
     for name in HP_HOSTS:
         progress(f"starting {name}")
-        cloud.start_host(name, dedicated=f"0-{CPUS - 1}")
+        cloud.start_configured(name, policy, "dedicated")
     for name in GENERAL_HOSTS:
         progress(f"starting {name}")
-        cloud.start_host(name, shared=f"0-{CPUS - 1}")
+        cloud.start_configured(name, policy, "shared")
     smallest, largest = _create_flavors(cloud, policy)
 
     def boot(name: str, flavor: Flavor, wanted_class: str) -> Outcome:

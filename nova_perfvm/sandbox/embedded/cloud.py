@@ -22,8 +22,10 @@ import fixtures
 from nova import conf as nova_conf
 from nova.tests import fixtures as nova_fixtures
 
-from nova_perfvm import conf
+from nova_perfvm import conf, hostconfig
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.hostconfig import rendering
+from nova_perfvm.model import HostShape
 from nova_perfvm.sandbox.embedded import guest
 from nova_perfvm.sandbox.embedded.decisions import Decisions
 from nova_perfvm.sandbox.embedded.domains import Domains
@@ -36,6 +38,7 @@ from nova_perfvm.sandbox.embedded.volumes import Reimaging
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nova_perfvm.model import Policy
     from nova_perfvm.sandbox.embedded.decisions import Verdict
     from nova_perfvm.sandbox.embedded.servers import Server
 
@@ -110,7 +113,13 @@ class EmbeddedCloud(fixtures.Fixture):
         self.useFixture(Quiet())
         self._services = Services(self, self._options)
         self.log = self.useFixture(
-            Log("nova_perfvm", "nova.filters", "nova.scheduler"),
+            Log(
+                {
+                    "nova_perfvm": logging.DEBUG,
+                    "nova.filters": logging.INFO,
+                    "nova.scheduler": logging.INFO,
+                }
+            ),
         )
         self._decisions = self.useFixture(Decisions())
         try:
@@ -145,6 +154,35 @@ class EmbeddedCloud(fixtures.Fixture):
         self._connections[name] = settings.connection(name)
         self._start(name, settings)
         return name
+
+    def start_configured(
+        self,
+        name: str,
+        policy: Policy,
+        mode: str,
+        shape: str = "2x20",
+        memory_gb: int = 500,
+        **wishes: Any,
+    ) -> str:
+        """Start a host as ``nova-perfvm host config`` would configure it.
+
+        :param mode: dedicated, shared, mixed or elastic
+        :param wishes: further members of hostconfig.HostRequest
+        """
+        topology = hostconfig.from_shape(HostShape.parse(shape)).with_memory(memory_gb)
+        config = hostconfig.generate(
+            hostconfig.HostRequest(policy, topology, mode=mode, **wishes)
+        )
+        options = {setting.option: setting.values for setting in config.nova}
+        return self.start_host(
+            name,
+            shape,
+            memory_gb=memory_gb,
+            dedicated="".join(options.get("cpu_dedicated_set", ())) or None,
+            shared="".join(options.get("cpu_shared_set", ())) or None,
+            vcpu_pin_set="".join(options.get("vcpu_pin_set", ())) or None,
+            provider_yaml=rendering.provider_yaml(config) if config.provider else None,
+        )
 
     def restart_host(self, name: str, **changes: Any) -> None:
         """Start a host's compute again, with other settings if given."""
@@ -258,6 +296,10 @@ class EmbeddedCloud(fixtures.Fixture):
             for name, found in inventories.items()
         }
 
+    def traits(self, host: str) -> set[str]:
+        """Give the traits of a host, from Placement."""
+        return set(self._provider(host, "traits")["traits"])
+
     def nova_log(self) -> str:
         """Give all that Nova's services and Placement logged, from INFO up."""
         return self._stdlog.logger.output if self._stdlog else ""
@@ -270,7 +312,8 @@ class EmbeddedCloud(fixtures.Fixture):
         return self._placement(f"/allocations/{server_id}")["allocations"]
 
     def _placement(self, path: str) -> dict[str, Any]:
-        return self._services.placement.get(path).body
+        # Traits are known from 1.6 on.
+        return self._services.placement.get(path, version="1.6").body
 
     def scheduler_log(
         self, containing: str = "", level: int = logging.INFO

@@ -47,6 +47,7 @@ class HostSettings:
     :ivar dedicated: [compute]cpu_dedicated_set
     :ivar shared: [compute]cpu_shared_set
     :ivar vcpu_pin_set: the deprecated [DEFAULT]vcpu_pin_set
+    :ivar provider_yaml: text of a file in [compute]provider_config_location
     """
 
     shape: str = "2x20"
@@ -54,6 +55,7 @@ class HostSettings:
     dedicated: str | None = None
     shared: str | None = None
     vcpu_pin_set: str | None = None
+    provider_yaml: str | None = None
 
     def hardware(self) -> HostShape:
         """Give the HostShape that ``shape`` describes."""

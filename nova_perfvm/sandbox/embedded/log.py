@@ -33,25 +33,25 @@ class Quiet(fixtures.Fixture):
 
 
 class Log(fixtures.Fixture):
-    """Keep the records of some loggers, debug lines included.
+    """Keep the records of some loggers.
 
-    :param names: loggers to listen to, with those below them
+    :param levels: {logger: level from which on it is heard}, with those below it
     """
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, levels: dict[str, int]) -> None:
         super().__init__()
-        self._names = names
-        self._records = []
+        self._levels = levels
+        self._records: list[logging.LogRecord] = []
 
     def _setUp(self) -> None:  # noqa: N802
         handler = logging.Handler(logging.DEBUG)
         handler.emit = self._records.append
-        for name in self._names:
+        for name, level in self._levels.items():
             logger = logging.getLogger(name)
             logger.addHandler(handler)
             self.addCleanup(logger.removeHandler, handler)
             self.addCleanup(logger.setLevel, logger.level)
-            logger.setLevel(logging.DEBUG)
+            logger.setLevel(level)
 
     def lines(self, containing: str = "", level: int = logging.INFO) -> list[str]:
         """Give the messages of at least this level that contain a text."""

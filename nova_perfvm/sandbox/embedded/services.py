@@ -14,17 +14,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import pathlib
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import fixtures
+from nova import conf as nova_conf
 from nova.tests.functional.libvirt.base import ServersTestBase
 
 from nova_perfvm.sandbox.embedded.hosts import HostConf, HostHardware
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import fixtures
+    from collections.abc import Callable, Iterator
 
     from nova_perfvm.sandbox.embedded.hosts import HostSettings, Options
 
@@ -67,6 +70,9 @@ class Services(ServersTestBase):
         self._owner.addCleanup(function, *args, **kwargs)
 
     def _setup_services(self) -> None:
+        # Nova's fixture has every debug line formatted and thrown away, which
+        # is a good part of all the work.
+        logging.getLogger().setLevel(logging.INFO)
         for (group, name), value in self._options.items():
             self.flags(**{name: value}, group=group)
         self.host_conf = self.useFixture(HostConf())
@@ -80,7 +86,23 @@ class Services(ServersTestBase):
     def start_host(self, name: str, settings: HostSettings, connection: Any) -> str:
         """Start a compute with these HostSettings over a pretended libvirt."""
         self.host_conf.starting(settings)
-        self.start_compute(hostname=name, connection=connection)
+        with self._provider_config(settings.provider_yaml):
+            self.start_compute(hostname=name, connection=connection)
+
+    @contextlib.contextmanager
+    def _provider_config(self, text: str | None) -> Iterator[None]:
+        """Let the compute that starts now find this provider.yaml, no other."""
+        if text is None:
+            yield
+            return
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (directory / "provider.yaml").write_text(text, encoding="utf-8")
+        before = nova_conf.CONF.compute.provider_config_location
+        self.flags(provider_config_location=str(directory), group="compute")
+        try:
+            yield
+        finally:
+            self.flags(provider_config_location=before, group="compute")
 
     def stop_host(self, name: str) -> None:
         """Stop a compute; its guests stay where they are."""

@@ -166,6 +166,7 @@ class WarningsTest(testtools.TestCase):
     def test_no_housekeeping(self):
         self.assertIn("no core is left for the host", self.said())
         self.assertNotIn("no core is left", self.said("2x22"))
+        self.assertNotIn("no core is left", self.said("4x20"), "capped at two")
         self.assertNotIn("no core is left", self.said("2x20", "shared"))
 
     def test_reserve_that_costs_all_slots(self):

@@ -230,7 +230,8 @@ class FlavorTest(CommandCase):
             *("flavor", "generate", "--class", "general", "-f", "properties")
         )
         self.assertEqual(
-            "--property hw:cpu_policy=shared --property perfvm:class=general\n",
+            "--property hw:cpu_policy=shared --property perfvm:class=general "
+            "--property trait:CUSTOM_PERFVM_HIGH_PERFORMANCE=forbidden\n",
             self.stdout,
         )
 
