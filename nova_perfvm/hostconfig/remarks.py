@@ -118,8 +118,9 @@ def _no_housekeeping(
 ) -> Iterator[str]:
     """Say what it costs when VMs may fill every core of the host."""
     need = vm_class.cell_pcpus
-    full = [cell_cpus(vm_class, cell)[0] % need == 0 for cell in cells if cell.pcpuset]
-    if request.reserve or cpus.shared or not slots or not all(full):
+    usable = sum(cell_cpus(vm_class, cell)[0] for cell in cells)
+    taken = slots * need * vm_class.cells_per_vm
+    if request.reserve or cpus.shared or not slots or taken < usable:
         return
     left = cell_cpus(vm_class, cells[0])[0] - 1
     if cpus.idle:
@@ -130,8 +131,8 @@ def _no_housekeeping(
     else:
         cost = "the VMs' CPUs, and interrupt them"
     yield (
-        f"no core is left for the host: {slots} VM(s) of {need} CPUs fill all nodes, "
-        "so the kernel's work, interrupts and the host's services run on "
+        f"no core is left for the host: {slots} VM(s) of {vm_class.vm_pcpus} CPUs fill "
+        "all nodes, so the kernel's work, interrupts and the host's services run on "
         f"{cost}, most under network and disk load. --reserve 1 would leave {left} "
         f"cores on a node: {left // need} slot(s) there instead of {(left + 1) // need}"
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from nova_perfvm.hostconfig.generate import HostConfig
     from nova_perfvm.hostconfig.kernel import KernelAdvice
     from nova_perfvm.hostconfig.settings import Setting
+    from nova_perfvm.model import Policy
 
 NOVA_CONF: Final = "nova.conf"
 PROVIDER_YAML: Final = "provider.yaml"
@@ -51,6 +53,7 @@ def as_files(config: HostConfig) -> dict[str, str]:
         PLACEMENT_CONF: _comment(
             "For the placement.conf of every Placement API, which is then restarted."
         )
+        + _names(config.request.policy)
         + _ini(config.placement),
     }
     if config.provider is not None:
@@ -142,6 +145,19 @@ def _host(config: HostConfig) -> str:
         _comment(f"WARNING: {warning}", "  ") for warning in config.warnings
     ) + "".join(_comment(note, "  ") for note in config.notes)
     return f"{head}\n{_ini(config.nova)}\n{_kernel(config.kernel)}"
+
+
+def _names(policy: Policy) -> str:
+    """Say which name Placement has to know before general flavors forbid it."""
+    if policy.placement == "none":
+        return ""
+    return _comment(
+        "Before the first generated flavor, and until a host reports it, the trait has "
+        "to be made, or Placement answers 400 and no general VM boots:"
+    ) + (
+        "#   openstack --os-placement-api-version 1.6 trait create "
+        f"{const.TRAIT_HIGH_PERFORMANCE}\n"
+    )
 
 
 def _kernel(advice: KernelAdvice) -> str:

@@ -108,11 +108,6 @@ class HostConfigTest(base.FunctionalTest):
         found = self.inventories(host)
         return tuple(found[name]["total"] if name in found else 0 for name in wanted)
 
-    def traits(self, host):
-        services = self.cloud._services
-        path = f"/resource_providers/{services.compute_rp_uuids[host]}/traits"
-        return set(services.placement.get(path, version="1.6").body["traits"])
-
     def setUp(self):
         super().setUp()
         self.policy = self.policy_of()
@@ -141,7 +136,7 @@ class HostConfigTest(base.FunctionalTest):
                 self.assertEqual(slots, config.slots)
                 slot = self.inventories(name)["CUSTOM_PERFVM_SLOT"]
                 self.assertEqual((1, 0), (slot["max_unit"], slot["reserved"]))
-            self.assertEqual(slots > 0, TRAIT in self.traits(name))
+            self.assertEqual(slots > 0, TRAIT in self.cloud.traits(name))
             reserved = self.inventories(name)["MEMORY_MB"]["reserved"]
             nodes = HostShape.parse(shape).cells
             self.assertEqual(4096 * nodes, reserved)
@@ -229,19 +224,21 @@ class HostConfigTest(base.FunctionalTest):
         self.cloud.restart_host("host1", dedicated=None, shared="0-39")
 
         self.assertEqual((0, 40, 0), self.totals("host1"))
-        self.assertIn(TRAIT, self.traits("host1"))
+        self.assertIn(TRAIT, self.cloud.traits("host1"))
         said = " ".join(config.notes)
         self.assertIn(f"take the trait {TRAIT} off", said)
 
     def test_resident_vms(self):
         """A VM is in the way of a mode here exactly if it is in Nova's."""
         self.start_cloud()
-        self.start_with("host1", "2x20", self.policy_of(), mode="shared")
+        # General flavors forbid the trait, which has to exist for that.
+        self.start_with("hp1", "2x20", self.policy, mode="dedicated")
+        self.start_with("host1", "2x20", self.policy, mode="shared")
         self.boot(base.GENERAL_2, name="web", host="host1")
 
         resident = residents.Resident("web", "shared")
         wish = HostRequest(
-            self.policy_of(),
+            self.policy,
             topology_of("2x20"),
             "dedicated",
             residents=(resident,),
