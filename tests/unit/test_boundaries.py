@@ -30,6 +30,8 @@ PURE = (
     "rules",
     "flavors",
     "loader",
+    "elastic",
+    "hostconfig",
 )
 HEAVY = ("nova", "eventlet", "openstack", "osc_lib")
 

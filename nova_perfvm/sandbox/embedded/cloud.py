@@ -207,11 +207,22 @@ class EmbeddedCloud(fixtures.Fixture):
 
     def label_hosts(self, class_name: str, *hosts: str) -> None:
         """Put hosts into an aggregate with metadata ``perfvm:class``."""
-        name = f"{class_name}-{uuid.uuid4()}"
-        body = {"aggregate": {"name": name}}
+        self._aggregate({"perfvm:class": class_name}, hosts)
+
+    def isolate_hosts(self, trait: str, *hosts: str) -> None:
+        """Put hosts into an aggregate that wants this trait from flavors.
+
+        It takes [scheduler]enable_isolated_aggregate_filtering.
+        """
+        self._aggregate({f"trait:{trait}": "required"}, hosts)
+
+    def _aggregate(self, metadata: dict[str, str], hosts: Sequence[str]) -> None:
+        body = {"aggregate": {"name": str(uuid.uuid4())}}
         aggregate = self.api.post_aggregate(body)["id"]
-        metadata = {"set_metadata": {"metadata": {"perfvm:class": class_name}}}
-        self.api.api_post(f"/os-aggregates/{aggregate}/action", metadata)
+        self.api.api_post(
+            f"/os-aggregates/{aggregate}/action",
+            {"set_metadata": {"metadata": metadata}},
+        )
         for host in hosts:
             self.api.add_host_to_aggregate(aggregate, host)
 

@@ -157,6 +157,7 @@ class HostConf(fixtures.Fixture):
     # Whatever reads a CPU set, or calls what does.
     METHODS = (
         "init_host",
+        "process_instances_at_startup",
         "_get_pcpu_available",
         "_get_vcpu_available",
         "_get_host_numa_topology",

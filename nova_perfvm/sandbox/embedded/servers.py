@@ -14,14 +14,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
+from nova import utils
 from nova.tests.functional.api.client import OpenStackApiNotFoundException
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # Nova's own functional tests look every 0.5 s; here most waits are shorter.
 POLL_S = 0.05
@@ -146,20 +148,41 @@ class Servers:
         """Go back from a cold migration or a resize."""
         return self._act(server, {"revertResize": None}, "ACTIVE")
 
-    def live_migrate(self, server: Server, host: str | None = None) -> Server:
-        """Migrate to another host while it runs."""
-        body = {"os-migrateLive": {"host": host, "block_migration": "auto"}}
-        self._act(server, body, "ACTIVE")
+    def live_migrate(
+        self, server: Server, host: str | None = None, *, force: bool = False
+    ) -> Server:
+        """Migrate to another host while it runs.
+
+        :param force: ask no filter, as microversions before 2.68 can
+        """
+        request = {"host": host, "block_migration": "auto"}
+        with self._forcing(request, force=force):
+            self._act(server, {"os-migrateLive": request}, "ACTIVE")
         return self._migrated(server, "completed")
 
-    def evacuate(self, server: Server, host: str | None = None) -> Server:
+    def evacuate(
+        self, server: Server, host: str | None = None, *, force: bool = False
+    ) -> Server:
         """Build it again elsewhere; its host must be down.
 
         Ends SHUTOFF: from microversion 2.95 on nothing is started.
+
+        :param force: ask no filter, as microversions before 2.68 can; it ends
+            ACTIVE then
         """
-        body = {"evacuate": {"host": host} if host else {}}
-        self._act(server, body, "SHUTOFF")
+        request: dict[str, Any] = {"host": host} if host else {}
+        with self._forcing(request, force=force):
+            self._act(server, {"evacuate": request}, "ACTIVE" if force else "SHUTOFF")
         return self._migrated(server, "done")
+
+    @contextlib.contextmanager
+    def _forcing(self, request: dict[str, Any], *, force: bool) -> Iterator[None]:
+        if not force:
+            yield
+            return
+        request["force"] = True
+        with utils.temporary_mutation(self._api, microversion="2.67"):
+            yield
 
     def shelve(self, server: Server) -> Server:
         """Shelve and offload it, until it is on no host."""
@@ -249,7 +272,12 @@ class Servers:
 
 
 def _detail(action: Any) -> str:
-    return "; ".join(e["details"] for e in action["events"] if e["details"])
+    # Microversions before 2.84 show the traceback only.
+    return "; ".join(
+        said
+        for event in action["events"]
+        if (said := event.get("details") or event.get("traceback"))
+    )
 
 
 def _root_disk(image: str, *, from_volume: bool) -> dict[str, Any]:

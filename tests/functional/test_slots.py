@@ -1,0 +1,221 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Placement alone keeps the cap and the classes apart: no filter of ours."""
+
+import concurrent.futures
+import functools
+
+from nova import exception
+
+from nova_perfvm import constants as const
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.functional import base
+
+
+class SlotsCase(base.FunctionalTest):
+    CLOUD = {"enabled_filters": FILTERS_WITHOUT_PERFVM}  # noqa: RUF012
+    PLACEMENT = "slots"
+
+    def start(self, name, mode="dedicated", **wishes):
+        return self.cloud.start_configured(name, self.policy, mode, **wishes)
+
+    def active(self, servers):
+        return [server for server in servers if server.status == "ACTIVE"]
+
+
+class TestCap(SlotsCase):
+    """Hosts of 4 x 20 CPUs: room for four VMs, capped at two."""
+
+    def setUp(self):
+        super().setUp()
+        self.start("hp1", shape="4x20", memory_gb=1000)
+
+    def test_without_slots_a_third_would_fit(self):
+        # The same host without provider.yaml, and a flavor that asks for none.
+        self.cloud.start_host("plain", "4x20", memory_gb=1000, dedicated="0-79")
+        flavor = self.cloud.create_flavor("plain", 20, 65536, 0, base.CLAIMS_HP)
+
+        servers = [self.cloud.boot(flavor, az="nova:plain") for _ in range(3)]
+
+        self.assertEqual(3, len(self.active(servers)))
+
+    def test_three_at_once_are_two(self):
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            servers = list(pool.map(lambda _: self.cloud.boot(base.HP_64), range(3)))
+
+        self.assertEqual(2, len(self.active(servers)))
+        self.assert_apart(*self.active(servers))
+        self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
+
+    def test_one_request_takes_no_two_slots(self):
+        self.assertEqual(
+            ["ERROR"] * 3,
+            [server.status for server in self.cloud.boot(base.HP_64, count=3)],
+        )
+        # Nothing of it is left behind.
+        self.assertEqual(0, self.cloud.usages("hp1")[const.RC_SLOT])
+
+    def test_forced_host(self):
+        self.boot()
+        self.boot()
+
+        server = self.cloud.boot(base.HP_64, az="nova:hp1")
+
+        self.assertEqual("ERROR", server.status)
+
+    def test_forced_live_migration(self):
+        self.boot()
+        self.boot()
+        self.start("hp2", shape="4x20", memory_gb=1000)
+        server = self.boot()
+        self.assertEqual("hp2", server.host)
+
+        error = self.assertRaises(
+            ActionFailedError, self.servers.live_migrate, server, "hp1", force=True
+        )
+
+        self.assertEqual("hp2", error.server.host)
+        self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
+
+    def test_forced_evacuation(self):
+        self.boot()
+        self.boot()
+        self.start("hp2", shape="4x20", memory_gb=1000)
+        server = self.boot()
+        self.cloud.fail_host("hp2")
+
+        error = self.assertRaises(
+            ActionFailedError, self.servers.evacuate, server, "hp1", force=True
+        )
+
+        self.assertEqual("hp2", error.server.host)
+        self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
+
+    def test_slots_outlive_periodic_tasks_and_restarts(self):
+        self.boot()
+        restart = functools.partial(self.cloud.restart_host, "hp1")
+        for change in (self.cloud.run_periodics, restart):
+            change()
+            self.assertEqual(2, self.cloud.inventory("hp1")[const.RC_SLOT])
+            self.assertEqual(1, self.cloud.usages("hp1")[const.RC_SLOT])
+            self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("hp1"))
+
+    def test_compute_does_not_start_without_the_slots_that_are_in_use(self):
+        server = self.boot()
+
+        error = self.assertRaises(
+            exception.PlacementPciException,
+            self.cloud.restart_host,
+            "hp1",
+            provider_yaml=None,
+        )
+
+        self.assertIn("in use", str(error))
+        self.assertEqual("ACTIVE", self.servers.show(server).status)
+
+    def test_the_trait_outlives_the_slots(self):
+        self.cloud.restart_host("hp1", provider_yaml=None)
+
+        self.assertNotIn(const.RC_SLOT, self.cloud.inventory("hp1"))
+        # An operator has to take it off before general VMs come.
+        self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("hp1"))
+
+
+class TestMoves(SlotsCase):
+    FLAVORS = (base.HP_64, base.HP_128)
+
+    def setUp(self):
+        super().setUp()
+        self.start("hp1")
+        self.start("hp2")
+
+    def assert_slots(self, **used):
+        self.assertEqual(
+            used, {host: self.cloud.usages(host)[const.RC_SLOT] for host in used}
+        )
+
+    def test_a_slot_follows_its_vm(self):
+        server = self.boot(host="hp1")
+        self.assert_slots(hp1=1, hp2=0)
+
+        moved = self.servers.cold_migrate(server)
+        self.assert_slots(hp1=1, hp2=1)  # held until it is confirmed
+        self.servers.confirm(moved)
+        self.assert_slots(hp1=0, hp2=1)
+
+        moved = self.servers.live_migrate(moved, "hp1")
+        self.assert_slots(hp1=1, hp2=0)
+
+        shelved = self.servers.shelve(moved)
+        self.assert_slots(hp1=0, hp2=0)
+        self.servers.unshelve(shelved, "hp2")
+        self.assert_slots(hp1=0, hp2=1)
+
+    def test_resize_and_revert(self):
+        server = self.boot(host="hp1")
+        resized = self.servers.resize(server, base.HP_128)
+        self.assert_slots(hp1=1, hp2=1)
+        self.servers.revert(resized)
+        self.assert_slots(hp1=1, hp2=0)
+
+
+class TestClasses(SlotsCase):
+    """General VMs stay off hosts with slots, by trait."""
+
+    def start_with_slots_for_general(self):
+        """Start a host that has both kinds of CPUs, and offers slots."""
+        self.start("donor")
+        yaml = self.cloud._settings["donor"].provider_yaml
+        self.cloud.start_host(
+            "both", dedicated="0-19", shared="20-39", provider_yaml=yaml
+        )
+
+    def test_generated_general_flavor(self):
+        self.start_with_slots_for_general()
+
+        self.boot_refused(base.GENERAL_2)
+        self.boot_refused(base.GENERAL_2, az="nova:both")
+
+        self.start("general1", "shared")
+        self.assertEqual("general1", self.boot(base.GENERAL_2).host)
+
+    def test_flavors_that_do_not_forbid_the_trait_get_there(self):
+        self.start_with_slots_for_general()
+        flavor = self.cloud.create_flavor("plain", 2, 2048, 10)
+
+        self.assertEqual("both", self.boot(flavor).host)
+
+    def test_high_performance_flavors_need_it(self):
+        self.cloud.start_host("plain", dedicated="0-39")
+
+        self.boot_refused()
+
+
+class TestIsolatedAggregate(TestClasses):
+    """Where general flavors cannot be changed: the aggregate names the trait."""
+
+    CLOUD = SlotsCase.CLOUD | {
+        "options": {("scheduler", "enable_isolated_aggregate_filtering"): True}
+    }
+
+    def start_with_slots_for_general(self):
+        super().start_with_slots_for_general()
+        self.cloud.isolate_hosts(const.TRAIT_HIGH_PERFORMANCE, "both", "donor")
+
+    def test_flavors_that_do_not_forbid_the_trait_get_there(self):
+        self.start_with_slots_for_general()
+        flavor = self.cloud.create_flavor("plain", 2, 2048, 10)
+
+        self.boot_refused(flavor)
+        self.boot_refused(flavor, az="nova:both")
