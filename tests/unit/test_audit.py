@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm import audit
+from nova_perfvm.audit import ServerFacts, Usage
+from tests.unit.rules import hosts
+from tests.unit.rules.hosts import POLICY
+
+CELLS = {"h": hosts.host().cells, "big": hosts.host("4x20").cells}
+
+
+def hp(name, first, host="h", count=20):
+    pins = frozenset(range(first, first + count))
+    return ServerFacts(name, name, "high-performance", host, pins)
+
+
+def general(name, host="h"):
+    return ServerFacts(name, name, "general", host)
+
+
+class CheckServersTest(testtools.TestCase):
+    def codes(self, *servers):
+        found = audit.check_servers(POLICY, CELLS, servers)
+        for finding in found:
+            self.assertIn(finding.evidence, str(finding))
+        return [finding.code for finding in found]
+
+    def test_what_the_policy_wants(self):
+        self.assertEqual([], self.codes(hp("a", 0), hp("b", 20)))
+        self.assertEqual([], self.codes(general("a"), general("b")))
+        self.assertEqual([], self.codes(hp("a", 0), general("b", "big")))
+
+    def test_classes_mixed(self):
+        self.assertEqual([audit.CLASSES_MIXED], self.codes(hp("a", 0), general("b")))
+        stranger = ServerFacts("x", "x", None, "h", frozenset({39}))
+        self.assertEqual([audit.CLASSES_MIXED], self.codes(hp("a", 0), stranger))
+
+    def test_three_on_a_host(self):
+        self.assertEqual(
+            [audit.TOO_MANY_ON_HOST],
+            self.codes(*(hp(f"{n}", 20 * n, "big") for n in range(3))),
+        )
+
+    def test_two_on_a_cell_overlap(self):
+        self.assertEqual(
+            [audit.PINS_OVERLAP, audit.TOO_MANY_ON_CELL],
+            self.codes(hp("a", 0), hp("b", 0)),
+        )
+
+    def test_split_over_cells(self):
+        self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(hp("a", 10)))
+
+    def test_not_pinned_at_all(self):
+        self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(hp("a", 0, count=0)))
+
+
+class CheckUsageTest(testtools.TestCase):
+    def test_more_allocated_than_there_is(self):
+        found = audit.check_usage(
+            [Usage("h", "PCPU", 40, 40), Usage("h", "CUSTOM_PERFVM_SLOT", 2, 3)]
+        )
+        self.assertEqual([audit.OVER_INVENTORY], [finding.code for finding in found])
+        self.assertIn("3 of 2 CUSTOM_PERFVM_SLOT", found[0].evidence)
+
+
+class CheckConsumersTest(testtools.TestCase):
+    def test_allocations_of_nobody(self):
+        found = audit.check_consumers(["a", "b", "m", "x"], ["a", "b"], ["m"])
+        self.assertEqual([(audit.LEAKED_ALLOCATION, "x")], [f[:2] for f in found])
