@@ -1,0 +1,180 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests to Nova and Placement; every microversion in use is named here.
+
+Through the SDK's session, but not its resources: it has no allocations,
+usages or candidates, and for the rest the oldest version that will do is
+better than the newest that an SDK knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from keystoneauth1 import exceptions as ksa_exceptions
+
+from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import requests
+
+# Since Train.  A server's topology (2.78), which says whether it is pinned;
+# below that flavors with extra specs (2.61), services by UUID (2.53), embedded
+# flavors (2.47) and UUIDs of aggregates (2.41).
+COMPUTE: Final = "2.78"
+# Since Train.  Consumer generations (1.28), provider generations with
+# aggregates (1.19) and with a new provider (1.20).  Not 1.38: it wants the type
+# of a consumer, which Nova does not tell Placement.
+PLACEMENT: Final = "1.36"
+
+_NAMES: Final = {"compute": "Nova", "placement": "Placement"}
+_PAGE: Final = 1000
+
+
+class API:
+    """Nova and Placement of one cloud.
+
+    :param connection: an ``openstack.connection.Connection`` of an administrator
+    """
+
+    def __init__(self, connection: Any) -> None:
+        """Make no request yet."""
+        self._connection = connection
+
+    def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
+        """Make a request to Nova; give the answer, or one member of it.
+
+        :raises CloudError: when the answer is an error, or is none
+        """
+        answer = self._request("compute", COMPUTE, method, path, body)
+        return _member(answer, "Nova", method, path, key)
+
+    def nova_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
+        """Give all members of a collection of Nova, page by page."""
+        marker = ""
+        while True:
+            separator = "&" if "?" in path else "?"
+            answer = self.nova("GET", f"{path}{separator}limit={_PAGE}{marker}")
+            page = _member(answer, "Nova", "GET", path, key)
+            yield from page
+            if not page or f"{key}_links" not in answer:
+                return
+            marker = f"&marker={page[-1]['id']}"
+
+    def placement(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
+        """Make a request to Placement; give the answer, or one member of it.
+
+        :raises CloudError: when the answer is an error, or is none
+        """
+        answer = self._request("placement", PLACEMENT, method, path, body)
+        return _member(answer, "Placement", method, path, key)
+
+    def _request(
+        self, service: str, microversion: str, method: str, path: str, body: Any
+    ) -> Any:
+        name = _NAMES[service]
+        arguments = {} if body is None else {"json": body}
+        try:
+            proxy = getattr(self._connection, service)
+            response = proxy.request(
+                path, method, microversion=microversion, **arguments
+            )
+        except Exception as exc:
+            if isinstance(exc, CloudError) or not _is_expected(exc):
+                raise
+            raise _no_answer(name, exc) from exc
+        if response.status_code >= 400:
+            raise _error(name, microversion, method, path, response)
+        if not response.content:
+            return None
+        try:
+            return response.json()
+        except ValueError:
+            raise CloudError(
+                f"{name} answers {method} {path} with something that is no JSON: is "
+                "the endpoint in the catalogue its own, and its database there?",
+                response.status_code,
+            ) from None
+
+
+def _is_expected(exc: Exception) -> bool:
+    """Whether the SDK or the session reports by it what a cloud did."""
+    return isinstance(exc, ksa_exceptions.ClientException) or type(
+        exc
+    ).__module__.startswith("openstack.")
+
+
+def _no_answer(name: str, exc: Exception) -> CloudError:
+    if isinstance(exc, ksa_exceptions.EndpointNotFound):
+        return CloudError(
+            f"the cloud's catalogue has no endpoint of {name} for this region and "
+            "interface: see openstack catalog list, --os-region-name, --os-interface"
+        )
+    if isinstance(exc, ksa_exceptions.Unauthorized):
+        return CloudError(f"{name}: not authorized: check the credentials", 401)
+    first, *_ = str(exc).splitlines() or [type(exc).__name__]
+    return CloudError(f"{name} does not answer: {first}; try again when it does")
+
+
+def _error(
+    name: str, microversion: str, method: str, path: str, response: requests.Response
+) -> CloudError:
+    status = response.status_code
+    said = _detail(response)
+    asked = f"{name}: {method} {path}: {status}"
+    if status in {401, 403}:
+        return CloudError(
+            f"{asked}: this needs the rights of an administrator: use such "
+            "credentials (--os-cloud)",
+            status,
+        )
+    if status == 404:
+        return NotThereError(f"{asked}: {said}", status)
+    if status == 406:
+        return CloudError(
+            f"{name} does not know microversion {microversion}: it needs the Train "
+            "release or newer",
+            status,
+        )
+    if status == 409:
+        return ConflictError(f"{asked}: {said}", status)
+    if status >= 500:
+        return CloudError(f"{asked}: {said}; see its log, then run this again", status)
+    return CloudError(f"{asked}: {said}", status)
+
+
+def _detail(response: requests.Response) -> str:
+    """Give what an error says in words: Nova and Placement differ in the form."""
+    try:
+        document = response.json()
+        if "errors" in document:
+            text = document["errors"][0]["detail"]
+        else:
+            text = next(iter(document.values()))["message"]
+    except (ValueError, LookupError, TypeError, AttributeError, StopIteration):
+        text = response.reason or "no reason given"
+    return " ".join(str(text).split())
+
+
+def _member(answer: Any, name: str, method: str, path: str, key: str) -> Any:
+    if not key:
+        return answer
+    try:
+        return answer[key]
+    except (KeyError, TypeError):
+        raise CloudError(
+            f"{name} answers {method} {path} without {key!r}: is the endpoint in the "
+            "catalogue its own?"
+        ) from None

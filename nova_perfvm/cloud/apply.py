@@ -1,0 +1,212 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""From a change to the requests that make it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import observe
+from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
+from nova_perfvm.reconcile import changes as do
+from nova_perfvm.reconcile.observed import DISABLED_REASON, ISOLATING, Aggregate
+
+if TYPE_CHECKING:
+    from nova_perfvm.cloud.api import API
+    from nova_perfvm.reconcile.observed import HostView
+
+# A server may be given units while Nova changes its allocation for a resize.
+_ALLOCATION_TRIES: Final = 5
+
+
+class Applier:
+    """Makes changes to what one view has shown.
+
+    Placement takes a change of a provider only with its generation.  Those of
+    the view are used, and after each change the one that it led to: so
+    whatever someone else changed since then is noticed.
+
+    :param view: what the changes were planned on; None for such as concern no
+        provider
+    """
+
+    def __init__(self, api: API, view: HostView | None = None) -> None:
+        """Remember the generations of the view."""
+        self._api = api
+        seen = (view.root, *view.below) if view else ()
+        self._generations = {p.uuid: p.generation for p in seen}
+
+    def apply(self, change: do.Change) -> None:
+        """Make one change.
+
+        :raises ConflictError: when what it was planned on is no longer so
+        :raises CloudError: when it is refused
+        """
+        try:
+            self._apply(change)
+        except NotThereError as exc:
+            # It was there when the plan was made.
+            raise ConflictError(str(exc), exc.status) from exc
+
+    @singledispatchmethod
+    def _apply(self, change: do.Change) -> None:
+        raise NotImplementedError(repr(change))
+
+    @_apply.register
+    def _(self, change: do.CreateName) -> None:
+        self._api.placement("PUT", f"/{_collection(change.kind)}/{change.name}")
+
+    @_apply.register
+    def _(self, change: do.DeleteName) -> None:
+        path = f"/{_collection(change.kind)}/{change.name}"
+        try:
+            self._api.placement("DELETE", path)
+        except NotThereError:
+            return
+        except ConflictError as exc:
+            raise CloudError(
+                f"{change.kind} {change.name} is in use still and stays: {exc}"
+            ) from exc
+
+    @_apply.register
+    def _(self, change: do.CreateAggregate) -> None:
+        self._api.nova("POST", "/os-aggregates", {"aggregate": {"name": change.name}})
+
+    @_apply.register
+    def _(self, change: do.IsolateAggregate) -> None:
+        self._act(change.name, {"set_metadata": {"metadata": dict(ISOLATING)}})
+
+    @_apply.register
+    def _(self, change: do.AddHost) -> None:
+        self._act(change.name, {"add_host": {"host": change.host}})
+
+    @_apply.register
+    def _(self, change: do.RemoveHost) -> None:
+        self._act(change.name, {"remove_host": {"host": change.host}})
+
+    @_apply.register
+    def _(self, change: do.DeleteAggregate) -> None:
+        found = self._aggregate(change.name)
+        if not found.hosts:
+            self._api.nova("DELETE", f"/os-aggregates/{found.id}")
+
+    @_apply.register
+    def _(self, change: do.SetProviderAggregates) -> None:
+        body = {"aggregates": sorted(change.aggregates)}
+        self._put(change.uuid, "aggregates", body)
+
+    @_apply.register
+    def _(self, change: do.SetService) -> None:
+        status = "enabled" if change.enabled else "disabled"
+        body = {"status": status}
+        if not change.enabled:
+            body["disabled_reason"] = DISABLED_REASON
+        self._api.nova("PUT", f"/os-services/{change.id}", body)
+
+    @_apply.register
+    def _(self, change: do.CreateChild) -> None:
+        body = {
+            "name": change.name,
+            "uuid": change.uuid,
+            "parent_provider_uuid": change.parent,
+        }
+        made = self._api.placement("POST", "/resource_providers", body)
+        self._generations[change.uuid] = made["generation"]
+
+    @_apply.register
+    def _(self, change: do.SetTraits) -> None:
+        self._put(change.uuid, "traits", {"traits": sorted(change.traits)})
+
+    @_apply.register
+    def _(self, change: do.SetInventory) -> None:
+        body = {
+            "inventories": {n: asdict(found) for n, found in change.inventories.items()}
+        }
+        self._put(change.uuid, "inventories", body)
+
+    @_apply.register
+    def _(self, change: do.DeleteChild) -> None:
+        self._api.placement("DELETE", f"/resource_providers/{change.uuid}")
+        self._generations.pop(change.uuid, None)
+
+    @_apply.register
+    def _(self, change: do.AddUnits) -> None:
+        def add(allocations: dict[str, Any]) -> bool:
+            for provider, amount in change.units.items():
+                resources = allocations.setdefault(provider, {"resources": {}})
+                resources["resources"].setdefault(const.RC_UNIT, amount)
+            return True
+
+        self._rewrite(change.server, add)
+
+    @_apply.register
+    def _(self, change: do.RemoveUnits) -> None:
+        def remove(allocations: dict[str, Any]) -> bool:
+            for provider in change.providers & allocations.keys():
+                allocations[provider]["resources"].pop(const.RC_UNIT, None)
+                if not allocations[provider]["resources"]:
+                    del allocations[provider]
+            # An empty allocation would be a deletion, which is not ours to make.
+            return bool(allocations)
+
+        self._rewrite(change.consumer, remove)
+
+    def _rewrite(self, consumer: str, edit: Any) -> None:
+        """Put a consumer's allocation back with one thing changed.
+
+        The consumer's generation makes sure that nothing else changed.
+        """
+        for left in reversed(range(_ALLOCATION_TRIES)):
+            found = observe.allocation(self._api, consumer)
+            kept = {
+                provider: {"resources": dict(entry["resources"])}
+                for provider, entry in found["allocations"].items()
+            }
+            if not kept or not edit(kept):
+                raise ConflictError(f"{consumer} has no other allocation", 409)
+            body = {
+                "allocations": kept,
+                "project_id": found["project_id"],
+                "user_id": found["user_id"],
+                "consumer_generation": found["consumer_generation"],
+            }
+            try:
+                self._api.placement("PUT", f"/allocations/{consumer}", body)
+            except ConflictError:
+                if not left:
+                    raise
+            else:
+                return
+
+    def _put(self, provider: str, what: str, body: dict[str, Any]) -> None:
+        path = f"/resource_providers/{provider}/{what}"
+        body["resource_provider_generation"] = self._generations[provider]
+        answer = self._api.placement("PUT", path, body)
+        self._generations[provider] = answer["resource_provider_generation"]
+
+    def _aggregate(self, name: str) -> Aggregate:
+        for found in observe.aggregates(self._api):
+            if found.name == name:
+                return found
+        raise NotThereError(f"no aggregate {name}", 404)
+
+    def _act(self, name: str, body: dict[str, Any]) -> None:
+        number = self._aggregate(name).id
+        self._api.nova("POST", f"/os-aggregates/{number}/action", body)
+
+
+def _collection(kind: str) -> str:
+    return "traits" if kind == "trait" else "resource_classes"

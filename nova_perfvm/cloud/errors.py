@@ -1,0 +1,49 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a cloud can answer instead of what was asked for."""
+
+from __future__ import annotations
+
+from nova_perfvm.exceptions import PerfVMError
+
+
+class CloudError(PerfVMError):
+    """A request that failed; the message has the remedy.
+
+    :ivar status: HTTP status, 0 where there was no answer
+    """
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        """Keep the status."""
+        self.status = status
+        super().__init__(message)
+
+
+class NotThereError(CloudError):
+    """What was asked for does not exist."""
+
+
+class ConflictError(CloudError):
+    """Someone else was faster, or what is to go is in use: look again."""
+
+
+class RefusedError(PerfVMError):
+    """Nothing is done, or no more, until an operator has done something.
+
+    :ivar refusals: each with its remedy
+    """
+
+    def __init__(self, refusals: tuple[str, ...]) -> None:
+        """Keep the refusals."""
+        self.refusals = refusals
+        super().__init__("; ".join(refusals))

@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Gather what preflight looks at, from the cloud and from copies of files."""
+
+from __future__ import annotations
+
+import configparser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nova_perfvm.cloud import observe
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.reconcile.preflight import CloudView, Settings
+
+if TYPE_CHECKING:
+    from nova_perfvm.cloud.api import API
+
+
+class SettingsError(PerfVMError):
+    """A configuration file that cannot be read."""
+
+
+def view_cloud(
+    api: API,
+    hosts: frozenset[str] = frozenset(),
+    nova_conf: str | None = None,
+    placement_conf: str | None = None,
+) -> CloudView:
+    """Look at a whole cloud.
+
+    :param hosts: those that are to be enrolled
+    :param nova_conf: path of nova-scheduler's configuration file
+    :param placement_conf: path of that of Placement
+    :raises SettingsError: when a file cannot be read
+    :raises CloudError: when a request fails
+    """
+    settings = read_settings(nova_conf) if nova_conf else None
+    placement_settings = read_settings(placement_conf) if placement_conf else None
+    views = observe.view_hosts(api, hosts)
+    return CloudView(
+        hosts=tuple(views),
+        wanted=hosts,
+        servers=observe.servers(api),
+        aggregates=observe.aggregates(api),
+        stray=observe.stray_providers(api, views),
+        settings=settings,
+        placement_settings=placement_settings,
+    )
+
+
+def read_settings(path: str) -> Settings:
+    """Read a file of options: {(group, option): value}, the last value if several.
+
+    :raises SettingsError: when it cannot be read, or is no such file
+    """
+    parser = configparser.ConfigParser(
+        strict=False, interpolation=None, default_section="", delimiters=("=",)
+    )
+    try:
+        parser.read_string(Path(path).read_text(encoding="utf-8"), source=path)
+    except OSError as exc:
+        raise SettingsError(f"{path} cannot be read: {exc.strerror}") from exc
+    except (UnicodeDecodeError, configparser.Error) as exc:
+        first, *_ = str(exc).splitlines()
+        raise SettingsError(f"{path} is no configuration file: {first}") from exc
+    return {
+        (group, option): value
+        for group in parser.sections()
+        for option, value in parser.items(group)
+    }

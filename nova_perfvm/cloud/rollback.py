@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Take the whole cloud out of the scheme, with its VMs running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.reconcile.preflight import asks_units
+from nova_perfvm.reconcile.unenroll import plan_forget, plan_unenroll
+
+if TYPE_CHECKING:
+    from nova_perfvm.cloud.api import API
+    from nova_perfvm.cloud.converge import Tell
+    from nova_perfvm.reconcile import Change
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """What a rollback would do, and what it cannot.
+
+    :ivar hosts: names of the hosts, in order
+    :ivar changes: on all of them, and then on what they had in common
+    :ivar refusals: what is in the way
+    :ivar warnings: what goes on asking for units, and what comes of it
+    """
+
+    hosts: tuple[str, ...]
+    changes: tuple[Change, ...]
+    refusals: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
+    """Look at every host that is enrolled, if only in part.
+
+    :param strip: take the units out of the allocations of running VMs
+    """
+    views = observe.view_hosts(api, frozenset())
+    plans = [plan_unenroll(view, strip=strip) for view in views]
+    common = plan_forget(observe.names(api), observe.aggregates(api), emptied=True)
+    mentioned = {str(change) for plan in plans for change in plan.changes}
+    changes = [change for plan in plans for change in plan.changes]
+    changes += [c for c in common.changes if str(c) not in mentioned]
+    return Rollback(
+        hosts=tuple(view.host for view in views),
+        changes=tuple(changes),
+        refusals=tuple(refusal for plan in plans for refusal in plan.refusals),
+        warnings=_warnings(api),
+    )
+
+
+def rollback(
+    api: API, *, strip: bool = False, tell: Tell | None = None
+) -> tuple[int, list[str]]:
+    """Unenroll every host, then remove what they had in common.
+
+    :returns: the number of changes made, and why what remained did
+    :raises RefusedError: before anything is changed, while VMs carry units and
+        are not to be stripped of them
+    :raises CloudError: when a request failed; running again goes on from there
+    """
+    plan = plan_rollback(api, strip=strip)
+    if plan.refusals:
+        raise RefusedError(plan.refusals)
+    arguments = {"tell": tell} if tell else {}
+    made = sum(
+        converge.unenroll(api, host, strip=strip, **arguments) for host in plan.hosts
+    )
+    forgotten, remained = converge.forget(api, **arguments)
+    return made + forgotten, remained
+
+
+def _warnings(api: API) -> tuple[str, ...]:
+    found = []
+    flavors = observe.flavors_with_units(api)
+    if flavors:
+        found.append(
+            f"flavors ask for units, which no host will have: {', '.join(flavors)}: "
+            "make those of a policy without units first"
+        )
+    servers = [s for s in observe.servers(api) if asks_units(s.extra_specs)]
+    if servers:
+        names = ", ".join(str(server) for server in servers)
+        found.append(
+            f"VMs have flavors embedded that ask for units: {names}: they run on, but "
+            "Nova moves or unshelves them to no host until they are resized to a "
+            "flavor without units"
+        )
+    return tuple(found)

@@ -1,0 +1,235 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``perfvm host enroll``, ``host unenroll``, ``preflight`` and ``rollback``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cliff.lister import Lister
+
+from nova_perfvm import loader
+from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud import preflight as gathering
+from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.cloud.rollback import plan_rollback, rollback
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc.base import OfflineCommand
+from nova_perfvm.reconcile import DEFAULT_AGGREGATE, plan_enroll, plan_unenroll
+from nova_perfvm.reconcile.preflight import preflight, worst
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from nova_perfvm.reconcile import Change
+
+
+def _cloud(app: Any) -> Any:
+    """Give what the plugin module's make_client made."""
+    return app.client_manager.perfvm
+
+
+class ChangingCommand(OfflineCommand):
+    """A command that shows what it would change, asks, and changes it."""
+
+    auth_required = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add ``--dry-run`` and ``--yes``."""
+        parser = super().get_parser(prog_name)
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "--dry-run", action="store_true", help="only show what would be changed"
+        )
+        group.add_argument("--yes", action="store_true", help="ask no question")
+        return parser
+
+    @property
+    def cloud(self) -> Any:
+        """The cloud that the client's options name."""
+        return _cloud(self.app)
+
+    def agreed(
+        self,
+        parsed_args: argparse.Namespace,
+        changes: Sequence[Change],
+        refusals: tuple[str, ...],
+    ) -> bool:
+        """Show a plan, and say whether to carry it out.
+
+        :raises RefusedError: when something is in the way
+        """
+        if refusals:
+            raise RefusedError(refusals)
+        if not changes:
+            self.write("nothing to do\n")
+            return False
+        if parsed_args.dry_run or not parsed_args.yes:
+            self.write("".join(f"would {change}\n" for change in changes))
+        if parsed_args.dry_run:
+            return False
+        return parsed_args.yes or self._asked()
+
+    def tell(self, change: Change) -> None:
+        """Say what is being done."""
+        self.write(f"{change}\n")
+
+    def _asked(self) -> bool:
+        if not sys.stdin.isatty():
+            raise PerfVMError("nobody is there to be asked: add --yes, or --dry-run")
+        self.write("Proceed? [y/N] ")
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+class HostCommand(ChangingCommand):
+    """A changing command for one host."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the host."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("host", metavar="HOST", help="compute host, by name")
+        return parser
+
+
+class EnrollHost(HostCommand):
+    """Make a compute host elastic, or repair one that is."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add slots, aggregate and backfill."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--slots",
+            type=int,
+            metavar="N",
+            help="high-performance VMs that fit the host, 0 for general VMs only "
+            "(default: what it has, or what its CPUs say)",
+        )
+        parser.add_argument(
+            "--aggregate",
+            default=DEFAULT_AGGREGATE,
+            metavar="NAME",
+            help="isolated aggregate for the host, unless it is in one "
+            "(default: %(default)s)",
+        )
+        parser.add_argument(
+            "--backfill",
+            action="store_true",
+            help="give units to VMs that run on the host without them; nova-compute "
+            "is disabled meanwhile",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Plan, ask, and enroll."""
+        policy = self.policy(parsed_args)
+        options: dict[str, Any] = {
+            name: getattr(parsed_args, name)
+            for name in ("slots", "aggregate", "backfill")
+        }
+        view = observe.view_host(self.cloud, parsed_args.host)
+        plan = plan_enroll(policy, view, **options)
+        if self.agreed(parsed_args, plan.changes, plan.refusals):
+            converge.enroll(self.cloud, policy, view.host, **options, tell=self.tell)
+            self.write(f"{view.host} is enrolled\n")
+
+
+class UnenrollHost(HostCommand):
+    """Make an elastic host an ordinary one again."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Plan, ask, and unenroll."""
+        view = observe.view_host(self.cloud, parsed_args.host)
+        plan = plan_unenroll(view)
+        if self.agreed(parsed_args, plan.changes, plan.refusals):
+            converge.unenroll(self.cloud, view.host, tell=self.tell)
+            self.write(f"{view.host} is no longer enrolled\n")
+
+
+class Rollback(ChangingCommand):
+    """Unenroll all hosts, and remove what they had in common; VMs run on."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add ``--strip-units``."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--strip-units",
+            action="store_true",
+            help="take the units out of the allocations of running VMs; nothing "
+            "then keeps the classes apart",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Plan, warn, ask, and roll back; 1 if something remained."""
+        strip = parsed_args.strip_units
+        plan = plan_rollback(self.cloud, strip=strip)
+        for warning in plan.warnings:
+            self.app.stderr.write(f"warning: {warning}\n")
+        remained: list[str] = []
+        if self.agreed(parsed_args, plan.changes, plan.refusals):
+            _, remained = rollback(self.cloud, strip=strip, tell=self.tell)
+        for reason in remained:
+            self.app.stderr.write(f"remains: {reason}\n")
+        return 1 if remained else 0
+
+
+class Preflight(Lister):
+    """Look for what would break the guarantee of elastic hosts.
+
+    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
+    failures.
+    """
+
+    auth_required = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the hosts and the files."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "hosts", nargs="*", metavar="HOST", help="hosts that are to be enrolled"
+        )
+        parser.add_argument(
+            "--policy", metavar="FILE", help="policy file (default: the built-in one)"
+        )
+        parser.add_argument(
+            "--nova-conf", metavar="FILE", help="copy of nova-scheduler's nova.conf"
+        )
+        parser.add_argument(
+            "--placement-conf", metavar="FILE", help="copy of placement.conf"
+        )
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Give the worst check's code for an exit status."""
+        self._exit_code = 0
+        return super().run(parsed_args) or self._exit_code
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+        """Look at the cloud and judge it."""
+        view = gathering.view_cloud(
+            _cloud(self.app),
+            frozenset(parsed_args.hosts),
+            parsed_args.nova_conf,
+            parsed_args.placement_conf,
+        )
+        results = preflight(loader.load(parsed_args.policy), view)
+        self._exit_code = worst(results).exit_code
+        rows = [
+            (title, result.code.name, "\n".join(result.details), result.remedy)
+            for title, result in results
+        ]
+        return ("Check", "Result", "Details", "Remedy"), rows

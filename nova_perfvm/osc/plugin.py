@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the openstack client wants to know of this extension.
+
+Every call of the client imports this, whatever the command: so it imports
+nothing that takes time.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import argparse
+
+API_NAME: Final = "perfvm"
+API_VERSION_OPTION: Final = "os_perfvm_api_version"
+DEFAULT_API_VERSION: Final = "1"
+API_VERSIONS: Final = {"1": "nova_perfvm.cloud.api.API"}
+
+
+def make_client(instance: Any) -> Any:
+    """Give the cloud as the commands use it.
+
+    :param instance: the client manager, with the SDK's connection
+    """
+    from nova_perfvm.cloud.api import API  # noqa: PLC0415
+
+    return API(instance.sdk_connection)
+
+
+def build_option_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the option that the client derives from ``API_VERSION_OPTION``."""
+    parser.add_argument(
+        "--os-perfvm-api-version",
+        metavar="<perfvm-api-version>",
+        default=os.environ.get("OS_PERFVM_API_VERSION"),
+        help="version of the perfvm commands, default: "
+        f"{DEFAULT_API_VERSION} (Env: OS_PERFVM_API_VERSION)",
+    )
+    return parser

@@ -1,0 +1,209 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a cloud shows of a host's providers, aggregates and servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nova_perfvm.model import HostShape
+
+# Placement's names for CPUs that VMs own, and for CPUs that they share.
+PCPU = "PCPU"
+VCPU = "VCPU"
+
+# The service was enabled, and an interrupted run took it out of service.
+DISABLED_REASON = "nova-perfvm: enroll in progress, was enabled"
+
+ISOLATING_KEY = f"trait:{const.TRAIT_ELASTIC}"
+ISOLATING = {ISOLATING_KEY: "required"}
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a provider has of one resource class, as Placement counts it."""
+
+    total: int
+    max_unit: int
+    min_unit: int = 1
+    step_size: int = 1
+    reserved: int = 0
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        """How much may be allocated."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """One resource provider.
+
+    :ivar generation: Placement refuses a change that names an older one
+    :ivar inventories: by resource class
+    :ivar allocations: by consumer, which is mostly a server's ID: what it takes
+        of each resource class
+    :ivar aggregates: UUIDs of the aggregates that Placement knows it to be in
+    """
+
+    uuid: str
+    name: str
+    generation: int
+    inventories: Mapping[str, Inventory] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    allocations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    aggregates: frozenset[str] = frozenset()
+
+    def total(self, resource_class: str) -> int:
+        """Give the total of a resource class, 0 without an inventory."""
+        found = self.inventories.get(resource_class)
+        return found.total if found else 0
+
+    def units(self) -> dict[str, int]:
+        """Give the units that each consumer holds, those without left out."""
+        return {
+            consumer: resources[const.RC_UNIT]
+            for consumer, resources in self.allocations.items()
+            if resources.get(const.RC_UNIT)
+        }
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server as Nova shows it, with the flavor that is embedded in it.
+
+    :ivar pinned: whether it owns CPUs; None where that was not looked up
+    :ivar task: what Nova does with it just now, None for nothing
+    """
+
+    id: str
+    name: str
+    host: str | None
+    status: str
+    vcpus: int
+    extra_specs: Mapping[str, str]
+    pinned: bool | None = None
+    task: str | None = None
+
+    def __str__(self) -> str:
+        """Give name and ID."""
+        return f"{self.name} ({self.id})"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A host aggregate of Nova."""
+
+    id: int
+    uuid: str
+    name: str
+    metadata: Mapping[str, str]
+    hosts: frozenset[str]
+
+    @property
+    def isolates(self) -> bool:
+        """Whether requests that do not ask for the trait stay away."""
+        return self.metadata.get(ISOLATING_KEY) == ISOLATING[ISOLATING_KEY]
+
+
+@dataclass(frozen=True)
+class Service:
+    """The compute service of a host."""
+
+    id: str
+    enabled: bool
+    reason: str | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a run that was cut off left it disabled."""
+        return not self.enabled and self.reason == DISABLED_REASON
+
+
+@dataclass(frozen=True)
+class HostView:
+    """All that matters of one compute host.
+
+    :ivar host: the compute service's name
+    :ivar root: the provider of the compute
+    :ivar below: the other providers of its tree, whoever made them
+    :ivar elsewhere: UUIDs by name, of providers outside the tree that have a
+        name which a child of this host should have
+    :ivar servers: servers that Nova has on the host
+    :ivar consumers: what the other consumers of the tree are, in words, by ID
+    :ivar aggregates: all of the cloud
+    :ivar names: which of the project's traits and resource classes exist
+    :ivar shape: NUMA nodes, cores and threads as Nova shows them, if it does
+    """
+
+    host: str
+    service: Service
+    root: Provider
+    below: tuple[Provider, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    servers: tuple[Server, ...] = ()
+    consumers: Mapping[str, str] = field(default_factory=dict)
+    aggregates: tuple[Aggregate, ...] = ()
+    names: frozenset[str] = frozenset()
+    shape: HostShape | None = None
+
+    @property
+    def children(self) -> tuple[Provider, ...]:
+        """The child providers with units, or with the name of such a one."""
+        prefix = f"{self.root.name}_perfvm_"
+        return tuple(
+            provider
+            for provider in self.below
+            if provider.name.startswith(prefix) or const.RC_UNIT in provider.inventories
+        )
+
+    @property
+    def enrolled(self) -> bool:
+        """Whether the host is open to VMs with units."""
+        return const.TRAIT_ELASTIC in self.root.traits
+
+    @property
+    def isolated_by(self) -> tuple[Aggregate, ...]:
+        """The aggregates that keep VMs without units off the host."""
+        return tuple(a for a in self.aggregates if a.isolates and self.host in a.hosts)
+
+    @property
+    def closed(self) -> bool:
+        """Whether Placement, too, knows of one of those aggregates."""
+        return any(a.uuid in self.root.aggregates for a in self.isolated_by)
+
+    @property
+    def mode(self) -> str:
+        """How the host divides its CPUs, as far as Placement tells.
+
+        ``dedicated``: all may be pinned; ``mixed``: some; ``open``: no cpu set
+        is configured, or all CPUs are shared, which no API tells apart.
+        """
+        pinned, shared = self.root.total(PCPU), self.root.total(VCPU)
+        if pinned:
+            return "mixed" if shared else "dedicated"
+        return "open"
+
+    def describe(self, consumer: str) -> str:
+        """Name a consumer to an operator."""
+        for server in self.servers:
+            if server.id == consumer:
+                return str(server)
+        return self.consumers.get(consumer, f"consumer {consumer}")
