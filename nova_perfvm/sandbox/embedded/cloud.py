@@ -88,6 +88,9 @@ class EmbeddedCloud(fixtures.Fixture):
             ("filter_scheduler", "enabled_filters"): list(enabled_filters),
             ("workarounds", "disable_fallback_pcpu_query"): disable_fallback_pcpu_query,
             ("quota", "driver"): "nova.quota.NoopQuotaDriver",
+            # On a starved machine a compute may take its time.
+            (None, "rpc_response_timeout"): 900,
+            (None, "long_rpc_timeout"): 1800,
             # multiqueue is for KVM only
             ("libvirt", "virt_type"): "kvm",
             ("libvirt", "cpu_mode"): "none",
@@ -306,6 +309,10 @@ class EmbeddedCloud(fixtures.Fixture):
             name: int((found["total"] - found["reserved"]) * found["allocation_ratio"])
             for name, found in inventories.items()
         }
+
+    def consumers(self, host: str) -> set[str]:
+        """Give the UUIDs of servers and migrations with allocations on a host."""
+        return set(self._provider(host, "allocations")["allocations"])
 
     def traits(self, host: str) -> set[str]:
         """Give the traits of a host, from Placement."""

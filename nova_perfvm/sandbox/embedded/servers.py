@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 # Nova's own functional tests look every 0.5 s; here most waits are shorter.
 POLL_S = 0.05
-PATIENCE_S = 90
+# It ends a wait that would last for ever; a starved machine needs minutes.
+PATIENCE_S = 900
 
 
 @dataclasses.dataclass(frozen=True)
@@ -306,7 +307,6 @@ def _server(shown: dict[str, Any]) -> Server:
 
 
 def _until(look: Callable[[], Any], what: str) -> Any:
-    # No test asserts this: it only ends a wait that would last for ever.
     deadline = time.monotonic() + PATIENCE_S
     while not (seen := look()):
         if time.monotonic() > deadline:
