@@ -12,9 +12,10 @@
 
 """Count the tests of the runs that stestr stored: ``N passed, N failed``.
 
-    python -m tests.count FIRST_RUN
+    python -m tests.count FIRST_RUN EXPECTED
 
-Fails when a test failed, or none ran.  Skips are shown with their reason.
+Fails when a test failed, or fewer ran than are expected: stestr itself does not
+notice when one of its workers dies.  Skips are shown with their reason.
 """
 
 import sys
@@ -42,7 +43,7 @@ class Totals(testtools.StreamResult):
             self.ended[test_id] = test_status
 
 
-def main(first):
+def main(first, expected):
     """Print the totals of all runs from the first one on."""
     repository = util.get_repo_open(repo_url=".")
     counts = {"passed": 0, "failed": 0, "skipped": 0}
@@ -58,9 +59,12 @@ def main(first):
     line = f"{counts['passed']} passed, {counts['failed']} failed"
     if counts["skipped"]:
         line += f", {counts['skipped']} skipped"
+    missing = expected - sum(counts.values())
+    if missing > 0:
+        sys.stdout.write(f"{missing} of {expected} tests did not run\n")
     sys.stdout.write(f"{line}\n")
-    return int(counts["failed"] > 0 or counts["passed"] == 0)
+    return int(counts["failed"] > 0 or counts["passed"] == 0 or missing > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

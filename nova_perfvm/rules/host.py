@@ -270,7 +270,9 @@ def _check_cap(vm_class: VMClass, host: HostFacts) -> tuple[Reason, ...]:
         return _PASS
     count = count_vms(vm_class, host)
     if vm_class.exclusive == "host":
-        # Nothing else may be on such a host, so whatever is counts.
+        # Nothing else may be on such a host, so whatever is counts: five VMs of
+        # 4 CPUs pin as many as one of 20.  A VM that has moved away is counted
+        # until the compute's next periodic task; better refused than beside.
         count = max(count, host.num_instances)
     if count < cap:
         return _PASS

@@ -74,6 +74,10 @@ class HighPerformanceTest(RulesCase):
         self.check(const.HOST_MAX_PER_HOST, hp_request(), busy)
         self.check(None, hp_request(), busy, hosts.policy(exclusive="none"))
 
+    def test_small_pinned_vms_that_look_like_a_large_one(self):
+        five_of_four = host(pinned=range(20), num_instances=5, vcpus_used=20)
+        self.check(const.HOST_MAX_PER_HOST, hp_request(), five_of_four)
+
     def test_memory(self):
         self.check(const.HOST_CELL_MEMORY, hp_request(), host(memory_gb=100))
         used = host()
