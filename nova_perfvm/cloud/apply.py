@@ -100,8 +100,15 @@ class Applier:
     @_apply.register
     def _(self, change: do.DeleteAggregate) -> None:
         found = self._aggregate(change.name)
-        if not found.hosts:
+        if found.hosts:
+            raise ConflictError(f"aggregate {change.name} has a host again", 409)
+        try:
             self._api.nova("DELETE", f"/os-aggregates/{found.id}")
+        except CloudError as exc:
+            # So Nova says that a host came meanwhile.
+            if exc.status == 400:
+                raise ConflictError(str(exc), 400) from exc
+            raise
 
     @_apply.register
     def _(self, change: do.SetProviderAggregates) -> None:

@@ -23,7 +23,7 @@ from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
 from nova_perfvm.reconcile import changes as do
 from nova_perfvm.reconcile.enroll import DEFAULT_AGGREGATE, plan_close, plan_enroll
 from nova_perfvm.reconcile.observed import Service
-from nova_perfvm.reconcile.unenroll import plan_forget, plan_unenroll
+from nova_perfvm.reconcile.unenroll import plan_unenroll
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,8 +42,8 @@ PAUSE_S: Final = 0.2
 _ROUNDS: Final = 40
 
 
-def _silent(_change: do.Change) -> None:
-    pass
+def silent(_change: do.Change) -> None:
+    """Tell nobody."""
 
 
 def enroll(
@@ -54,7 +54,7 @@ def enroll(
     slots: int | None = None,
     aggregate: str = DEFAULT_AGGREGATE,
     backfill: bool = False,
-    tell: Tell = _silent,
+    tell: Tell = silent,
 ) -> int:
     """Make a host elastic, or repair it; give the number of changes made.
 
@@ -74,7 +74,7 @@ def enroll(
     return _Run(api, host, tell).to_the_end(planner)
 
 
-def unenroll(api: API, host: str, *, strip: bool = False, tell: Tell = _silent) -> int:
+def unenroll(api: API, host: str, *, strip: bool = False, tell: Tell = silent) -> int:
     """Make a host an ordinary one again; give the number of changes made.
 
     :param strip: take the units out of the allocations of VMs on it
@@ -86,23 +86,6 @@ def unenroll(api: API, host: str, *, strip: bool = False, tell: Tell = _silent) 
         return plan_unenroll(view, strip=strip)
 
     return _Run(api, host, tell).to_the_end(planner)
-
-
-def forget(api: API, tell: Tell = _silent) -> tuple[int, list[str]]:
-    """Remove aggregates, traits and the resource class that nothing uses.
-
-    :returns: the number of changes made, and why what remained did
-    """
-    plan = plan_forget(observe.names(api), observe.aggregates(api))
-    made, remained = 0, []
-    for change in plan.changes:
-        tell(change)
-        try:
-            Applier(api).apply(change)
-            made += 1
-        except CloudError as exc:
-            remained.append(str(exc))
-    return made, remained
 
 
 class _Run:

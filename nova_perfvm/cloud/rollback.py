@@ -18,11 +18,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nova_perfvm.cloud import converge, observe
-from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.reconcile.preflight import asks_units
 from nova_perfvm.reconcile.unenroll import plan_forget, plan_unenroll
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nova_perfvm.cloud.api import API
     from nova_perfvm.cloud.converge import Tell
     from nova_perfvm.reconcile import Change
@@ -51,20 +54,20 @@ def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
     """
     views = observe.view_hosts(api, frozenset())
     plans = [plan_unenroll(view, strip=strip) for view in views]
-    common = plan_forget(observe.names(api), observe.aggregates(api), emptied=True)
-    mentioned = {str(change) for plan in plans for change in plan.changes}
     changes = [change for plan in plans for change in plan.changes]
-    changes += [c for c in common.changes if str(c) not in mentioned]
+    warnings = _warnings(api)
+    common = _common(api, asked=bool(warnings), emptied=True)
+    changes += [change for change in common if change not in changes]
     return Rollback(
         hosts=tuple(view.host for view in views),
         changes=tuple(changes),
         refusals=tuple(refusal for plan in plans for refusal in plan.refusals),
-        warnings=_warnings(api),
+        warnings=warnings,
     )
 
 
 def rollback(
-    api: API, *, strip: bool = False, tell: Tell | None = None
+    api: API, *, strip: bool = False, tell: Tell = converge.silent
 ) -> tuple[int, list[str]]:
     """Unenroll every host, then remove what they had in common.
 
@@ -76,12 +79,29 @@ def rollback(
     plan = plan_rollback(api, strip=strip)
     if plan.refusals:
         raise RefusedError(plan.refusals)
-    arguments = {"tell": tell} if tell else {}
     made = sum(
-        converge.unenroll(api, host, strip=strip, **arguments) for host in plan.hosts
+        converge.unenroll(api, host, strip=strip, tell=tell) for host in plan.hosts
     )
-    forgotten, remained = converge.forget(api, **arguments)
-    return made + forgotten, remained
+    remained = []
+    for change in _common(api, asked=bool(plan.warnings)):
+        tell(change)
+        try:
+            Applier(api).apply(change)
+            made += 1
+        except CloudError as exc:
+            remained.append(str(exc))
+    return made, remained
+
+
+def _common(api: API, *, asked: bool, emptied: bool = False) -> Sequence[Change]:
+    """Give what is to be removed when no host needs it.
+
+    Not the names that flavors ask for: Placement refuses a request with one
+    that it does not know, and on that nova-scheduler fails (a TypeError for
+    pinned VMs) instead of saying that there is no valid host.
+    """
+    names = frozenset() if asked else observe.names(api)
+    return plan_forget(names, observe.aggregates(api), emptied=emptied).changes
 
 
 def _warnings(api: API) -> tuple[str, ...]:
@@ -90,7 +110,7 @@ def _warnings(api: API) -> tuple[str, ...]:
     if flavors:
         found.append(
             f"flavors ask for units, which no host will have: {', '.join(flavors)}: "
-            "make those of a policy without units first"
+            "make those of a policy without units, and delete these"
         )
     servers = [s for s in observe.servers(api) if asks_units(s.extra_specs)]
     if servers:
@@ -99,5 +119,10 @@ def _warnings(api: API) -> tuple[str, ...]:
             f"VMs have flavors embedded that ask for units: {names}: they run on, but "
             "Nova moves or unshelves them to no host until they are resized to a "
             "flavor without units"
+        )
+    if found:
+        found.append(
+            "while any of these ask for units, the resource class and the traits stay: "
+            "run this again afterwards"
         )
     return tuple(found)

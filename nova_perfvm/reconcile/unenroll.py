@@ -92,7 +92,9 @@ def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
     for aggregate in view.isolated_by:
         yield do.RemoveHost(aggregate.name, view.host)
         stale.discard(aggregate.uuid)
-        if aggregate.hosts == {view.host} and dict(aggregate.metadata) == ISOLATING:
+    for aggregate in view.aggregates:
+        # Also one that an earlier run has emptied.
+        if aggregate.hosts <= {view.host} and dict(aggregate.metadata) == ISOLATING:
             yield do.DeleteAggregate(aggregate.name)
     if stale:
         known = root.aggregates - stale

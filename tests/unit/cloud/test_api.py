@@ -1,0 +1,116 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+import types
+
+import requests
+import testtools
+from keystoneauth1 import exceptions as ksa_exceptions
+from openstack import exceptions as sdk_exceptions
+
+from nova_perfvm.cloud.api import API, COMPUTE, PLACEMENT
+from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
+
+
+def answer(status=200, body=None, text=None):
+    """Give a response as the SDK's proxy does."""
+    response = requests.Response()
+    response.status_code = status
+    response.reason = "a reason"
+    content = text if text is not None else "" if body is None else json.dumps(body)
+    response._content = content.encode()
+    return response
+
+
+class Proxy:
+    """A service that gives prepared answers and keeps the requests."""
+
+    def __init__(self, *answers):
+        self.requests = []
+        self._answers = list(answers)
+
+    def request(self, url, method, **kwargs):
+        self.requests.append((method, url, kwargs))
+        found = self._answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def placement_error(status, detail):
+    return answer(status, {"errors": [{"status": status, "detail": detail}]})
+
+
+class APITest(testtools.TestCase):
+    def api(self, *answers):
+        self.proxy = Proxy(*answers)
+        return API(types.SimpleNamespace(compute=self.proxy, placement=self.proxy))
+
+    def test_microversions(self):
+        api = self.api(answer(body={"a": 1}), answer(204))
+        self.assertEqual(1, api.placement("GET", "/x", key="a"))
+        self.assertIsNone(api.nova("PUT", "/y", {"b": 2}))
+        self.assertEqual(
+            [
+                ("GET", "/x", {"microversion": PLACEMENT}),
+                ("PUT", "/y", {"microversion": COMPUTE, "json": {"b": 2}}),
+            ],
+            self.proxy.requests,
+        )
+
+    def test_pages(self):
+        api = self.api(
+            answer(body={"servers": [{"id": "1"}], "servers_links": [{}]}),
+            answer(body={"servers": [{"id": "2"}]}),
+        )
+        found = [s["id"] for s in api.nova_list("/servers?a=b", "servers")]
+        self.assertEqual(["1", "2"], found)
+        self.assertEqual(
+            ["/servers?a=b&limit=1000", "/servers?a=b&limit=1000&marker=1"],
+            [url for _, url, _ in self.proxy.requests],
+        )
+
+    def test_errors_say_what_to_do(self):
+        for given, expected, words in (
+            (placement_error(403, "no"), CloudError, "rights of an administrator"),
+            (answer(401), CloudError, "rights of an administrator"),
+            (placement_error(404, "no such"), NotThereError, "404: no such"),
+            (placement_error(406, "x"), CloudError, f"microversion {PLACEMENT}"),
+            (placement_error(409, "in\nuse"), ConflictError, "409: in use"),
+            (answer(400, {"badRequest": {"message": "bad"}}), CloudError, "400: bad"),
+            (answer(503, text="<html>"), CloudError, "a reason; see its log"),
+            (answer(text="<html>"), CloudError, "no JSON"),
+            (answer(body={}), CloudError, "without 'a'"),
+            (answer(body=[]), CloudError, "without 'a'"),
+            (ksa_exceptions.EndpointNotFound(), CloudError, "has no endpoint of"),
+            (ksa_exceptions.Unauthorized(), CloudError, "check the credentials"),
+            (
+                ksa_exceptions.ConnectFailure("refused\nlong"),
+                CloudError,
+                "does not answer: refused; try again",
+            ),
+            (
+                sdk_exceptions.ConfigException("no region"),
+                CloudError,
+                "does not answer: no region",
+            ),
+        ):
+            with self.subTest(words):
+                api = self.api(given)
+                exc = self.assertRaises(expected, api.placement, "GET", "/x", key="a")
+                self.assertIn(words, str(exc))
+                self.assertNotIn("\n", str(exc))
+
+    def test_mistakes_of_our_own_are_not_hidden(self):
+        api = self.api(ZeroDivisionError())
+        self.assertRaises(ZeroDivisionError, api.nova, "GET", "/x")
