@@ -1,0 +1,256 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Elastic hosts: one pool, both classes, exclusive at any moment.
+
+Placement alone keeps the classes apart, so most of it runs without the filter;
+the filter makes refusals without need rarer.
+"""
+
+import concurrent.futures
+
+from nova_perfvm import constants as const
+from nova_perfvm import loader
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.functional import base
+from tests.functional.test_enroll import ElasticTest
+
+HIGH, GENERAL = base.HP_64, base.GENERAL_2
+
+
+class ElasticCase(ElasticTest):
+    FILTERS = FILTERS_WITHOUT_PERFVM
+    CHANGES = {}  # noqa: RUF012
+
+    def write_policy(self, **changes):
+        path = super().write_policy(**changes | self.CHANGES)
+        self.policy = loader.load(path)
+        return path
+
+    def start_cloud(self, **options):
+        super().start_cloud(enabled_filters=self.FILTERS, **options)
+
+    def start(self, *names, shape="2x20", **options):
+        """Start hosts without cpu sets and make them elastic."""
+        for name in names:
+            self.cloud.start_host(name, shape)
+            self.enroll(name, **options)
+
+    def boot_at_once(self, *flavors):
+        with concurrent.futures.ThreadPoolExecutor(len(flavors)) as pool:
+            return list(pool.map(self.cloud.boot, flavors))
+
+    def taken(self, host):
+        """Give the units that each VM has of a child, children joined."""
+        return [units for child in self.units(host).values() for units in child]
+
+    def active(self, servers):
+        return [server for server in servers if server.status == "ACTIVE"]
+
+
+class TestBothClasses(ElasticCase):
+    def test_a_host_serves_one_class_and_then_the_other(self):
+        self.start("e1")
+        general = [self.boot(GENERAL), self.boot(GENERAL)]
+        self.boot_refused(HIGH)
+
+        for server in general:
+            self.servers.delete(server)
+        # Nothing was restarted in between.
+        high = [self.boot(HIGH), self.boot(HIGH)]
+
+        self.assert_apart(*high)
+        self.boot_refused(GENERAL)
+        self.boot_refused(HIGH)
+        self.assertEqual({"a": [1000], "b": [1000]}, self.units("e1"))
+
+    def test_both_at_once_are_one(self):
+        self.start("e1")
+        servers = self.boot_at_once(HIGH, GENERAL)
+        self.assertEqual(1, len(self.active(servers)))
+
+    def test_many_at_once_never_mix(self):
+        self.start("e1")
+        servers = self.active(self.boot_at_once(*[HIGH, GENERAL] * 4))
+
+        classes = {server.flavor for server in servers}
+        self.assertEqual(1, len(classes), servers)
+        if classes == {HIGH}:
+            self.assertLessEqual(len(servers), 2)
+
+    def test_servers_without_units_are_refused(self):
+        self.start("e1")
+        self.cloud.start_host("plain", "2x20")
+        flavor = self.cloud.create_flavor("plain", 2, 2048, 10)
+
+        self.assertEqual("plain", self.boot(flavor).host)
+        self.boot_refused(flavor, az="nova:e1")
+        self.boot_refused(flavor, host="e1")
+        self.assertRaises(
+            ActionFailedError, self.servers.live_migrate, self.boot(flavor), "e1"
+        )
+
+    def test_forced_host(self):
+        self.start("e1")
+        self.boot(GENERAL)
+        self.boot_refused(HIGH, az="nova:e1")
+
+    def test_compute_restart_and_audit_leave_units_alone(self):
+        self.start("e1")
+        server = self.boot(HIGH)
+        self.cloud.restart_host("e1")
+        self.cloud.run_periodics()
+        self.assert_high_performance(server)
+        self.assertEqual([1000], self.taken("e1"))
+        self.boot_refused(GENERAL)
+
+
+class TestFewUnits(ElasticCase):
+    CHANGES = {"elastic": {"units": 3}}  # noqa: RUF012
+
+    def test_as_many_general_vms_as_units(self):
+        self.start("e1")
+        for _ in range(3):
+            self.boot(GENERAL)
+        self.boot_refused(GENERAL)
+        self.assertEqual({"a": [1, 1, 1], "b": [1, 1, 1]}, self.units("e1"))
+
+
+class TestMoves(ElasticCase):
+    FLAVORS = (HIGH, base.HP_128, GENERAL)
+
+    def setUp(self):
+        super().setUp()
+        self.start("e1", "e2")
+
+    def free(self, host):
+        return not any(self.units(host).values())
+
+    def test_units_follow_a_high_performance_vm(self):
+        server = self.boot(HIGH, host="e1")
+
+        moved = self.servers.cold_migrate(server)
+        self.assertFalse(self.free("e1") or self.free("e2"))
+        moved = self.servers.revert(moved)
+        self.assertTrue(self.free("e2"))
+
+        moved = self.servers.confirm(self.servers.cold_migrate(moved))
+        self.assertEqual("e2", moved.host)
+        self.assertTrue(self.free("e1"))
+
+        moved = self.servers.live_migrate(moved, "e1")
+        self.assertTrue(self.free("e2"))
+
+        shelved = self.servers.shelve(moved)
+        self.assertTrue(self.free("e1"))
+        moved = self.servers.unshelve(shelved, "e2")
+        self.assert_high_performance(moved)
+        self.assertEqual([1000], self.taken("e2"))
+
+    def test_a_general_vm_moves_beside_its_own(self):
+        server = self.boot(GENERAL, host="e1")
+        self.boot(GENERAL, host="e2")
+        moved = self.servers.live_migrate(server, "e2")
+        self.assertEqual("e2", moved.host)
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("e2"))
+        self.assertTrue(self.free("e1"))
+
+    def test_no_move_to_a_host_of_the_other_class(self):
+        server = self.boot(HIGH, host="e1")
+        self.boot(GENERAL, host="e2")
+        for move in (self.servers.cold_migrate, self.servers.live_migrate):
+            self.assertRaises(ActionFailedError, move, server)
+
+    def test_resize_to_the_other_class(self):
+        server = self.boot(HIGH, host="e1")
+        resized = self.servers.confirm(self.servers.resize(server, GENERAL))
+        self.assertEqual("e2", resized.host)
+        self.assertTrue(self.free("e1"))
+        self.assertEqual({"a": [1], "b": [1]}, self.units("e2"))
+
+    def test_evacuation(self):
+        server = self.boot(HIGH, host="e1")
+        self.cloud.fail_host("e1")
+        moved = self.servers.evacuate(server)
+        self.assertEqual("e2", moved.host)
+        self.assertEqual([1000], self.taken("e2"))
+
+
+class TestHostsOfManySizes(ElasticCase):
+    """Hosts of one, two and four slots; flavors are the same for all."""
+
+    CHANGES = {"host_shape": ["1x20", "2x20", "4x20"]}  # noqa: RUF012
+    CAP = 4
+
+    def write_policy(self, **changes):
+        classes = self.policy.as_document()["classes"]
+        classes["high-performance"]["max_per_host"] = self.CAP
+        return super().write_policy(**changes, classes=classes)
+
+    def check(self, shape, expected):
+        self.start("e1", shape=shape)
+        general = self.boot(GENERAL)
+        self.boot_refused(HIGH)
+        self.servers.delete(general)
+        for _ in range(expected):
+            self.boot(HIGH)
+        self.boot_refused(HIGH)
+        self.boot_refused(GENERAL)
+
+    def test_one_slot(self):
+        self.check("1x20", 1)
+
+    def test_two_slots(self):
+        self.check("2x20", 2)
+
+    def test_four_slots(self):
+        self.check("4x20", 4)
+
+
+class TestCappedAtTwo(TestHostsOfManySizes):
+    CAP = 2
+
+    def test_four_slots(self):
+        self.check("4x20", 2)
+
+
+class TestWithFilter(ElasticCase):
+    """The filter lets claims begin with different children."""
+
+    FILTERS = DEFAULT_FILTERS
+
+    def test_two_in_one_request_on_an_empty_host(self):
+        self.start("e1")
+        servers = self.cloud.boot(HIGH, count=2)
+        self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
+        self.assert_apart(*servers)
+
+    def test_general_vms_beside_each_other(self):
+        self.start("e1")
+        self.boot(GENERAL)
+        self.boot(GENERAL)
+        self.boot_refused(HIGH)
+
+    def test_never_more_than_two(self):
+        self.start("e1")
+        servers = self.active(self.boot_at_once(*[HIGH] * 4))
+        self.assertLessEqual(len(servers), 2)
+        self.assertLessEqual(1, len(servers))
+        self.assertEqual(len(servers), len(self.taken("e1")))
+
+    def test_dedicated_hosts_stand_beside_elastic_ones(self):
+        self.cloud.start_configured("d1", self.policy, "dedicated")
+        self.enroll("d1")
+        self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("d1"))
+        self.boot(HIGH, host="d1")
+        self.boot_refused(GENERAL)

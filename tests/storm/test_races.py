@@ -1,0 +1,168 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Storms of concurrent requests; the invariants are checked after each.
+
+In one process on SQLite, Placement grants no more than it has, whatever its
+retries are set to; that takes a real database server.  What is shown here is
+that the classes and the cap rest on Placement: the same storm on a cloud whose
+flavors ask for no slots breaks them, filter or not.
+"""
+
+import concurrent.futures
+import random
+
+from nova_perfvm import audit
+from nova_perfvm.model import HostShape
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from tests.functional import base
+from tests.unit.rules import hosts
+
+HIGH, GENERAL = base.HP_64, base.GENERAL_2
+WORKERS = 8
+OPEN_HOSTS = {"e1": "2x20", "e2": "2x20", "e3": "2x20"}
+
+
+class Storm:
+    """Fires requests, and looks at what became of them; mixed into a test."""
+
+    REQUESTS = 50
+
+    def storm(self, seed, flavors=(HIGH, GENERAL), requests=None):
+        """Boot servers of random flavors, many at once; give those that run."""
+        rng = random.Random(seed)
+        wanted = [rng.choice(flavors) for _ in range(requests or self.REQUESTS)]
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+            servers = list(pool.map(self.cloud.boot, wanted))
+        self.assertEqual(
+            set(), {server.status for server in servers} - {"ACTIVE", "ERROR"}
+        )
+        return servers
+
+    def facts(self, server):
+        """Give what Nova's own XML says of a server that runs."""
+        pinned = server.flavor == HIGH
+        return audit.ServerFacts(
+            server.id,
+            server.name,
+            "high-performance" if pinned else "general",
+            server.host,
+            frozenset(self.cloud.guest(server).pins) if pinned else frozenset(),
+        )
+
+    def findings(self, servers, shapes):
+        """List what is violated, from Nova's and from Placement's data.
+
+        :param shapes: {host: shape} of all hosts
+        """
+        running = [server for server in servers if server.status == "ACTIVE"]
+        cells = {
+            host: hosts.host(HostShape.parse(shape), "open").cells
+            for host, shape in shapes.items()
+        }
+        found = audit.check_servers(
+            self.policy, cells, [self.facts(server) for server in running]
+        )
+        consumers = {c for host in shapes for c in self.cloud.consumers(host)}
+        found += audit.check_consumers(consumers, [server.id for server in running])
+        found += audit.check_usage(
+            audit.Usage(host, name, capacity, self.cloud.usages(host).get(name, 0))
+            for host in shapes
+            for name, capacity in self.cloud.capacity(host).items()
+        )
+        return found
+
+    def clear(self, servers):
+        """Delete all, so that the next round begins with empty hosts."""
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+            list(pool.map(self.servers.delete, servers))
+        self.cloud.run_periodics()
+
+    def check_rounds(self, shapes, rounds=2):
+        most = 0
+        for seed in range(rounds):
+            servers = self.storm(seed)
+            self.assertEqual([], self.findings(servers, shapes))
+            most = max(
+                most,
+                sum(
+                    server.flavor == HIGH
+                    for server in servers
+                    if server.status == "ACTIVE"
+                ),
+            )
+            self.clear(servers)
+        self.assertGreater(most, 0, "no high-performance VM in any round")
+
+
+class TestSlots(Storm, base.FunctionalTest):
+    """Static hosts, without the filter."""
+
+    CLOUD = {"enabled_filters": FILTERS_WITHOUT_PERFVM}  # noqa: RUF012
+    PLACEMENT = "slots"
+    SHAPES = {"hp1": "4x20", "hp2": "4x20", "general1": "2x20"}  # noqa: RUF012
+
+    def setUp(self):
+        super().setUp()
+        for host, mode in (
+            ("hp1", "dedicated"),
+            ("hp2", "dedicated"),
+            ("general1", "shared"),
+        ):
+            self.cloud.start_configured(
+                host, self.policy, mode, shape=self.SHAPES[host], memory_gb=1000
+            )
+
+    def test_invariants_hold(self):
+        self.check_rounds(self.SHAPES)
+
+
+class TestWithoutPlacement(Storm, base.FunctionalTest):
+    """The same storm with the filter alone, on the same hosts."""
+
+    CLOUD = {"enabled_filters": DEFAULT_FILTERS}  # noqa: RUF012
+
+    def test_the_cap_is_exceeded(self):
+        shapes = {"hp1": "4x20", "hp2": "4x20"}
+        for host in shapes:
+            self.cloud.start_host(host, "4x20", memory_gb=1000, dedicated="0-79")
+
+        for seed in range(5):
+            servers = self.storm(seed, flavors=(HIGH,), requests=8)
+            codes = {finding.code for finding in self.findings(servers, shapes)}
+            self.assertLessEqual(codes, {audit.TOO_MANY_ON_HOST})
+            if codes:
+                return
+            self.clear(servers)
+        self.fail("the storm proves nothing: the filter alone kept the cap")
+
+
+class TestOpenHostsWithoutUnits(Storm, base.FunctionalTest):
+    """The same hosts and the filter, without units: the classes mix."""
+
+    CLOUD = {  # noqa: RUF012
+        "enabled_filters": DEFAULT_FILTERS,
+        "disable_fallback_pcpu_query": False,
+    }
+
+    def test_classes_meet(self):
+        shapes = OPEN_HOSTS
+        for host in shapes:
+            self.cloud.start_host(host)
+        for seed in range(5):
+            servers = self.storm(seed, requests=16)
+            codes = {finding.code for finding in self.findings(servers, shapes)}
+            self.assertLessEqual(codes, {audit.CLASSES_MIXED, audit.TOO_MANY_ON_HOST})
+            if codes:
+                return
+            self.clear(servers)
+        self.fail("the storm proves nothing: the filter alone kept classes apart")
