@@ -124,7 +124,7 @@ def _no_answer(name: str, exc: Exception) -> CloudError:
         )
     if isinstance(exc, ksa_exceptions.Unauthorized):
         return CloudError(f"{name}: not authorized: check the credentials", 401)
-    first, *_ = str(exc).splitlines() or [type(exc).__name__]
+    first = (str(exc).splitlines() or [type(exc).__name__])[0].rstrip(".")
     return CloudError(f"{name} does not answer: {first}; try again when it does")
 
 
