@@ -13,6 +13,9 @@
 """What the functional tests share: a cloud, and how guests are judged."""
 
 import dataclasses
+import faulthandler
+import os
+import sys
 
 import fixtures
 import testtools
@@ -35,6 +38,12 @@ CLAIMS_HP = PINNED | {
 }
 
 
+# A test that takes longer fails; one that does not even end then takes its
+# worker along, having shown where each thread is.
+LIMIT_S = int(os.environ.get("OS_TEST_TIMEOUT", "600"))
+LAST_CALL_S = LIMIT_S + 120
+
+
 class FunctionalTest(testtools.TestCase):
     """A test with a cloud of its own.
 
@@ -50,6 +59,9 @@ class FunctionalTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        faulthandler.dump_traceback_later(LAST_CALL_S, exit=True, file=sys.__stderr__)
+        self.addCleanup(faulthandler.cancel_dump_traceback_later)
+        self.useFixture(fixtures.Timeout(LIMIT_S, gentle=True))
         self.policy = dataclasses.replace(loader.load(), placement=self.PLACEMENT)
         if self.CLOUD is not None:
             self.start_cloud(**self.CLOUD)

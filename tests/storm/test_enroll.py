@@ -25,7 +25,6 @@ import pathlib
 import fixtures
 import openstack
 from keystoneauth1 import plugin, session
-from nova import context, objects
 from openstackclient import shell
 from osc_lib import clientmanager
 
@@ -352,6 +351,9 @@ class TestEnroll(ElasticTest):
         self.enroll("h1")
 
         self.api.nova("DELETE", f"/os-services/{self.view('h1').service.id}")
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import context, objects
+
         # As nova-manage cell_v2 discover_hosts does for a host that is new.
         cell = self.cloud._services.host_mappings["h1"].cell_mapping
         admin = context.get_admin_context()
