@@ -13,7 +13,7 @@
 """Storms on elastic hosts."""
 
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
-from tests.storm.test_elastic import ElasticCase
+from tests.functional.test_elastic import ElasticCase
 from tests.storm.test_races import OPEN_HOSTS, Storm
 
 

@@ -23,7 +23,7 @@ from nova_perfvm import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
-from tests.storm.test_enroll import ElasticTest
+from tests.functional.elastic import ElasticTest
 
 HIGH, GENERAL = base.HP_64, base.GENERAL_2
 

@@ -1,0 +1,100 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The SDK and the openstack client on the in-process Nova and Placement.
+
+Requests go through openstacksdk to both APIs; only Keystone is not there, so
+the session's authentication just says who asks.
+"""
+
+import contextlib
+import io
+import pathlib
+
+import fixtures
+import openstack
+from keystoneauth1 import plugin, session
+from openstackclient import shell
+from osc_lib import clientmanager
+
+CLIENT_MANAGER = "openstackclient.common.clientmanager.ClientManager"
+
+
+class Identity(plugin.BaseAuthPlugin):
+    """What Nova's fixture wants to be told instead of a token."""
+
+    def __init__(self, user, project, roles):
+        super().__init__()
+        self._headers = {
+            "X-Auth-Token": user,
+            "X-Auth-User": user,
+            "X-Auth-Project-Id": project,
+            "X-Roles": roles,
+        }
+
+    def get_headers(self, session, **kwargs):
+        return self._headers
+
+
+class SDKMixin:
+    """Connections to the cloud of a FunctionalTest."""
+
+    def connection(self, user, roles):
+        """Connect to Nova and Placement of the cloud, as openstacksdk does."""
+        client = self.cloud.api
+        auth = Identity(user, client.project_id, roles)
+        placement = self.cloud._services.placement.fixture.endpoint
+        return openstack.connection.Connection(
+            session=session.Session(auth=auth),
+            compute_endpoint_override=client.base_url,
+            placement_endpoint_override=placement,
+        )
+
+
+class ClientMixin(SDKMixin):
+    """The openstack client itself, in this process, without Keystone."""
+
+    def run_command(self, *arguments, user="admin", roles="admin,member,reader"):
+        """Run the client, and give its exit status and what it printed."""
+        connection = self.connection(user, roles)
+        # The client keeps what make_client gave for the life of its process.
+        vars(clientmanager.ClientManager)["perfvm"]._handle = None
+
+        def setup_auth(manager):
+            manager.session = connection.session
+            manager.sdk_connection = connection
+
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with (
+            fixtures.MonkeyPatch(f"{CLIENT_MANAGER}.setup_auth", setup_auth),
+            # Each run adds one for its own stderr.
+            fixtures.MonkeyPatch("logging.root.handlers", []),
+            fixtures.MonkeyPatch("sys.stdin", io.StringIO()),
+            contextlib.redirect_stdout(stdout),
+            contextlib.redirect_stderr(stderr),
+        ):
+            status = shell.main(["--os-auth-type", "none", "perfvm", *arguments])
+        self.assertNotIn("Traceback", stderr.getvalue())
+        return status, stdout.getvalue(), stderr.getvalue()
+
+    def assert_command(self, status, words, *arguments, **identity):
+        """Run a command, and look what it says and how it ends."""
+        ended, *said = self.run_command(*arguments, **identity)
+        self.assertEqual(status, ended, said)
+        self.assertIn(words, "".join(said))
+
+    def files(self, *texts):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for number, text in enumerate(texts):
+            path = directory / str(number)
+            path.write_text(text)
+            yield str(path)

@@ -1,0 +1,125 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the tests of elastic hosts share."""
+
+import fixtures
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.apply import Applier
+from tests.functional import base
+from tests.functional.client import SDKMixin
+
+PLAIN_HP = "plain-hp"
+PLAIN_GENERAL = "plain-general"
+
+APPLIER = f"{Applier.__module__}.{Applier.__name__}"
+
+
+class DeathError(BaseException):
+    """A process that is gone: nothing of it runs any more."""
+
+
+class ElasticTest(SDKMixin, base.FunctionalTest):
+    """A cloud with units, and a connection to it."""
+
+    CLOUD = None
+    PLACEMENT = "units"
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.write_policy()
+        self.start_cloud(
+            policy_file=self.path,
+            disable_fallback_pcpu_query=False,
+            options={("scheduler", "enable_isolated_aggregate_filtering"): True},
+        )
+        self.api = API(self.connection("admin", "admin,member,reader"))
+
+    def create_plain_flavors(self):
+        """Create flavors as a cloud has them before it has units."""
+        self.cloud.create_flavor(PLAIN_HP, 20, 65536, 0, base.CLAIMS_HP)
+        self.cloud.create_flavor(PLAIN_GENERAL, 2, 4096, 40)
+
+    def enroll(self, host, **options):
+        return converge.enroll(self.api, self.policy, host, **options)
+
+    def unenroll(self, host, **options):
+        return converge.unenroll(self.api, host, **options)
+
+    def view(self, host):
+        return observe.view_host(self.api, host)
+
+    def policy_file(self):
+        return ["--policy", self.path]
+
+    def units(self, host):
+        """Give the units in use, by child's letter and in their order."""
+        return {
+            child.name[-1]: sorted(child.units().values())
+            for child in self.view(host).children
+        }
+
+    def service(self, host):
+        (found,) = self.cloud.api.get_services(host=host, binary="nova-compute")
+        return found["status"], found["disabled_reason"]
+
+    def die_after(self, count):
+        """Let the process die after so many changes, without any clean-up."""
+        original = Applier.apply
+        left = [count]
+
+        def apply(applier, change):
+            if not left[0]:
+                raise DeathError(str(change))
+            left[0] -= 1
+            original(applier, change)
+
+        return fixtures.MonkeyPatch(f"{APPLIER}.apply", apply)
+
+    def allocations(self, server):
+        """Give what a server has, by provider's name."""
+        found = observe.allocation(self.api, server.id)["allocations"]
+        providers = self.api.placement("GET", "/resource_providers")
+        names = {p["uuid"]: p["name"] for p in providers["resource_providers"]}
+        return {names[uuid]: entry["resources"] for uuid, entry in found.items()}
+
+    def put(self, provider, what, **body):
+        """Change a provider behind the back of everyone."""
+        body["resource_provider_generation"] = provider.generation
+        self.api.placement("PUT", f"/resource_providers/{provider.uuid}/{what}", body)
+
+    def assert_elastic(self, host):
+        """Look that a host serves either class, and none of it by chance."""
+        view = self.view(host)
+        self.assertTrue(view.enrolled)
+        self.assertTrue(view.closed)
+        self.assertEqual(
+            [(f"{host}_perfvm_a", 1000, 1000), (f"{host}_perfvm_b", 1000, 1000)],
+            sorted(
+                (c.name, i.total, i.max_unit)
+                for c in view.children
+                for i in [c.inventories[const.RC_UNIT]]
+            ),
+        )
+        self.assertEqual(("enabled", None), self.service(host))
+        self.assertEqual(0, self.enroll(host))
+
+    def assert_ordinary(self, host):
+        """Look that nothing of the scheme is left on a host."""
+        view = self.view(host)
+        self.assertFalse(view.enrolled)
+        self.assertEqual((), view.below)
+        self.assertEqual((), view.isolated_by)
+        self.assertEqual(frozenset(), view.root.aggregates)

@@ -1,0 +1,203 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hosts made elastic while VMs without units run on them."""
+
+import fixtures
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import observe
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import CloudError, RefusedError
+from nova_perfvm.reconcile import DISABLED_REASON
+from nova_perfvm.reconcile.changes import AddUnits
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.functional import base
+from tests.functional.elastic import (
+    APPLIER,
+    PLAIN_GENERAL,
+    PLAIN_HP,
+    DeathError,
+    ElasticTest,
+)
+
+
+class TestBackfill(ElasticTest):
+    def setUp(self):
+        super().setUp()
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+
+    def backfill(self, **options):
+        return self.enroll("h1", backfill=True, **options)
+
+    def test_high_performance_vms(self):
+        first, second = self.boot(PLAIN_HP), self.boot(PLAIN_HP)
+        before = [self.allocations(server) for server in (first, second)]
+
+        exc = self.assertRaises(RefusedError, self.enroll, "h1")
+        self.assertIn(first.name, str(exc))
+        self.assertIn("--backfill", str(exc))
+        self.assert_ordinary("h1")
+
+        self.backfill()
+
+        self.assert_elastic("h1")
+        self.assertEqual({"a": [1000], "b": [1000]}, self.units("h1"))
+        for server, had in zip((first, second), before, strict=True):
+            has = self.allocations(server)
+            self.assertEqual(had, {"h1": has.pop("h1")})
+            self.assertEqual([{const.RC_UNIT: 1000}], list(has.values()))
+        self.boot_refused(base.GENERAL_2)
+        self.servers.delete(first)
+        self.servers.delete(second)
+        self.assertEqual({"a": [], "b": []}, self.units("h1"))
+        self.boot(base.GENERAL_2)
+
+    def test_general_vms(self):
+        self.boot(PLAIN_GENERAL)
+        server = self.boot(PLAIN_GENERAL)
+
+        self.backfill()
+
+        self.assert_elastic("h1")
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+        self.boot_refused()
+        self.boot(base.GENERAL_2)
+        # It runs as before, and is stopped, started and deleted as ever.
+        self.servers.delete(server)
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+
+    def test_what_cannot_be(self):
+        self.cloud.create_flavor("pinned-4", 4, 4096, 0, base.PINNED)
+        with_filter = (PLAIN_HP, PLAIN_GENERAL)
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        for flavors, words in (
+            (with_filter, "VMs of both classes"),
+            (("pinned-4",), "owns CPUs and its flavor names no class"),
+        ):
+            with self.subTest(words):
+                servers = [self.boot(flavor) for flavor in flavors]
+
+                exc = self.assertRaises(RefusedError, self.backfill)
+
+                self.assertIn(words, str(exc))
+                for server in servers:
+                    self.assertIn(server.name, str(exc))
+                self.assert_ordinary("h1")
+                for server in servers:
+                    self.servers.delete(server)
+
+    def test_a_server_in_the_middle_of_a_move(self):
+        self.cloud.start_host("h2")
+        server = self.boot(PLAIN_GENERAL, host="h1")
+        self.servers.cold_migrate(server, "h2")
+
+        for host in ("h1", "h2"):
+            exc = self.assertRaises(RefusedError, self.enroll, host, backfill=True)
+            self.assertIn("confirm or revert it", str(exc))
+            self.assert_ordinary(host)
+
+    def test_the_service_is_as_it_was_before(self):
+        self.boot(PLAIN_GENERAL)
+        number = self.view("h1").service.id
+        body = {"status": "disabled", "disabled_reason": "a fan is broken"}
+        self.api.nova("PUT", f"/os-services/{number}", body)
+
+        self.backfill()
+
+        self.assertEqual(("disabled", "a fan is broken"), self.service("h1"))
+
+    def test_an_error_leaves_it_closed_and_the_service_on(self):
+        self.boot(PLAIN_GENERAL)
+        original = Applier.apply
+
+        def apply(applier, change):
+            if isinstance(change, AddUnits):
+                self.assertEqual(("disabled", DISABLED_REASON), self.service("h1"))
+                raise CloudError("Placement is gone")
+            original(applier, change)
+
+        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+            self.assertRaises(CloudError, self.backfill)
+
+        self.assertEqual(("enabled", None), self.service("h1"))
+        self.boot_refused()
+        self.boot_refused(PLAIN_GENERAL)
+        self.backfill()
+        self.assert_elastic("h1")
+
+    def test_death_between_any_two_steps(self):
+        self.boot(PLAIN_GENERAL)
+        self.boot(PLAIN_GENERAL)
+        disabled = 0
+        for _ in range(40):
+            try:
+                with self.die_after(1):
+                    self.backfill()
+                break
+            except DeathError:
+                view = self.view("h1")
+                self.assertTrue(view.closed or not view.enrolled)
+                disabled += view.service.interrupted
+                if view.enrolled:
+                    units = {"a": [1, 1], "b": [1, 1]}
+                    self.assertEqual(units, self.units("h1"))
+
+        self.assertGreater(disabled, 5)
+        self.assert_elastic("h1")
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+
+    def test_a_vm_that_was_forced_in(self):
+        """As by a forced move: it has no units, and so the host closes."""
+        self.enroll("h1")
+        server = self.boot(base.GENERAL_2)
+        self._lose_units(server)
+        self.assertEqual({"a": [], "b": []}, self.units("h1"))
+
+        exc = self.assertRaises(RefusedError, self.enroll, "h1")
+        self.assertIn(server.name, str(exc))
+        self.backfill()
+
+        self.assert_elastic("h1")
+        self.assertEqual({"a": [1], "b": [1]}, self.units("h1"))
+
+    def test_a_vm_that_slipped_in(self):
+        """As on a request that was under way when the host was isolated."""
+        original = Applier.apply
+
+        def apply(applier, change):
+            original(applier, change)
+            if getattr(change, "opens", False):
+                self._lose_units(self.boot(base.GENERAL_2))
+
+        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+            self.assertRaises(RefusedError, self.enroll, "h1")
+
+        self.assertFalse(self.view("h1").enrolled)
+        self.boot_refused()
+        self.boot_refused(PLAIN_GENERAL)
+        self.backfill()
+        self.assert_elastic("h1")
+
+    def _lose_units(self, server):
+        found = observe.allocation(self.api, server.id)
+        root = self.view("h1").root.uuid
+        body = {
+            "allocations": {
+                root: {"resources": found["allocations"][root]["resources"]}
+            },
+            "project_id": found["project_id"],
+            "user_id": found["user_id"],
+            "consumer_generation": found["consumer_generation"],
+        }
+        self.api.placement("PUT", f"/allocations/{server.id}", body)

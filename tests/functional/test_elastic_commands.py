@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Commands that make hosts elastic, check that, and take it back."""
+
+import json
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import observe
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.functional import base
+from tests.functional.client import ClientMixin
+from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, ElasticTest
+
+
+class TestCommands(ClientMixin, ElasticTest):
+    def setUp(self):
+        super().setUp()
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+
+    def test_enroll_and_unenroll(self):
+        enroll = ["host", "enroll", "h1", *self.policy_file()]
+
+        self.assert_command(0, "would put h1 into aggregate", *enroll, "--dry-run")
+        self.assert_command(1, "add --yes", *enroll)
+        self.assert_ordinary("h1")
+        self.assert_command(0, "h1 is enrolled", *enroll, "--yes")
+        self.assert_elastic("h1")
+        self.assert_command(0, "nothing to do", *enroll, "--yes")
+        server = self.boot(base.GENERAL_2)
+        unenroll = ["host", "unenroll", "h1", "--yes"]
+        self.assert_command(1, server.name, *unenroll)
+        self.servers.delete(server)
+        self.assert_command(0, "no longer enrolled", *unenroll)
+        self.assert_ordinary("h1")
+
+    def test_errors_are_one_line(self):
+        enroll = ["host", "enroll", *self.policy_file(), "--yes"]
+        member = {"user": "member", "roles": "member,reader"}
+        for words, arguments, identity in (
+            ("no compute host nowhere", [*enroll, "nowhere"], {}),
+            ("rights of an administrator", [*enroll, "h1"], member),
+            ("placement: slots", ["host", "enroll", "h1", "--yes"], {}),
+            ("gives a host 0 to 2", [*enroll, "h1", "--slots", "3"], {}),
+            ("rights of an administrator", ["preflight"], member),
+        ):
+            with self.subTest(words):
+                status, stdout, stderr = self.run_command(*arguments, **identity)
+
+                self.assertEqual((1, ""), (status, stdout))
+                self.assertEqual(1, len(stderr.splitlines()), stderr)
+                self.assertIn(words, stderr)
+
+    def test_preflight(self):
+        server = self.boot(PLAIN_GENERAL)
+        nova, placement = self.files(
+            "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
+            "[placement]\nallocation_conflict_retry_count = 1\n",
+        )
+        check = ["preflight", *self.policy_file(), "-f", "json"]
+        files = ["--nova-conf", nova, "--placement-conf", placement]
+
+        status, stdout, _ = self.run_command(*check, "h1")
+        results = {row["Check"]: row for row in json.loads(stdout)}
+        self.assertEqual(1, status)
+        for title, expected, words in (
+            ("Isolated aggregates are filtered", "UNKNOWN", "no API shows it"),
+            ("Placement grants what it has", "UNKNOWN", "no API shows it"),
+            ("VMs on these hosts carry units", "WARNING", server.name),
+            ("Embedded flavors", "WARNING", server.name),
+        ):
+            self.assertEqual(expected, results[title]["Result"])
+            self.assertIn(words, results[title]["Details"])
+
+        self.servers.delete(server)
+        self.enroll("h1")
+        self.boot(base.GENERAL_2)
+        self.assert_command(0, "SUCCESS", *check, *files)
+        self._inflate(self.view("h1"))
+        self.assert_command(2, "FAILURE", *check, *files)
+
+    def _inflate(self, view):
+        inventory = {"total": 5000, "max_unit": 5000}
+        child = view.children[0]
+        self.put(child, "inventories", inventories={const.RC_UNIT: inventory})
+
+    def test_rollback_with_vms_running(self):
+        self.cloud.start_host("h2")
+        self.cloud.start_host("plain")
+        self.enroll("h1")
+        self.enroll("h2")
+        high = self.boot(host="h1")
+        general = self.boot(base.GENERAL_2, host="h2")
+        before = [self.allocations(server) for server in (high, general)]
+
+        self.assert_command(1, high.name, "rollback", "--yes")
+        self.assert_command(
+            0, "would take the units out", "rollback", "--strip-units", "--dry-run"
+        )
+        self.assert_elastic("h1")
+        status, _, stderr = self.run_command("rollback", "--strip-units", "--yes")
+
+        self.assertEqual(0, status, stderr)
+        # What it cannot change is said.
+        self.assertIn(base.HP_64, stderr)
+        self.assertIn(high.name, stderr)
+        for host in ("h1", "h2"):
+            self.assert_ordinary(host)
+        self.assertEqual((), observe.aggregates(self.api))
+        for server, had in zip((high, general), before, strict=True):
+            self.assertEqual("ACTIVE", self.servers.show(server).status)
+            (host,) = (name for name in had if name == server.host)
+            self.assertEqual({host: had[host]}, self.allocations(server))
+        self.assert_high_performance(high)
+        self.assert_command(0, "nothing to do", "rollback", "--yes")
+
+        # Their flavors still ask for units: only a resize gets them to move.
+        exc = self.assertRaises(ActionFailedError, self.servers.cold_migrate, high)
+        self.assertIn("No valid host", str(exc))
+        high = self.servers.confirm(self.servers.resize(high, PLAIN_HP))
+        self.servers.confirm(self.servers.cold_migrate(high))
+        self.servers.delete(general)
+        self.assertEqual(0, self.cloud.usages("h2")["VCPU"])
+
+        # Now that nothing asks for them, the names can go, too.
+        self.assertLess({const.RC_UNIT}, observe.names(self.api))
+        for flavor in (base.HP_64, base.GENERAL_2):
+            self.cloud.api.delete_flavor(flavor)
+        self.assert_command(
+            0, f"delete trait {const.TRAIT_ELASTIC}", "rollback", "--yes"
+        )
+        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, observe.names(self.api))

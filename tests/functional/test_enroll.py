@@ -1,0 +1,251 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hosts made elastic, repaired and given back, on a real Nova and Placement."""
+
+import concurrent.futures
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import observe
+from nova_perfvm.cloud.errors import RefusedError
+from tests.functional import base
+from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, DeathError, ElasticTest
+
+
+class TestEnroll(ElasticTest):
+    def test_high_performance_vms(self):
+        self.cloud.start_host("h1")
+
+        self.assertGreater(self.enroll("h1"), 0)
+
+        self.assert_elastic("h1")
+        self.assert_apart(self.boot(), self.boot())
+        self.boot_refused(base.GENERAL_2)
+        self.assertEqual({"a": [1000], "b": [1000]}, self.units("h1"))
+        self.assertEqual(0, self.enroll("h1"))
+
+    def test_general_vms(self):
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+
+        self.boot(base.GENERAL_2)
+        self.boot(base.GENERAL_2)
+
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+        self.boot_refused()
+
+    def test_plain_flavors_stay_away(self):
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+
+        for flavor in (PLAIN_HP, PLAIN_GENERAL):
+            self.boot_refused(flavor)
+            self.boot_refused(flavor, az="nova:h1")
+
+    def test_hosts_for_one_class(self):
+        self.cloud.start_host("hp1", dedicated="0-39")
+        self.cloud.start_host("general1", shared="0-39")
+        self.enroll("hp1")
+        self.enroll("general1", slots=0)
+
+        high, general = self.boot(), self.boot(base.GENERAL_2)
+
+        self.assertEqual(("hp1", "general1"), (high.host, general.host))
+        self.boot_refused(base.GENERAL_2, host="hp1")
+        self.boot_refused(host="general1")
+        self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.view("hp1").root.traits)
+        # Without the option, what was said before holds.
+        self.assertEqual(0, self.enroll("general1"))
+
+    def test_many_at_once(self):
+        self.cloud.start_host("h1")
+        self.cloud.start_host("h2")
+
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            runs = [pool.submit(self.enroll, host) for host in ("h1", "h2") * 3]
+            for run in runs:
+                run.result()
+
+        self.assert_elastic("h1")
+        self.assert_elastic("h2")
+        (aggregate,) = observe.aggregates(self.api)
+        self.assertEqual({"h1", "h2"}, aggregate.hosts)
+
+    def test_enroll_and_unenroll_at_once(self):
+        self.cloud.start_host("h1")
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for run in [
+                pool.submit(self.enroll, "h1"),
+                pool.submit(self.unenroll, "h1"),
+            ]:
+                # Neither can win for good; either may give up.
+                run.exception()
+
+        view = self.view("h1")
+        self.assertTrue(view.closed or not view.enrolled)
+        self.enroll("h1")
+        self.assert_elastic("h1")
+
+    def test_repair(self):
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        for damage in (
+            self._inflate_child,
+            self._take_childs_trait,
+            self._delete_child,
+            self._take_roots_trait,
+            self._leave_placements_aggregate,
+            self._leave_aggregate,
+            self._strange_child,
+        ):
+            with self.subTest(damage.__name__):
+                damage(self.view("h1"))
+
+                self.assertGreater(self.enroll("h1"), 0)
+
+                self.assert_elastic("h1")
+
+    def _inflate_child(self, view):
+        inventory = {"total": 5000, "max_unit": 5000}
+        self.put(
+            view.children[0], "inventories", inventories={const.RC_UNIT: inventory}
+        )
+
+    def _take_childs_trait(self, view):
+        self.put(view.children[0], "traits", traits=[])
+
+    def _delete_child(self, view):
+        uuid = view.children[0].uuid
+        self.api.placement("DELETE", f"/resource_providers/{uuid}")
+
+    def _take_roots_trait(self, view):
+        traits = sorted(view.root.traits - {const.TRAIT_ELASTIC})
+        self.put(view.root, "traits", traits=traits)
+
+    def _leave_placements_aggregate(self, view):
+        self.put(view.root, "aggregates", aggregates=[])
+
+    def _leave_aggregate(self, view):
+        number = view.isolated_by[0].id
+        body = {"remove_host": {"host": "h1"}}
+        self.api.nova("POST", f"/os-aggregates/{number}/action", body)
+
+    def _strange_child(self, view):
+        body = {"name": "h1_perfvm_c", "parent_provider_uuid": view.root.uuid}
+        self.api.placement("POST", "/resource_providers", body)
+
+    def test_death_between_any_two_steps(self):
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        states = []
+        for _ in range(30):
+            try:
+                with self.die_after(1):
+                    self.enroll("h1")
+                break
+            except DeathError:
+                view = self.view("h1")
+                states.append((view.closed, view.enrolled))
+                if not view.enrolled:
+                    # Not "No valid host" while Placement has not heard of the
+                    # trait: there Nova's scheduler fails.
+                    self.assertEqual("ERROR", self.cloud.boot(base.HP_64).status)
+                if view.closed:
+                    self.boot_refused(PLAIN_GENERAL)
+
+        # Closed to the one kind before it opens to the other.
+        self.assertEqual(sorted(states), states)
+        self.assertNotIn((False, True), states)
+        self.assertGreater(states.count((True, False)), 5)
+        self.assert_elastic("h1")
+
+    def test_refuse_under_load(self):
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        server = self.boot()
+        before = self.view("h1")
+
+        for refused in (
+            lambda: self.enroll("h1", slots=0),
+            lambda: self.unenroll("h1"),
+        ):
+            exc = self.assertRaises(RefusedError, refused)
+            self.assertIn(server.name, str(exc))
+
+        self.assertEqual(before, self.view("h1"))
+
+    def test_nova_compute_leaves_the_children_alone(self):
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        self.boot()
+        before = self.view("h1").children
+
+        self.cloud.run_periodics()
+        self.cloud.restart_host("h1")
+        self.cloud.run_periodics()
+
+        self.assertEqual(before, self.view("h1").children)
+        self.assert_elastic("h1")
+        self.boot()
+
+    def test_after_the_service_was_deleted(self):
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+
+        self.api.nova("DELETE", f"/os-services/{self.view('h1').service.id}")
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import context, objects
+
+        # As nova-manage cell_v2 discover_hosts does for a host that is new.
+        cell = self.cloud._services.host_mappings["h1"].cell_mapping
+        admin = context.get_admin_context()
+        objects.HostMapping(admin, host="h1", cell_mapping=cell).create()
+        self.cloud.restart_host("h1")
+
+        self.assertEqual((), self.view("h1").children)
+        self.boot_refused()
+        self.enroll("h1")
+        self.assert_elastic("h1")
+        self.boot()
+
+
+class TestUnenroll(ElasticTest):
+    def test_nothing_is_left(self):
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+
+        self.assertGreater(self.unenroll("h1"), 0)
+
+        self.assert_ordinary("h1")
+        self.assertEqual((), observe.aggregates(self.api))
+        self.assertEqual(0, self.unenroll("h1"))
+        self.boot(PLAIN_HP)
+
+    def test_death_between_any_two_steps(self):
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        for _ in range(30):
+            try:
+                with self.die_after(1):
+                    self.unenroll("h1")
+                break
+            except DeathError:
+                view = self.view("h1")
+                if view.closed:
+                    self.boot_refused(PLAIN_GENERAL)
+                self.boot_refused()
+
+        self.assert_ordinary("h1")
