@@ -20,6 +20,8 @@ import concurrent.futures
 
 from nova_perfvm import constants as const
 from nova_perfvm import loader
+from nova_perfvm.cloud.preflight import view_cloud
+from nova_perfvm.reconcile.preflight import Code, preflight
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
@@ -114,6 +116,22 @@ class TestBothClasses(ElasticCase):
         self.assertEqual([1000], self.taken("e1"))
         self.boot_refused(GENERAL)
 
+    def test_forced_move_of_a_server_without_units(self):
+        """The hole that is left: preflight and audit find it."""
+        self.start("e1")
+        self.boot(HIGH)
+        self.cloud.start_host("plain", "2x20")
+        flavor = self.cloud.create_flavor("plain", 2, 2048, 10)
+        server = self.boot(flavor, host="plain")
+
+        moved = self.servers.live_migrate(server, "e1", force=True)
+
+        self.assertEqual("e1", moved.host)
+        results = dict(preflight(self.policy, view_cloud(self.api)))
+        found = results["VMs on these hosts carry units"]
+        self.assertEqual(Code.FAILURE, found.code)
+        self.assertIn(server.name, str(found.details))
+
 
 class TestFewUnits(ElasticCase):
     CHANGES = {"elastic": {"units": 3}}  # noqa: RUF012
@@ -170,6 +188,18 @@ class TestMoves(ElasticCase):
         self.boot(GENERAL, host="e2")
         for move in (self.servers.cold_migrate, self.servers.live_migrate):
             self.assertRaises(ActionFailedError, move, server)
+
+    def test_forced_moves(self):
+        high, general = self.boot(HIGH, host="e1"), self.boot(GENERAL, host="e2")
+        for server, host in ((high, "e2"), (general, "e1")):
+            self.assertRaises(
+                ActionFailedError, self.servers.live_migrate, server, host, force=True
+            )
+        self.cloud.fail_host("e1")
+        self.assertRaises(
+            ActionFailedError, self.servers.evacuate, high, "e2", force=True
+        )
+        self.assertEqual({"a": [1], "b": [1]}, self.units("e2"))
 
     def test_resize_to_the_other_class(self):
         server = self.boot(HIGH, host="e1")

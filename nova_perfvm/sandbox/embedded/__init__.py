@@ -21,7 +21,9 @@ pretend. Glance, Cinder, Neutron and Keystone are those tests' fixtures.
 from nova_perfvm.sandbox.embedded import bootstrap  # noqa: F401
 from nova_perfvm.sandbox.embedded.cloud import (
     DEFAULT_FILTERS,
+    DEFAULT_WEIGHERS,
     FILTERS_WITHOUT_PERFVM,
+    NOVA_WEIGHERS,
     EmbeddedCloud,
     ServiceExitError,
 )
@@ -32,7 +34,9 @@ from nova_perfvm.sandbox.embedded.servers import Server
 
 __all__ = [
     "DEFAULT_FILTERS",
+    "DEFAULT_WEIGHERS",
     "FILTERS_WITHOUT_PERFVM",
+    "NOVA_WEIGHERS",
     "EmbeddedCloud",
     "Guest",
     "HostSettings",

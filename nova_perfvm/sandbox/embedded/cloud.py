@@ -58,6 +58,9 @@ AVAILABLE_FILTERS = (
     "nova_perfvm.scheduler.filters.all_filters",
 )
 
+NOVA_WEIGHERS = ("nova.scheduler.weights.all_weighers",)
+DEFAULT_WEIGHERS = (*NOVA_WEIGHERS, "nova_perfvm.scheduler.weights.PerfVMWeigher")
+
 
 class ServiceExitError(PerfVMError):
     """A service of the cloud ended itself while it was starting."""
@@ -67,6 +70,7 @@ class EmbeddedCloud(fixtures.Fixture):
     """A real Nova and Placement in this process; also a context manager.
 
     :param enabled_filters: names of the scheduler's filters, in order
+    :param weight_classes: the scheduler's weighers, as Nova's option takes them
     :param policy_file: path of a policy; without it, the built-in default
     :param disable_fallback_pcpu_query: [workarounds]; False lets pinned VMs
         onto hosts without CPU sets
@@ -77,6 +81,7 @@ class EmbeddedCloud(fixtures.Fixture):
         self,
         *,
         enabled_filters: Sequence[str] = DEFAULT_FILTERS,
+        weight_classes: Sequence[str] = DEFAULT_WEIGHERS,
         policy_file: str | None = None,
         disable_fallback_pcpu_query: bool = True,
         options: Any = None,
@@ -86,6 +91,7 @@ class EmbeddedCloud(fixtures.Fixture):
         self._options = {
             ("filter_scheduler", "available_filters"): list(AVAILABLE_FILTERS),
             ("filter_scheduler", "enabled_filters"): list(enabled_filters),
+            ("filter_scheduler", "weight_classes"): list(weight_classes),
             ("workarounds", "disable_fallback_pcpu_query"): disable_fallback_pcpu_query,
             ("quota", "driver"): "nova.quota.NoopQuotaDriver",
             # On a starved machine a compute may take its time.

@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The weigher, on hosts that could serve either class."""
+
+from nova_perfvm.sandbox.embedded import NOVA_WEIGHERS
+from tests.functional import base
+
+
+class WeigherTest(base.FunctionalTest):
+    """Three alike hosts without CPU sets; only the weighers differ."""
+
+    CLOUD = {"disable_fallback_pcpu_query": False}  # noqa: RUF012
+
+    def start_cloud(self, **options):
+        super().start_cloud(**options)
+        for name in ("open1", "open2", "open3"):
+            self.cloud.start_host(name)
+
+    def hosts_of(self, *flavors):
+        """Boot one after the other; give the hosts of each."""
+        return [self.boot(flavor).host for flavor in flavors]
+
+
+class TestPacking(WeigherTest):
+    def test_general_vms_share_a_host(self):
+        self.assertEqual(1, len(set(self.hosts_of(*[base.GENERAL_2] * 3))))
+
+    def test_slots_are_left(self):
+        general = set(self.hosts_of(*[base.GENERAL_2] * 3))
+        high = self.hosts_of(*[base.HP_64] * 4)
+
+        # Two to a host, the second where the first is.
+        self.assertEqual(high[0], high[1])
+        self.assertEqual(high[2], high[3])
+        self.assertEqual({"open1", "open2", "open3"}, general | set(high))
+
+
+class TestNovaAlone(WeigherTest):
+    CLOUD = WeigherTest.CLOUD | {"weight_classes": NOVA_WEIGHERS}
+
+    def test_three_general_vms_leave_no_slot(self):
+        self.assertEqual(3, len(set(self.hosts_of(*[base.GENERAL_2] * 3))))
+        self.boot_refused()
+
+
+class TestNegativeMultiplier(WeigherTest):
+    """Signs are Nova's: negative spreads."""
+
+    CLOUD = WeigherTest.CLOUD | {"options": {("perfvm", "weight_multiplier"): -1000.0}}
+
+    def test_general_vms_break_up_every_host(self):
+        self.assertEqual(3, len(set(self.hosts_of(*[base.GENERAL_2] * 3))))
