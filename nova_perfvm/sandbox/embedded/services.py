@@ -24,6 +24,7 @@ import fixtures
 from nova import conf as nova_conf
 from nova.tests.functional.libvirt.base import ServersTestBase
 
+from nova_perfvm.sandbox.embedded.cells import Cells
 from nova_perfvm.sandbox.embedded.hosts import HostConf, HostHardware
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class Services(ServersTestBase):
     ) -> None:
         """Let the owner undo it."""
         self._owner.addCleanup(function, *args, **kwargs)
+
+    def _setup_cells(self) -> None:
+        with fixtures.MonkeyPatch("nova.tests.fixtures.CellDatabases", Cells):
+            super()._setup_cells()
 
     def _setup_services(self) -> None:
         # Nova's fixture has every debug line formatted and thrown away, which
