@@ -10,12 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import ast
 import pathlib
 import re
 
 import testtools
 
-from nova_perfvm import conf, flavors, loader
+from nova_perfvm import audit, conf, flavors, loader
 from nova_perfvm import constants as const
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -26,6 +27,56 @@ class ReasonCodesTest(testtools.TestCase):
         text = (ROOT / "doc/source/admin/filter.rst").read_text()
         documented = re.findall(r"^   \* - ``([a-z_.]+)``$", text, re.MULTILINE)
         self.assertEqual(sorted(const.REASON_CODES), sorted(documented))
+
+
+class GuaranteesTest(testtools.TestCase):
+    """A cell of the table stands for a test that is there."""
+
+    def test_every_test_exists(self):
+        text = (ROOT / "doc/source/admin/guarantees.rst").read_text()
+        named = set(re.findall(r"``(test_[a-z_]+(?:\.\w+)*)``", text))
+        self.assertGreater(len(named), 20)
+        self.assertEqual(set(), named - self._tests())
+
+    def test_every_code_of_the_audit_is_named(self):
+        text = (ROOT / "doc/source/admin/guarantees.rst").read_text()
+        codes = {
+            value
+            for name, value in vars(audit).items()
+            if name.isupper() and isinstance(value, str)
+        }
+        self.assertGreater(len(codes), 5)
+        self.assertEqual(set(), codes - set(re.findall(r"audit\.[a-z_]+", text)))
+
+    def _tests(self):
+        """Give modules, classes and methods as the table names them."""
+        bases, methods = {}, {}
+        for path in (
+            *ROOT.glob("tests/functional/*.py"),
+            *ROOT.glob("tests/storm/*.py"),
+        ):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef):
+                    key = (path.stem, node.name)
+                    bases[key] = [
+                        ast.unparse(base).split(".")[-1] for base in node.bases
+                    ]
+                    methods[key] = {
+                        item.name
+                        for item in node.body
+                        if isinstance(item, ast.FunctionDef)
+                    }
+        found = {module for module, _ in methods}
+        for (module, name), own in methods.items():
+            inherited = {
+                method
+                for (_, other), theirs in methods.items()
+                if other in bases[module, name]
+                for method in theirs
+            }
+            found |= {f"{module}.{name}"}
+            found |= {f"{module}.{name}.{method}" for method in own | inherited}
+        return found
 
 
 class SampleTest(testtools.TestCase):
