@@ -14,7 +14,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
@@ -23,13 +25,16 @@ from nova_perfvm.model import FlavorSize, FlavorTemplate
 from nova_perfvm.properties import BUILT_IN, Properties, combine, merge, placement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from nova_perfvm.model import Policy, VMClass
     from nova_perfvm.properties import Generator
 
 # For a class whose policy lists no flavors, when sizes are given.
 _NAME_PATTERN: Final = "{class}.{vcpus}c.{memory_gb}g"
+
+# Extra specs that make a request name something of Placement's: group 2 is it.
+_ASKS: Final = re.compile(r"(resources|trait)[A-Za-z0-9_-]*:(CUSTOM_[A-Z0-9_]+)")
 
 # What Nova's API takes: names up to 255 characters, sizes up to 2^31 - 1.
 _MAX_NAME: Final = 255
@@ -62,13 +67,17 @@ def flavor_properties(
     policy: Policy,
     vm_class: VMClass,
     generators: Mapping[str, Generator] = BUILT_IN,
+    *,
+    isolated_aggregates: bool = False,
 ) -> dict[str, str]:
     """Give the extra specs of a class's flavors, of whatever size.
 
     :param generators: see :func:`nova_perfvm.properties.combine`, also for
         the errors
+    :param isolated_aggregates: see :func:`generate_flavors`
     """
-    return dict(_properties(policy, vm_class, generators).flavor)
+    given = _properties(policy, vm_class, generators, isolated=isolated_aggregates)
+    return dict(given.flavor)
 
 
 def image_properties(
@@ -114,6 +123,7 @@ def generate_flavors(
     class_name: str | None = None,
     memory_gb: Sequence[int] | None = None,
     prefix: str = "",
+    isolated_aggregates: bool = False,
     generators: Mapping[str, Generator] = BUILT_IN,
 ) -> tuple[Flavor, ...]:
     """Give the flavors that the policy lists, in its order.
@@ -122,16 +132,27 @@ def generate_flavors(
     :param memory_gb: flavors of these sizes in GiB instead of the listed ones;
         for classes with an exact number of vCPUs, others are left out
     :param prefix: put before each name
+    :param isolated_aggregates: for clouds whose other flavors cannot be changed:
+        an isolated aggregate keeps VMs that share CPUs off hosts with slots, so
+        flavors need not forbid the trait
     :raises UnknownClassError: when the policy has no class of that name
     :raises FlavorError: when a size or a name is none that Nova takes, names
-        are not distinct, or there is nothing to make
+        are not distinct, there is nothing to make, or the policy has no slots
+        for the aggregates to isolate
     """
+    if isolated_aggregates and policy.placement != "slots":
+        raise FlavorError(
+            "isolated aggregates are for hosts with slots, and the policy says "
+            f"placement: {policy.placement}: leave --isolated-aggregates out"
+        )
     classes = classes_of(policy, class_name)
     if memory_gb is not None:
         classes = tuple(_resized(classes, memory_gb))
     flavors: list[Flavor] = []
     for vm_class in classes:
-        specs = flavor_properties(policy, vm_class, generators)
+        specs = flavor_properties(
+            policy, vm_class, generators, isolated_aggregates=isolated_aggregates
+        )
         flavors.extend(_flavors_of(vm_class, specs, prefix))
     if not flavors:
         which = "the policy" if class_name is None else f"class {class_name!r}"
@@ -142,11 +163,36 @@ def generate_flavors(
     return tuple(flavors)
 
 
+def placement_names(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Give (kind, name) of the custom traits and resource classes asked for.
+
+    Placement answers 400 to a request that names one it does not know, even
+    where the request forbids it.
+    """
+    for key in extra_specs:
+        asked = _ASKS.fullmatch(key)
+        if asked:
+            kind = "trait" if asked[1] == "trait" else "resource class"
+            yield kind, asked[2]
+
+
+def all_placement_names(flavors: Iterable[Flavor]) -> list[tuple[str, str]]:
+    """Give what :func:`placement_names` gives for all flavors, sorted."""
+    return sorted({n for f in flavors for n in placement_names(f.extra_specs)})
+
+
 def _properties(
-    policy: Policy, vm_class: VMClass, generators: Mapping[str, Generator]
+    policy: Policy,
+    vm_class: VMClass,
+    generators: Mapping[str, Generator],
+    *,
+    isolated: bool = False,
 ) -> Properties:
     # These two are the policy's own, whatever generators an operator has.
-    own = {"perfvm": _class_key, "placement": placement.generate}
+    own: dict[str, Generator] = {
+        "perfvm": _class_key,
+        "placement": partial(placement.generate, isolated_aggregates=isolated),
+    }
     return combine(own | dict(generators), policy, vm_class)
 
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Requests to Nova and Placement; every microversion in use is named here.
+"""Requests to Nova, Placement and Glance.
 
 Through the SDK's session, but not its resources: it has no allocations,
 usages or candidates, and for the rest the oldest version that will do is
@@ -23,28 +23,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from keystoneauth1 import exceptions as ksa_exceptions
 
-from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
+from nova_perfvm.cloud.errors import (
+    CloudError,
+    ConflictError,
+    NotThereError,
+    TooOldError,
+)
+from nova_perfvm.cloud.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import requests
 
-# Since Train.  A server's topology (2.78), which says whether it is pinned;
-# below that flavors with extra specs (2.61), services by UUID (2.53), embedded
-# flavors (2.47) and UUIDs of aggregates (2.41).
-COMPUTE: Final = "2.78"
-# Since Train.  Consumer generations (1.28), provider generations with
-# aggregates (1.19) and with a new provider (1.20).  Not 1.38: it wants the type
-# of a consumer, which Nova does not tell Placement.
-PLACEMENT: Final = "1.36"
-
-_NAMES: Final = {"compute": "Nova", "placement": "Placement"}
+_NAMES: Final = {"compute": "Nova", "image": "Glance", "placement": "Placement"}
+_JSON_PATCH: Final = "application/openstack-images-v2.1-json-patch"
 _PAGE: Final = 1000
 
 
 class API:
-    """Nova and Placement of one cloud.
+    """Nova, Placement and Glance of one cloud.
 
     :param connection: an ``openstack.connection.Connection`` of an administrator
     """
@@ -52,6 +50,7 @@ class API:
     def __init__(self, connection: Any) -> None:
         """Make no request yet."""
         self._connection = connection
+        self._validates = True
 
     def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
         """Make a request to Nova; give the answer, or one member of it.
@@ -60,6 +59,18 @@ class API:
         """
         answer = self._request("compute", COMPUTE, method, path, body)
         return _member(answer, "Nova", method, path, key)
+
+    def nova_validating(self, method: str, path: str, body: Any = None) -> Any:
+        """Make a request in which nova-api is to validate extra specs, if it can.
+
+        :raises CloudError: when the answer is an error, or is none
+        """
+        if self._validates:
+            try:
+                return self._request("compute", EXTRA_SPECS, method, path, body)
+            except TooOldError:
+                self._validates = False
+        return self.nova(method, path, body)
 
     def nova_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
         """Give all members of a collection of Nova, page by page."""
@@ -81,16 +92,34 @@ class API:
         answer = self._request("placement", PLACEMENT, method, path, body)
         return _member(answer, "Placement", method, path, key)
 
+    def glance(self, method: str, path: str, key: str = "") -> Any:
+        """Make a request to Glance; give the answer, or one member of it.
+
+        :raises CloudError: when the answer is an error, or is none
+        """
+        answer = self._request("image", None, method, path, None)
+        return _member(answer, "Glance", method, path, key)
+
+    def glance_patch(self, image: str, operations: list[dict[str, Any]]) -> None:
+        """Change an image, all at once or not at all.
+
+        :param operations: a JSON patch
+        :raises CloudError: when the answer is an error, or is none
+        """
+        self._request("image", None, "PATCH", f"/images/{image}", operations)
+
     def _request(
-        self, service: str, microversion: str, method: str, path: str, body: Any
+        self, service: str, microversion: str | None, method: str, path: str, body: Any
     ) -> Any:
         name = _NAMES[service]
-        arguments = {} if body is None else {"json": body}
+        arguments: dict[str, Any] = {} if body is None else {"json": body}
+        if microversion:
+            arguments["microversion"] = microversion
+        if method == "PATCH":
+            arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:
             proxy = getattr(self._connection, service)
-            response = proxy.request(
-                path, method, microversion=microversion, **arguments
-            )
+            response = proxy.request(path, method, **arguments)
         except Exception as exc:
             if isinstance(exc, CloudError) or not _is_expected(exc):
                 raise
@@ -129,7 +158,11 @@ def _no_answer(name: str, exc: Exception) -> CloudError:
 
 
 def _error(
-    name: str, microversion: str, method: str, path: str, response: requests.Response
+    name: str,
+    microversion: str | None,
+    method: str,
+    path: str,
+    response: requests.Response,
 ) -> CloudError:
     status = response.status_code
     said = _detail(response)
@@ -143,7 +176,7 @@ def _error(
     if status == 404:
         return NotThereError(f"{asked}: {said}", status)
     if status == 406:
-        return CloudError(
+        return TooOldError(
             f"{name} does not know microversion {microversion}: it needs the Train "
             "release or newer",
             status,
@@ -156,11 +189,13 @@ def _error(
 
 
 def _detail(response: requests.Response) -> str:
-    """Give what an error says in words: Nova and Placement differ in the form."""
+    """Give what an error says in words, in whichever of three forms."""
     try:
         document = response.json()
         if "errors" in document:
             text = document["errors"][0]["detail"]
+        elif "message" in document:
+            text = document["message"]
         else:
             text = next(iter(document.values()))["message"]
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration):

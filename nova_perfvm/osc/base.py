@@ -21,10 +21,13 @@ from cliff.command import Command
 
 from nova_perfvm import loader
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.properties import extensions
 
 if TYPE_CHECKING:
     import argparse
 
+    from nova_perfvm.flavors import Flavor
     from nova_perfvm.model import Policy
 
 
@@ -71,6 +74,45 @@ def _discard_output() -> None:
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)
     os.close(devnull)
+
+
+def flavor_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what selects the policy's flavors and says how they are."""
+    class_argument(parser)
+    parser.add_argument(
+        "--memory-gb",
+        type=int,
+        nargs="+",
+        action="extend",
+        metavar="GB",
+        help="flavors of these sizes instead of the policy's, for classes with an "
+        "exact number of vCPUs",
+    )
+    parser.add_argument(
+        "--prefix", default="", help="put this before each flavor's name"
+    )
+    parser.add_argument(
+        "--isolated-aggregates",
+        action="store_true",
+        help="general flavors do not forbid the trait of hosts with slots: for clouds "
+        "whose other flavors cannot be changed, and where an isolated aggregate keeps "
+        "their VMs off these hosts",
+    )
+
+
+def flavors_of(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Flavor, ...]:
+    """Give the flavors that :func:`flavor_arguments` select.
+
+    :raises FlavorError: when there is none such
+    """
+    return generate_flavors(
+        policy,
+        class_name=parsed_args.class_name,
+        memory_gb=parsed_args.memory_gb,
+        prefix=parsed_args.prefix,
+        isolated_aggregates=parsed_args.isolated_aggregates,
+        generators=extensions.load(),
+    )
 
 
 def class_argument(parser: argparse.ArgumentParser) -> None:

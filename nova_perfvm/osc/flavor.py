@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nova_perfvm.flavors import Flavor, generate_flavors
-from nova_perfvm.osc.base import OfflineCommand, class_argument
+from nova_perfvm.osc.base import OfflineCommand, flavor_arguments, flavors_of
 from nova_perfvm.osc.formats import ansible, document, shell
-from nova_perfvm.properties import extensions
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
+
+    from nova_perfvm.flavors import Flavor
 
 
 def _json(flavors: Sequence[Flavor]) -> str:
@@ -60,19 +60,7 @@ class GenerateFlavor(OfflineCommand):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add what selects the flavors, and their format."""
         parser = super().get_parser(prog_name)
-        class_argument(parser)
-        parser.add_argument(
-            "--memory-gb",
-            type=int,
-            nargs="+",
-            action="extend",
-            metavar="GB",
-            help="flavors of these sizes instead of the policy's, for classes with an "
-            "exact number of vCPUs",
-        )
-        parser.add_argument(
-            "--prefix", default="", help="put this before each flavor's name"
-        )
+        flavor_arguments(parser)
         parser.add_argument(
             "-f",
             "--format",
@@ -85,11 +73,5 @@ class GenerateFlavor(OfflineCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Generate the flavors and print them."""
-        flavors = generate_flavors(
-            self.policy(parsed_args),
-            class_name=parsed_args.class_name,
-            memory_gb=parsed_args.memory_gb,
-            prefix=parsed_args.prefix,
-            generators=extensions.load(),
-        )
+        flavors = flavors_of(self.policy(parsed_args), parsed_args)
         self.write(_FORMATS[parsed_args.format](flavors))

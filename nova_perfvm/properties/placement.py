@@ -28,13 +28,19 @@ if TYPE_CHECKING:
     from nova_perfvm.model import Policy, VMClass
 
 
-def generate(policy: Policy, vm_class: VMClass) -> Properties:
-    """Give the extra specs about resources and traits."""
+def generate(
+    policy: Policy, vm_class: VMClass, *, isolated_aggregates: bool = False
+) -> Properties:
+    """Give the extra specs about resources and traits.
+
+    :param isolated_aggregates: VMs that share CPUs are kept off hosts with slots
+        by the hosts' aggregate, not by their flavors
+    """
     if policy.placement == "none":
         return Properties()
     flavor = _units(policy, vm_class) if policy.placement == "units" else {}
     if policy.placement == "slots":
-        flavor = _slots(policy, vm_class)
+        flavor = _slots(policy, vm_class, isolated_aggregates)
     for resource_class, amount in (
         (const.RC_READ_IOPS, vm_class.disk.read_iops),
         (const.RC_WRITE_IOPS, vm_class.disk.write_iops),
@@ -44,13 +50,13 @@ def generate(policy: Policy, vm_class: VMClass) -> Properties:
     return Properties(flavor=flavor)
 
 
-def _slots(policy: Policy, vm_class: VMClass) -> dict[str, str]:
+def _slots(policy: Policy, vm_class: VMClass, isolated: bool) -> dict[str, str]:  # noqa: FBT001
     if vm_class.pinned:
         return {
             f"resources:{const.RC_SLOT}": "1",
             f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required",
         }
-    return _keep_off(policy)
+    return {} if isolated else _keep_off(policy)
 
 
 def _keep_off(policy: Policy) -> dict[str, str]:

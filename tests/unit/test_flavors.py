@@ -24,10 +24,12 @@ from nova_perfvm.exceptions import UnknownClassError
 from nova_perfvm.flavors import (
     Flavor,
     FlavorError,
+    all_placement_names,
     flavor_properties,
     generate_flavors,
     generate_image_properties,
     image_properties,
+    placement_names,
 )
 from nova_perfvm.properties import Properties, PropertiesConflictError
 
@@ -146,6 +148,40 @@ class GenerateFlavorsTest(testtools.TestCase):
             FlavorError, generate_flavors, named("hp"), memory_gb=[64, 128]
         )
         self.assertIn("{memory_gb}", str(error))
+
+    def test_isolated_aggregates_are_for_slots(self):
+        *_, general = generate_flavors(POLICY, isolated_aggregates=True)
+        self.assertEqual({GENERAL.name}, {general.extra_specs["perfvm:class"]})
+        self.assertEqual([], list(placement_names(general.extra_specs)))
+        for scheme in ("units", "none"):
+            policy = dataclasses.replace(POLICY, placement=scheme)
+            exc = self.assertRaises(
+                FlavorError, generate_flavors, policy, isolated_aggregates=True
+            )
+            self.assertIn(f"placement: {scheme}", str(exc))
+
+    def test_names_that_placement_has_to_know(self):
+        def names(scheme):
+            policy = dataclasses.replace(POLICY, placement=scheme)
+            return all_placement_names(generate_flavors(policy))
+
+        high = ("trait", "CUSTOM_PERFVM_HIGH_PERFORMANCE")
+        self.assertEqual([], names("none"))
+        self.assertEqual(
+            [("resource class", "CUSTOM_PERFVM_SLOT"), high], names("slots")
+        )
+        self.assertEqual(
+            [
+                ("resource class", "CUSTOM_PERFVM_UNIT"),
+                ("trait", "CUSTOM_PERFVM_CHILD_A"),
+                ("trait", "CUSTOM_PERFVM_CHILD_B"),
+                ("trait", "CUSTOM_PERFVM_ELASTIC"),
+                high,
+            ],
+            names("units"),
+        )
+        standard = {"trait:HW_CPU_X86_AVX": "required", "resources:VGPU": "1"}
+        self.assertEqual([], list(placement_names(standard)))
 
     def test_an_extension_cannot_rename_the_class(self):
         def rename(policy, vm_class):

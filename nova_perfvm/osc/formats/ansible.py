@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from nova_perfvm.flavors import all_placement_names
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -42,11 +44,22 @@ _Dumper.add_representer(
 def flavor_tasks(flavors: Sequence[Flavor]) -> str:
     """Give a task list, one openstack.cloud.compute_flavor for each flavor.
 
+    Before them, tasks for the traits, which Placement has to know.  For resource
+    classes there is no module; hosts that offer them make them known.
+
     The module deletes and creates anew a flavor whose size differs, and removes
     extra specs that are not listed.
     """
     return _dump(
         [
+            {
+                "name": f"Trait {name}",
+                "openstack.cloud.trait": {"state": "present", "id": name},
+            }
+            for kind, name in all_placement_names(flavors)
+            if kind == "trait"
+        ]
+        + [
             {
                 "name": f"Flavor {flavor.name}",
                 "openstack.cloud.compute_flavor": {

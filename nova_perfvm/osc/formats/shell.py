@@ -22,15 +22,22 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from nova_perfvm.cloud.microversions import EXTRA_SPECS, PLACEMENT_NAMES, VOLUME_TYPE
+from nova_perfvm.flavors import all_placement_names
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from nova_perfvm.flavors import Flavor
     from nova_perfvm.model import VMClass
 
-# The openstack client asks for 2.61 by itself; nova-api validates extra specs from
-# 2.86 on.
-_MICROVERSION: Final = "export OS_COMPUTE_API_VERSION=2.86"
+_COMPUTE: Final = f"export OS_COMPUTE_API_VERSION={EXTRA_SPECS}"
+_PLACEMENT: Final = f"export OS_PLACEMENT_API_VERSION={PLACEMENT_NAMES}"
+# Both commands do no harm to what exists.
+_CREATE_NAME: Final = {
+    "trait": "openstack trait create",
+    "resource class": "openstack resource class set",
+}
 
 _IMAGE: Final = '"$IMAGE"'
 _IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
@@ -53,9 +60,17 @@ def flavor_block(flavors: Sequence[Flavor]) -> str:
     """
     comments = [
         "A flavor that exists keeps its size, which Nova cannot change, and extra",
-        "specs that are not named here. Microversion 2.86 has nova-api validate them.",
+        f"specs that are not named here. Microversion {EXTRA_SPECS} has them validated.",
     ]
-    lines = [_MICROVERSION]
+    lines = [_COMPUTE]
+    names = all_placement_names(flavors)
+    if names:
+        comments += [
+            "Placement refuses requests that name a trait or resource class which it",
+            "does not know, so these come first; the commands are osc-placement's.",
+        ]
+        lines.append(_PLACEMENT)
+    lines += [f"{_CREATE_NAME[kind]} {name}" for kind, name in names]
     for flavor in flavors:
         name = shlex.quote(flavor.name)
         arguments = property_arguments(flavor.extra_specs)
@@ -102,7 +117,7 @@ def _boot_comment(vm_class: VMClass) -> str:
     """Say how a server boots from a volume of the class's type.
 
     ``--boot-from-volume`` would take the default volume type; the block device
-    names its own, which takes microversion 2.67.
+    names its own, which takes a microversion.
     """
     mapping = (
         "source_type=image,uuid=IMAGE_ID,destination_type=volume,boot_index=0,"
@@ -112,8 +127,8 @@ def _boot_comment(vm_class: VMClass) -> str:
         mapping += f",volume_type={vm_class.disk.volume_type}"
     words = shlex.join(["--block-device", mapping])
     line = (
-        "openstack --os-compute-api-version 2.67 server create --flavor FLAVOR "
-        f"--network NETWORK {words} NAME"
+        f"openstack --os-compute-api-version {VOLUME_TYPE} server create "
+        f"--flavor FLAVOR --network NETWORK {words} NAME"
     )
     # A text from the policy may have line breaks, a comment must not.
     shown = " ".join(line.split())

@@ -43,6 +43,15 @@ class SlotsTest(testtools.TestCase):
             flavor_of("general", "slots"),
         )
 
+    def test_unless_an_isolated_aggregate_keeps_them_off(self):
+        policy = loader.load()
+        for vm_class in policy.classes:
+            usual, isolated = (
+                placement.generate(policy, vm_class, isolated_aggregates=value).flavor
+                for value in (False, True)
+            )
+            self.assertEqual(usual if vm_class.pinned else {}, isolated)
+
     def test_unless_hosts_are_divided_by_numa_node(self):
         for exclusive in ("cell", "none"):
             self.assertEqual({}, flavor_of("general", "slots", exclusive=exclusive))

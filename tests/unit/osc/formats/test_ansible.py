@@ -51,10 +51,21 @@ def load(text):
     return yaml.load(text, Loader=Loader)  # a subclass of SafeLoader
 
 
+def flavor_tasks(flavors):
+    tasks = load(ansible.flavor_tasks(flavors))
+    return [task for task in tasks if "openstack.cloud.compute_flavor" in task]
+
+
 class FlavorTasksTest(testtools.TestCase):
+    def test_traits_come_first(self):
+        first, *others = load(ansible.flavor_tasks(generate_flavors(POLICY)))
+        trait = {"state": "present", "id": "CUSTOM_PERFVM_HIGH_PERFORMANCE"}
+        self.assertEqual(trait, first["openstack.cloud.trait"])
+        self.assertEqual([], [t for t in others if "openstack.cloud.trait" in t])
+
     def test_one_task_for_each_flavor(self):
         flavors = generate_flavors(POLICY)
-        tasks = load(ansible.flavor_tasks(flavors))
+        tasks = flavor_tasks(flavors)
         self.assertEqual(len(flavors), len(tasks))
         for flavor, task in zip(flavors, tasks, strict=True):
             arguments = task["openstack.cloud.compute_flavor"]
@@ -66,7 +77,7 @@ class FlavorTasksTest(testtools.TestCase):
             self.assertEqual(flavor.extra_specs, arguments["extra_specs"])
 
     def test_only_arguments_that_the_module_has(self):
-        for task in load(ansible.flavor_tasks(generate_flavors(POLICY))):
+        for task in flavor_tasks(generate_flavors(POLICY)):
             arguments = task["openstack.cloud.compute_flavor"]
             self.assertEqual(
                 FLAVOR_ARGUMENTS, {key: type(arg) for key, arg in arguments.items()}
@@ -74,7 +85,7 @@ class FlavorTasksTest(testtools.TestCase):
 
     def test_extra_specs_stay_texts(self):
         """Ansible would write True for a YAML boolean, which Nova refuses."""
-        (task, *_) = load(ansible.flavor_tasks(generate_flavors(POLICY)))
+        (task, *_) = flavor_tasks(generate_flavors(POLICY))
         specs = task["openstack.cloud.compute_flavor"]["extra_specs"]
         self.assertEqual({str}, {type(value) for value in specs.values()})
 

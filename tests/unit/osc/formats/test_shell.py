@@ -24,6 +24,8 @@ import testtools
 from openstackclient.compute.v2 import flavor as osc_flavor
 from openstackclient.compute.v2 import server as osc_server
 from openstackclient.image.v2 import image as osc_image
+from osc_placement.resources import resource_class as osc_resource_class
+from osc_placement.resources import trait as osc_trait
 
 from nova_perfvm import loader
 from nova_perfvm.flavors import generate_flavors, generate_image_properties
@@ -38,11 +40,11 @@ HOSTILE = "a b 'c' \"d\" $HOME `id` $(id) \\ * ; & | < > # ! ~ {{x}} é"
 # the test says so.
 STUB = """\
 #!{python}
-import json, os, sys
+import json, os, re, sys
 with open(os.environ["RECORD"], "a") as record:
     record.write(json.dumps(sys.argv[1:]) + "\\n")
 print(os.environ.get("OS_COMPUTE_API_VERSION", ""))
-sys.exit(os.environ["FAIL"] in " ".join(sys.argv[1:]))
+sys.exit(bool(re.search(os.environ["FAIL"], " ".join(sys.argv[1:]))))
 """
 
 PARSERS = {
@@ -51,13 +53,19 @@ PARSERS = {
     ("flavor", "set"): osc_flavor.SetFlavor,
     ("image", "set"): osc_image.SetImage,
     ("server", "create"): osc_server.CreateServer,
+    ("trait", "create"): osc_trait.CreateTrait,
+    ("resource", "class"): osc_resource_class.SetResourceClass,
 }
+
+
+NAMES = ["resource class set", "trait create"]
 
 
 def parse(argv):
     """Let the real client's parser read a command."""
     command = PARSERS[tuple(argv[:2])](mock.Mock(spec=[]), argparse.Namespace())
-    return command.get_parser("openstack").parse_args(argv[2:])
+    words = 3 if argv[0] == "resource" else 2
+    return command.get_parser("openstack").parse_args(argv[words:])
 
 
 class ShellCase(testtools.TestCase):
@@ -109,6 +117,8 @@ class FlavorBlockTest(ShellCase):
         flavors = generate_flavors(POLICY)
         status, commands = self.run_shell(shell.flavor_block(flavors), fail="show")
         self.assertEqual((0, ""), (status, self.result.stderr))
+        self.assertEqual(NAMES, [" ".join(argv[:-1]) for argv in commands[:2]])
+        commands = commands[2:]
         expected = ["show", "create", "set"] * len(flavors)
         self.assertEqual(expected, [argv[1] for argv in commands])
         for flavor, argv in zip(flavors, commands[1::3], strict=True):
@@ -127,13 +137,33 @@ class FlavorBlockTest(ShellCase):
         flavors = generate_flavors(POLICY)
         status, commands = self.run_shell(shell.flavor_block(flavors))
         self.assertEqual(0, status)
-        self.assertEqual(["show", "set"] * len(flavors), [argv[1] for argv in commands])
+        self.assertEqual(
+            ["show", "set"] * len(flavors), [argv[1] for argv in commands[2:]]
+        )
+
+    def test_placement_names_that_the_flavors_ask_for(self):
+        flavors = generate_flavors(POLICY, isolated_aggregates=True)
+        _, commands = self.run_shell(shell.flavor_block(flavors))
+        self.assertEqual(
+            [
+                ["resource", "class", "set", "CUSTOM_PERFVM_SLOT"],
+                ["trait", "create", "CUSTOM_PERFVM_HIGH_PERFORMANCE"],
+            ],
+            commands[:2],
+        )
+        self.assertEqual(
+            ["CUSTOM_PERFVM_SLOT", "CUSTOM_PERFVM_HIGH_PERFORMANCE"],
+            [parse(argv).name for argv in commands[:2]],
+        )
+        policy = dataclasses.replace(POLICY, placement="none")
+        text = shell.flavor_block(generate_flavors(policy))
+        self.assertNotIn("PLACEMENT", text)
 
     def test_hostile_texts_arrive_as_they_are(self):
         (flavor,) = self.hostile()
         status, commands = self.run_shell(shell.flavor_block([flavor]), fail="show")
         self.assertEqual((0, ""), (status, self.result.stderr))
-        show, create, update = (parse(argv) for argv in commands)
+        show, create, update = (parse(argv) for argv in commands[2:])
         name = f"{HOSTILE}hp.20c.64g"
         self.assertEqual([name, name, name], [show.flavor, create.name, update.flavor])
         self.assertEqual(HOSTILE, create.properties["acme:note"])
@@ -143,15 +173,18 @@ class FlavorBlockTest(ShellCase):
         lines = shell.flavor_block(generate_flavors(POLICY))
         status, commands = self.run_shell(lines, fail="")
         self.assertEqual(1, status)
-        self.assertEqual(["show", "create"], [argv[1] for argv in commands])
+        self.assertEqual([NAMES[0]], [" ".join(argv[:-1]) for argv in commands])
+        status, commands = self.run_shell(lines, fail="flavor (show|create)")
+        self.assertEqual(1, status)
+        self.assertEqual(["show", "create"], [argv[1] for argv in commands[2:]])
         status, commands = self.run_shell(lines, fail="flavor set")
         self.assertEqual(1, status)
-        self.assertEqual(["show", "set"], [argv[1] for argv in commands])
+        self.assertEqual(["show", "set"], [argv[1] for argv in commands[2:]])
 
     def test_nova_api_is_asked_to_validate(self):
         lines = shell.flavor_block(generate_flavors(POLICY, memory_gb=[64]))
         self.run_shell(f"{lines}openstack image list\n")
-        self.assertEqual("2.86\n\n", self.result.stdout)
+        self.assertEqual("2.86\n" * 3 + "\n", self.result.stdout)
 
     def test_a_terminal_into_which_it_is_pasted_stays_open(self):
         lines = shell.flavor_block(generate_flavors(POLICY))

@@ -1,0 +1,31 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Every microversion in use, in requests as well as in generated commands."""
+
+from typing import Final
+
+# Since Train.  A server's topology (2.78), which says whether it is pinned;
+# below that flavors with extra specs (2.61) and a description (2.55), services
+# by UUID (2.53), embedded flavors (2.47) and UUIDs of aggregates (2.41).
+COMPUTE: Final = "2.78"
+# Since Ussuri.  From here on nova-api validates extra specs; the openstack client
+# asks for 2.61 by itself.
+EXTRA_SPECS: Final = "2.86"
+# Since Stein.  A block device that names its volume type.
+VOLUME_TYPE: Final = "2.67"
+# Since Train.  Consumer generations (1.28), provider generations with
+# aggregates (1.19) and with a new provider (1.20).  Not 1.38: it wants the type
+# of a consumer, which Nova does not tell Placement.
+PLACEMENT: Final = "1.36"
+# Since Newton and Ocata.  A resource class is made by PUT (1.7), a trait too (1.6).
+PLACEMENT_NAMES: Final = "1.7"
