@@ -18,11 +18,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
+from nova_perfvm.snapshot.cloud import Aggregate, Inventory, Provider, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nova_perfvm.model import HostShape
+
+__all__ = [
+    "DISABLED_REASON",
+    "ISOLATING",
+    "ISOLATING_KEY",
+    "PCPU",
+    "VCPU",
+    "Aggregate",
+    "HostView",
+    "Inventory",
+    "Provider",
+    "Server",
+    "Service",
+]
 
 # Placement's names for CPUs that VMs own, and for CPUs that they share.
 PCPU = "PCPU"
@@ -33,94 +48,6 @@ DISABLED_REASON = "nova-perfvm: enroll in progress, was enabled"
 
 ISOLATING_KEY = f"trait:{const.TRAIT_ELASTIC}"
 ISOLATING = {ISOLATING_KEY: "required"}
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """What a provider has of one resource class, as Placement counts it."""
-
-    total: int
-    max_unit: int
-    min_unit: int = 1
-    step_size: int = 1
-    reserved: int = 0
-    allocation_ratio: float = 1.0
-
-    @property
-    def capacity(self) -> int:
-        """How much may be allocated."""
-        return int((self.total - self.reserved) * self.allocation_ratio)
-
-
-@dataclass(frozen=True)
-class Provider:
-    """One resource provider.
-
-    :ivar generation: Placement refuses a change that names an older one
-    :ivar inventories: by resource class
-    :ivar allocations: by consumer, which is mostly a server's ID: what it takes
-        of each resource class
-    :ivar aggregates: UUIDs of the aggregates that Placement knows it to be in
-    """
-
-    uuid: str
-    name: str
-    generation: int
-    inventories: Mapping[str, Inventory] = field(default_factory=dict)
-    traits: frozenset[str] = frozenset()
-    allocations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    aggregates: frozenset[str] = frozenset()
-
-    def total(self, resource_class: str) -> int:
-        """Give the total of a resource class, 0 without an inventory."""
-        found = self.inventories.get(resource_class)
-        return found.total if found else 0
-
-    def units(self) -> dict[str, int]:
-        """Give the units that each consumer holds, those without left out."""
-        return {
-            consumer: resources[const.RC_UNIT]
-            for consumer, resources in self.allocations.items()
-            if resources.get(const.RC_UNIT)
-        }
-
-
-@dataclass(frozen=True)
-class Server:
-    """A server as Nova shows it, with the flavor that is embedded in it.
-
-    :ivar pinned: whether it owns CPUs; None where that was not looked up
-    :ivar task: what Nova does with it just now, None for nothing
-    """
-
-    id: str
-    name: str
-    host: str | None
-    status: str
-    vcpus: int
-    extra_specs: Mapping[str, str]
-    pinned: bool | None = None
-    task: str | None = None
-
-    def __str__(self) -> str:
-        """Give name and ID."""
-        return f"{self.name} ({self.id})"
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """A host aggregate of Nova."""
-
-    id: int
-    uuid: str
-    name: str
-    metadata: Mapping[str, str]
-    hosts: frozenset[str]
-
-    @property
-    def isolates(self) -> bool:
-        """Whether requests that do not ask for the trait stay away."""
-        return self.metadata.get(ISOLATING_KEY) == ISOLATING[ISOLATING_KEY]
 
 
 @dataclass(frozen=True)

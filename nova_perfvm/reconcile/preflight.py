@@ -28,10 +28,10 @@ from nova_perfvm.reconcile.sizing import enrolled_slots
 from nova_perfvm.reconcile.units import divide
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from nova_perfvm.model import Policy
-    from nova_perfvm.reconcile.observed import Aggregate, HostView, Provider, Server
+    from nova_perfvm.reconcile.observed import Aggregate, HostView, Server
 
 Settings = dict[tuple[str, str], str]
 
@@ -255,23 +255,16 @@ def asks_units(extra_specs: Mapping[str, str]) -> bool:
 
 def _usage(_policy: Policy, view: CloudView) -> Result:
     found = [
-        line
+        f"{provider.name}: {used} {name} used of {capacity}"
         for host in view.hosts
         for provider in (host.root, *host.below)
-        for line in _overused(provider)
+        for name, used, capacity in provider.overused()
     ]
     return _ended(
         found,
         "move VMs away until it fits; check that Placement's "
         "allocation_conflict_retry_count is 1",
     )
-
-
-def _overused(provider: Provider) -> Iterator[str]:
-    for name, inventory in provider.inventories.items():
-        used = sum(taken.get(name, 0) for taken in provider.allocations.values())
-        if used > inventory.capacity:
-            yield f"{provider.name}: {used} {name} used of {inventory.capacity}"
 
 
 def _list(names: list[str]) -> str:

@@ -32,7 +32,11 @@ PURE = (
     "loader",
     "elastic",
     "hostconfig",
+    "reconcile",
+    "snapshot",
+    "audit",
 )
+PURE_STDLIB = ("model", "facts", "rules", "snapshot", "reconcile", "audit")
 HEAVY = ("nova", "eventlet", "openstack", "osc_lib")
 
 
@@ -56,7 +60,7 @@ class ImportsTest(testtools.TestCase):
                 self.assertEqual([], loaded_by([f"nova_perfvm.{module}"], HEAVY))
 
     def test_model_facts_and_rules_load_nothing_but_the_standard_library(self):
-        modules = [f"nova_perfvm.{name}" for name in ("model", "facts", "rules")]
+        modules = [f"nova_perfvm.{name}" for name in PURE_STDLIB]
         self.assertEqual([], loaded_by(modules, ("yaml", "jsonschema", "oslo_config")))
 
     def test_options_load_no_nova(self):

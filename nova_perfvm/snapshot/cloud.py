@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What Nova and Placement keep of a cloud, as frozen values.
+
+Memory is in MiB, disk in GiB.  Each value has what the APIs show; what is
+concluded from it is elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from nova_perfvm import constants as const
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a provider has of one resource class, as Placement counts it."""
+
+    total: int
+    max_unit: int
+    min_unit: int = 1
+    step_size: int = 1
+    reserved: int = 0
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        """How much may be allocated."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """One resource provider.
+
+    :ivar generation: Placement refuses a change that names an older one
+    :ivar inventories: by resource class
+    :ivar allocations: by consumer, which is mostly a server's ID: what it takes
+        of each resource class
+    :ivar aggregates: UUIDs of the aggregates that Placement knows it to be in
+    :ivar parent: UUID of the provider above it; None at the top of a tree
+    :ivar root: UUID of the top of its tree
+    """
+
+    uuid: str
+    name: str
+    generation: int
+    inventories: Mapping[str, Inventory] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    allocations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    aggregates: frozenset[str] = frozenset()
+    parent: str | None = None
+    root: str = ""
+
+    def total(self, resource_class: str) -> int:
+        """Give the total of a resource class, 0 without an inventory."""
+        found = self.inventories.get(resource_class)
+        return found.total if found else 0
+
+    def used(self, resource_class: str) -> int:
+        """Give how much of a resource class is allocated."""
+        return sum(taken.get(resource_class, 0) for taken in self.allocations.values())
+
+    def overused(self) -> Iterator[tuple[str, int, int]]:
+        """Give (resource class, used, capacity) where more is used than there is."""
+        for name, inventory in self.inventories.items():
+            used = self.used(name)
+            if used > inventory.capacity:
+                yield name, used, inventory.capacity
+
+    def units(self) -> dict[str, int]:
+        """Give the units that each consumer holds, those without left out."""
+        return {
+            consumer: resources[const.RC_UNIT]
+            for consumer, resources in self.allocations.items()
+            if resources.get(const.RC_UNIT)
+        }
+
+
+@dataclass(frozen=True)
+class ServerCell:
+    """One NUMA cell of a server.
+
+    :ivar host_node: the host's NUMA cell that it is on; None where not told
+    :ivar vcpus: the server's vCPUs on it
+    :ivar cpu_pinning: the host's CPU of each pinned vCPU; empty if none is
+    :ivar siblings: sets of vCPUs that share a core, as Nova tells them
+    """
+
+    host_node: int | None
+    vcpus: frozenset[int]
+    memory_mb: int
+    cpu_pinning: Mapping[int, int] = field(default_factory=dict)
+    siblings: tuple[frozenset[int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server as Nova shows it, with the flavor that is embedded in it.
+
+    :ivar pinned: whether it owns CPUs; None where that was not looked up
+    :ivar task: what Nova does with it just now, None for nothing
+    :ivar flavor: the flavor's name, as it was when the server got it
+    :ivar image: ID of the image it was booted from; None for a volume
+    :ivar fault: message of its last fault, empty without one
+    :ivar availability_zone: that of its host, or else the requested one
+    :ivar cells: its NUMA topology, empty without one; None where it was not
+        looked up, as for servers that have no reason to have one
+    :ivar page_size_kb: size of its memory pages in KiB, None where not told
+    """
+
+    id: str
+    name: str
+    host: str | None
+    status: str
+    vcpus: int
+    extra_specs: Mapping[str, str]
+    pinned: bool | None = None
+    task: str | None = None
+    project: str = ""
+    node: str | None = None
+    flavor: str = ""
+    memory_mb: int = 0
+    disk_gb: int = 0
+    image: str | None = None
+    fault: str = ""
+    availability_zone: str = ""
+    created: str = ""
+    cells: tuple[ServerCell, ...] | None = None
+    page_size_kb: int | None = None
+
+    def __str__(self) -> str:
+        """Give name and ID."""
+        return f"{self.name} ({self.id})"
+
+    @property
+    def pinned_cpus(self) -> frozenset[int]:
+        """CPUs of its host that it owns."""
+        return frozenset(
+            cpu for cell in self.cells or () for cpu in cell.cpu_pinning.values()
+        )
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A host aggregate of Nova."""
+
+    id: int
+    uuid: str
+    name: str
+    metadata: Mapping[str, str]
+    hosts: frozenset[str]
+
+    @property
+    def isolates(self) -> bool:
+        """Whether requests that do not ask for the trait stay away."""
+        return self.metadata.get(f"trait:{const.TRAIT_ELASTIC}") == "required"
+
+
+@dataclass(frozen=True)
+class Flavor:
+    """A flavor as it is today."""
+
+    id: str
+    name: str
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    public: bool = True
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image; of its properties those that are text."""
+
+    id: str
+    name: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A migration, resize or evacuation that is not over.
+
+    :ivar id: its UUID, which holds allocations of the source meanwhile
+    :ivar kind: migration, resize, live-migration or evacuation
+    """
+
+    id: str
+    server: str
+    kind: str
+    status: str
+    source: str | None = None
+    destination: str | None = None

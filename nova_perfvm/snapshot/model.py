@@ -1,0 +1,158 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A whole cloud at one time, as an audit, an explanation or a plan needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from nova_perfvm.constants import CLASS_KEY
+from nova_perfvm.model import HostShape
+from nova_perfvm.snapshot.cloud import (
+    Aggregate,
+    Flavor,
+    Image,
+    Migration,
+    Provider,
+    Server,
+)
+
+SCHEMA_VERSION: Final = "1.0"
+
+# Where the NUMA cells of a host are known from; no API shows them.
+NOVA_DATABASE: Final = "nova database"
+INVENTORY_FILE: Final = "inventory file"
+ASSUMED: Final = "assumed symmetric"
+UNKNOWN: Final = "unknown"
+CELL_SOURCES: Final = (NOVA_DATABASE, INVENTORY_FILE, ASSUMED, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class HostCell:
+    """One NUMA cell of a compute host.
+
+    :ivar cpuset: CPUs that unpinned VMs share
+    :ivar pcpuset: CPUs that pinned VMs may own
+    :ivar siblings: sets of threads that share a core; empty for no SMT
+    """
+
+    id: int
+    cpuset: frozenset[int]
+    pcpuset: frozenset[int]
+    memory_mb: int
+    siblings: tuple[frozenset[int], ...] = ()
+
+
+@dataclass(frozen=True)
+class ComputeHost:
+    """One compute node and its service.
+
+    :ivar host: the service's name
+    :ivar node: the hypervisor's
+    :ivar provider: UUID of its resource provider, and of the hypervisor
+    :ivar up: whether the service reports
+    :ivar enabled: whether the scheduler may use it
+    :ivar vcpus: as Nova counts them, pinned ones left out
+    :ivar shape: NUMA nodes, cores and threads; None where it shows none
+    :ivar cells: its NUMA cells; empty if unknown
+    :ivar cells_source: one of :data:`CELL_SOURCES`
+    """
+
+    host: str
+    node: str
+    provider: str
+    service: str
+    up: bool = True
+    enabled: bool = True
+    forced_down: bool = False
+    disabled_reason: str | None = None
+    availability_zone: str = ""
+    hypervisor_type: str = ""
+    vcpus: int = 0
+    memory_mb: int = 0
+    running_vms: int = 0
+    shape: HostShape | None = None
+    cells: tuple[HostCell, ...] = ()
+    cells_source: str = UNKNOWN
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a cloud shows.
+
+    :ivar taken_at: when the last request was answered, ISO 8601, UTC
+    :ivar policy_digest: of the policy that was in use, if one was named
+    :ivar providers: of all trees that a compute host or this project has
+    :ivar images: None where they could not be listed
+    :ivar migrations: those that are not over
+    :ivar names: the project's traits and resource classes that exist
+    :ivar gaps: what could not be seen, and why
+    """
+
+    taken_at: str
+    hosts: tuple[ComputeHost, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    servers: tuple[Server, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+    images: tuple[Image, ...] | None = ()
+    migrations: tuple[Migration, ...] = ()
+    names: frozenset[str] = frozenset()
+    gaps: tuple[str, ...] = ()
+    policy_digest: str | None = None
+    schema_version: str = field(default=SCHEMA_VERSION)
+
+    @cached_property
+    def provider_by_uuid(self) -> dict[str, Provider]:
+        """The providers by UUID."""
+        return {provider.uuid: provider for provider in self.providers}
+
+    @cached_property
+    def server_by_id(self) -> dict[str, Server]:
+        """The servers by ID."""
+        return {server.id: server for server in self.servers}
+
+    @cached_property
+    def image_by_id(self) -> dict[str, Image]:
+        """The images by ID."""
+        return {image.id: image for image in self.images or ()}
+
+    @cached_property
+    def servers_by_host(self) -> dict[str, tuple[Server, ...]]:
+        """The servers that are on each host, by the service's name."""
+        found: dict[str, list[Server]] = {host.host: [] for host in self.hosts}
+        for server in self.servers:
+            if server.host is not None:
+                found.setdefault(server.host, []).append(server)
+        return {host: tuple(servers) for host, servers in found.items()}
+
+    @cached_property
+    def trees(self) -> dict[str, tuple[Provider, ...]]:
+        """The providers below each top one, by its UUID; the top one first."""
+        found: dict[str, list[Provider]] = {}
+        for provider in sorted(self.providers, key=lambda p: p.parent is not None):
+            found.setdefault(provider.root or provider.uuid, []).append(provider)
+        return {root: tuple(tree) for root, tree in found.items()}
+
+    def labels(self, host: str) -> frozenset[str]:
+        """Give the classes that aggregates reserve a host for."""
+        values = [
+            aggregate.metadata.get(CLASS_KEY, "")
+            for aggregate in self.aggregates
+            if host in aggregate.hosts
+        ]
+        # Several are separated by commas, as everywhere in Nova.
+        found = {label.strip() for value in values for label in value.split(",")}
+        return frozenset(found - {""})
