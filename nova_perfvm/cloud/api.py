@@ -72,7 +72,9 @@ class API:
                 self._validates = False
         return self.nova(method, path, body)
 
-    def nova_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
+    def nova_list(
+        self, path: str, key: str, marker_key: str = "id"
+    ) -> Iterator[dict[str, Any]]:
         """Give all members of a collection of Nova, page by page."""
         marker = ""
         while True:
@@ -82,7 +84,7 @@ class API:
             yield from page
             if not page or f"{key}_links" not in answer:
                 return
-            marker = f"&marker={page[-1]['id']}"
+            marker = f"&marker={page[-1][marker_key]}"
 
     def placement(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
         """Make a request to Placement; give the answer, or one member of it.
@@ -99,6 +101,18 @@ class API:
         """
         answer = self._request("image", None, method, path, None)
         return _member(answer, "Glance", method, path, key)
+
+    def images(self) -> Iterator[dict[str, Any]]:
+        """Give all images of Glance, page by page."""
+        path = f"/images?visibility=all&limit={_PAGE}"
+        marker = ""
+        while True:
+            answer = self.glance("GET", f"{path}{marker}")
+            page = _member(answer, "Glance", "GET", path, "images")
+            yield from page
+            if not page or "next" not in answer:
+                return
+            marker = f"&marker={page[-1]['id']}"
 
     def glance_patch(self, image: str, operations: list[dict[str, Any]]) -> None:
         """Change an image, all at once or not at all.

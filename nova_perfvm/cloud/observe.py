@@ -14,23 +14,40 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
 from nova_perfvm import elastic
+from nova_perfvm.cloud import answers
+from nova_perfvm.cloud.answers import (
+    aggregates,
+    names,
+    provider,
+    providers,
+    shape,
+    with_topology,
+)
 from nova_perfvm.cloud.errors import CloudError, NotThereError
-from nova_perfvm.model import HostShape
 from nova_perfvm.reconcile.observed import (
     Aggregate,
     HostView,
-    Inventory,
     Provider,
     Server,
     Service,
 )
+
+__all__ = [
+    "aggregates",
+    "allocation",
+    "flavors_with_units",
+    "names",
+    "servers",
+    "stray_providers",
+    "view_host",
+    "view_hosts",
+]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +89,7 @@ def stray_providers(api: API, views: list[HostView]) -> tuple[str, ...]:
     """Give the names of providers with the trait that no compute host has."""
     if const.TRAIT_ELASTIC not in names(api):
         return ()
-    found = _providers(api, required=const.TRAIT_ELASTIC)
+    found = providers(api, required=const.TRAIT_ELASTIC)
     roots = {view.root.uuid for view in views}
     return tuple(p["name"] for p in found if p["uuid"] not in roots)
 
@@ -81,30 +98,7 @@ def servers(api: API, host: str | None = None) -> tuple[Server, ...]:
     """Give the servers of all projects, or those on one host."""
     query = {"all_tenants": "1"} | ({"host": host} if host else {})
     found = api.nova_list(f"/servers/detail?{urlencode(query)}", "servers")
-    return tuple(_server(server) for server in found)
-
-
-def aggregates(api: API) -> tuple[Aggregate, ...]:
-    """Give all host aggregates."""
-    return tuple(
-        Aggregate(
-            id=found["id"],
-            uuid=found["uuid"],
-            name=found["name"],
-            metadata=dict(found["metadata"]),
-            hosts=frozenset(found["hosts"]),
-        )
-        for found in api.nova("GET", "/os-aggregates", key="aggregates")
-    )
-
-
-def names(api: API) -> frozenset[str]:
-    """Give the project's traits and resource classes that Placement knows."""
-    prefix = const.TRAIT_CHILD.removesuffix("CHILD_")
-    traits = api.placement("GET", f"/traits?name=startswith:{prefix}", key="traits")
-    classes = api.placement("GET", "/resource_classes", key="resource_classes")
-    found = {found["name"] for found in classes} & {const.RC_UNIT}
-    return frozenset(found.union(traits))
+    return tuple(answers.server(server) for server in found)
 
 
 def allocation(api: API, consumer: str) -> dict[str, Any]:
@@ -155,7 +149,7 @@ def _view(
     made: frozenset[str],
 ) -> HostView:
     host = hypervisor["service"]["host"]
-    tree = _providers(api, in_tree=hypervisor["id"])
+    tree = providers(api, in_tree=hypervisor["id"])
     entry = next((p for p in tree if p["uuid"] == hypervisor["id"]), None)
     if entry is None:
         raise CloudError(
@@ -165,8 +159,8 @@ def _view(
         )
     # Before the allocations: whoever Nova has on a host has been allocated some.
     there = servers(api, host)
-    root = _provider(api, entry)
-    below = tuple(_provider(api, p) for p in tree if p["uuid"] != root.uuid)
+    root = provider(api, entry)
+    below = tuple(provider(api, p) for p in tree if p["uuid"] != root.uuid)
     view = HostView(
         host=host,
         service=_service(api, host),
@@ -175,11 +169,12 @@ def _view(
         elsewhere=_elsewhere(api, root, {p["name"] for p in tree}),
         aggregates=known,
         names=made,
-        shape=_shape(hypervisor),
+        shape=shape(hypervisor),
     )
     holders = {c for p in view.children for c in p.units()}
     present = [
-        server if server.id in holders else _with_pins(api, server) for server in there
+        server if server.id in holders else with_topology(api, server)
+        for server in there
     ]
     ids = {server.id for server in there}
     others = {c for p in (root, *view.children) for c in p.allocations} - ids
@@ -201,22 +196,15 @@ def _service(api: API, host: str) -> Service:
     )
 
 
-def _providers(api: API, **query: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = api.placement(
-        "GET", f"/resource_providers?{urlencode(query)}", key="resource_providers"
-    )
-    return found
-
-
 def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
     """Give the hosts that have the trait, or a child with units."""
     found = []
     if const.TRAIT_ELASTIC in made:
-        found += _providers(api, required=const.TRAIT_ELASTIC)
+        found += providers(api, required=const.TRAIT_ELASTIC)
     # A child of each host has the first letter's trait.
     first = elastic.child_trait(elastic.SUFFIXES[0])
     if first in made:
-        found += _providers(api, required=first)
+        found += providers(api, required=first)
     return {provider["root_provider_uuid"] for provider in found}
 
 
@@ -227,68 +215,13 @@ def _elsewhere(api: API, root: Provider, tree: set[str]) -> dict[str, str]:
         name = elastic.child_name(root.name, suffix)
         if name in tree:
             continue
-        strangers = _providers(api, name=name)
+        strangers = providers(api, name=name)
         if not strangers:
             # No more children than this one's letter, as far as is known.
             break
         if strangers[0]["root_provider_uuid"] != root.uuid:
             found[name] = strangers[0]["uuid"]
     return found
-
-
-def _provider(api: API, entry: Mapping[str, Any]) -> Provider:
-    """Read one provider; whatever changes meanwhile changes its generation."""
-    path = f"/resource_providers/{entry['uuid']}"
-    inventories = api.placement("GET", f"{path}/inventories")
-    traits = api.placement("GET", f"{path}/traits")
-    members = api.placement("GET", f"{path}/aggregates")
-    allocations = api.placement("GET", f"{path}/allocations")
-    answers = (inventories, traits, members, allocations)
-    return Provider(
-        uuid=entry["uuid"],
-        name=entry["name"],
-        # The oldest one: if they differ, a change is refused, and read again.
-        generation=min(answer["resource_provider_generation"] for answer in answers),
-        inventories={
-            name: Inventory(
-                total=found["total"],
-                max_unit=found["max_unit"],
-                min_unit=found["min_unit"],
-                step_size=found["step_size"],
-                reserved=found["reserved"],
-                allocation_ratio=found["allocation_ratio"],
-            )
-            for name, found in inventories["inventories"].items()
-        },
-        traits=frozenset(traits["traits"]),
-        allocations={
-            consumer: dict(found["resources"])
-            for consumer, found in allocations["allocations"].items()
-        },
-        aggregates=frozenset(members["aggregates"]),
-    )
-
-
-def _server(found: Mapping[str, Any]) -> Server:
-    flavor = found["flavor"]
-    return Server(
-        id=found["id"],
-        name=found["name"],
-        host=found.get("OS-EXT-SRV-ATTR:host"),
-        status=found["status"],
-        vcpus=flavor["vcpus"],
-        extra_specs=dict(flavor.get("extra_specs") or {}),
-        task=found.get("OS-EXT-STS:task_state"),
-    )
-
-
-def _with_pins(api: API, server: Server) -> Server:
-    """Look up whether a server owns CPUs; an image can say so, too."""
-    try:
-        cells = api.nova("GET", f"/servers/{quote(server.id)}/topology", key="nodes")
-    except NotThereError:
-        return server
-    return replace(server, pinned=any(cell.get("cpu_pinning") for cell in cells))
 
 
 def _consumer(api: API, consumer: str) -> str:
@@ -300,15 +233,3 @@ def _consumer(api: API, consumer: str) -> str:
     where = found.get("OS-EXT-SRV-ATTR:host")
     state = f"which Nova has on {where}," if where else "which is on no host yet,"
     return f"{found['name']} ({consumer}), {state}"
-
-
-def _shape(hypervisor: Mapping[str, Any]) -> HostShape | None:
-    """Give the shape that a hypervisor reports, None where it reports none."""
-    cpu_info = hypervisor.get("cpu_info") or {}
-    try:
-        found = json.loads(cpu_info) if isinstance(cpu_info, str) else cpu_info
-        topology = found["topology"]
-        cores = int(topology["sockets"]) * int(topology["cores"])
-        return HostShape(int(topology["cells"]), cores, int(topology["threads"]))
-    except (KeyError, TypeError, ValueError):
-        return None

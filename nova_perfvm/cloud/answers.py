@@ -1,0 +1,237 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What single answers of Nova and Placement say, as values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud.errors import NotThereError
+from nova_perfvm.model import HostShape
+from nova_perfvm.snapshot.cloud import (
+    Aggregate,
+    Flavor,
+    Image,
+    Inventory,
+    Migration,
+    Provider,
+    Server,
+    ServerCell,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nova_perfvm.cloud.api import API
+
+# What every image has, beside its properties.
+_IMAGE_MEMBERS = frozenset(
+    {
+        "checksum",
+        "container_format",
+        "created_at",
+        "direct_url",
+        "disk_format",
+        "file",
+        "id",
+        "name",
+        "os_hash_algo",
+        "os_hash_value",
+        "owner",
+        "schema",
+        "self",
+        "status",
+        "updated_at",
+        "visibility",
+    }
+)
+
+
+def aggregates(api: API) -> tuple[Aggregate, ...]:
+    """Give all host aggregates."""
+    return tuple(
+        Aggregate(
+            id=found["id"],
+            uuid=found["uuid"],
+            name=found["name"],
+            metadata=dict(found["metadata"]),
+            hosts=frozenset(found["hosts"]),
+        )
+        for found in api.nova("GET", "/os-aggregates", key="aggregates")
+    )
+
+
+def names(api: API) -> frozenset[str]:
+    """Give the project's traits and resource classes that Placement knows."""
+    prefix = const.TRAIT_CHILD.removesuffix("CHILD_")
+    traits = api.placement("GET", f"/traits?name=startswith:{prefix}", key="traits")
+    classes = api.placement("GET", "/resource_classes", key="resource_classes")
+    found = {found["name"] for found in classes} & {const.RC_UNIT}
+    return frozenset(found.union(traits))
+
+
+def providers(api: API, **query: str) -> list[dict[str, Any]]:
+    """Give name, UUID and place in its tree of each provider that fits a query."""
+    found: list[dict[str, Any]] = api.placement(
+        "GET", f"/resource_providers?{urlencode(query)}", key="resource_providers"
+    )
+    return found
+
+
+def provider(api: API, entry: Mapping[str, Any]) -> Provider:
+    """Read one provider; whatever changes meanwhile changes its generation."""
+    path = f"/resource_providers/{entry['uuid']}"
+    inventories = api.placement("GET", f"{path}/inventories")
+    traits = api.placement("GET", f"{path}/traits")
+    members = api.placement("GET", f"{path}/aggregates")
+    allocations = api.placement("GET", f"{path}/allocations")
+    answers = (inventories, traits, members, allocations)
+    return Provider(
+        uuid=entry["uuid"],
+        name=entry["name"],
+        # The oldest one: if they differ, a change is refused, and read again.
+        generation=min(answer["resource_provider_generation"] for answer in answers),
+        inventories={
+            name: Inventory(
+                total=found["total"],
+                max_unit=found["max_unit"],
+                min_unit=found["min_unit"],
+                step_size=found["step_size"],
+                reserved=found["reserved"],
+                allocation_ratio=found["allocation_ratio"],
+            )
+            for name, found in inventories["inventories"].items()
+        },
+        traits=frozenset(traits["traits"]),
+        allocations={
+            consumer: dict(found["resources"])
+            for consumer, found in allocations["allocations"].items()
+        },
+        aggregates=frozenset(members["aggregates"]),
+        parent=entry.get("parent_provider_uuid"),
+        root=entry.get("root_provider_uuid") or entry["uuid"],
+    )
+
+
+def server(found: Mapping[str, Any]) -> Server:
+    """Give a server of a list with details."""
+    if "flavor" not in found:
+        # Its cell is down (2.69), and all that is known is that it exists.
+        return Server(found["id"], found["id"], None, found["status"], 0, {})
+    flavor = found["flavor"]
+    # Nova shows an empty text for a server that boots from a volume.
+    image = found.get("image") or {}
+    return Server(
+        id=found["id"],
+        name=found["name"],
+        host=found.get("OS-EXT-SRV-ATTR:host"),
+        status=found["status"],
+        vcpus=flavor["vcpus"],
+        extra_specs=dict(flavor.get("extra_specs") or {}),
+        task=found.get("OS-EXT-STS:task_state"),
+        project=found.get("tenant_id") or "",
+        node=found.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
+        flavor=flavor.get("original_name") or "",
+        memory_mb=flavor.get("ram") or 0,
+        disk_gb=flavor.get("disk") or 0,
+        image=image.get("id"),
+        fault=(found.get("fault") or {}).get("message") or "",
+        availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
+        created=found.get("created") or "",
+    )
+
+
+def with_topology(api: API, server: Server) -> Server:
+    """Look up whether a server owns CPUs, and where; an image can say so, too."""
+    try:
+        answer = api.nova("GET", f"/servers/{quote(server.id)}/topology")
+    except NotThereError:
+        return server
+    cells = tuple(_cell(found) for found in answer["nodes"])
+    return replace(
+        server,
+        cells=cells,
+        page_size_kb=answer.get("pagesize_kb"),
+        pinned=any(cell.cpu_pinning for cell in cells),
+    )
+
+
+def _cell(found: Mapping[str, Any]) -> ServerCell:
+    pinning = found.get("cpu_pinning") or {}
+    return ServerCell(
+        host_node=found.get("host_node"),
+        vcpus=frozenset(found["vcpu_set"]),
+        memory_mb=found["memory_mb"],
+        cpu_pinning={int(vcpu): cpu for vcpu, cpu in pinning.items()},
+        siblings=tuple(frozenset(core) for core in found.get("siblings") or ()),
+    )
+
+
+def migration(found: Mapping[str, Any]) -> Migration:
+    """Give a migration of a list."""
+    return Migration(
+        id=found["uuid"],
+        server=found["instance_uuid"],
+        kind=found["migration_type"] or "migration",
+        status=found["status"],
+        source=found.get("source_compute"),
+        destination=found.get("dest_compute"),
+    )
+
+
+def flavors(api: API) -> tuple[Flavor, ...]:
+    """Give all flavors."""
+    return tuple(
+        Flavor(
+            id=found["id"],
+            name=found["name"],
+            vcpus=found["vcpus"],
+            memory_mb=found["ram"],
+            disk_gb=found["disk"],
+            extra_specs=dict(found["extra_specs"]),
+            public=found["os-flavor-access:is_public"],
+        )
+        for found in api.nova_list("/flavors/detail?is_public=None", "flavors")
+    )
+
+
+def images(api: API) -> tuple[Image, ...]:
+    """Give all images, with those of their members that may be properties."""
+    return tuple(
+        Image(
+            id=found["id"],
+            name=found.get("name") or "",
+            properties={
+                key: value
+                for key, value in found.items()
+                if isinstance(value, str) and key not in _IMAGE_MEMBERS
+            },
+        )
+        for found in api.images()
+    )
+
+
+def shape(hypervisor: Mapping[str, Any]) -> HostShape | None:
+    """Give the shape that a hypervisor reports, None where it reports none."""
+    cpu_info = hypervisor.get("cpu_info") or {}
+    try:
+        found = json.loads(cpu_info) if isinstance(cpu_info, str) else cpu_info
+        topology = found["topology"]
+        cores = int(topology["sockets"]) * int(topology["cores"])
+        return HostShape(int(topology["cells"]), cores, int(topology["threads"]))
+    except (KeyError, TypeError, ValueError):
+        return None

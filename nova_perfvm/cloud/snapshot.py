@@ -1,0 +1,314 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Take a snapshot of a cloud: few requests, most of them several at a time.
+
+Lists are read page by page.  What there is no list of takes requests of its
+own: four for each resource provider, one for each server that may be pinned.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import answers
+from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from nova_perfvm.cloud.api import API
+    from nova_perfvm.snapshot import Image, Migration, Provider, Server
+
+    # Told what is being read, how much of it is done, and of how much.
+    Progress = Callable[[str, int, int], None]
+
+AT_ONCE: Final = 8
+
+# A migration in one of these may hold allocations of the host it leaves.
+_NOT_OVER: Final = (
+    "queued",
+    "accepted",
+    "preparing",
+    "pre-migrating",
+    "running",
+    "migrating",
+    "post-migrating",
+    "finished",
+    "confirming",
+    "reverting",
+)
+# Extra specs, or images' properties, that give a server a NUMA topology.
+_TOPOLOGY_KEYS: Final = (
+    const.CPU_POLICY,
+    const.MEM_PAGE_SIZE,
+    "hw:cpu_realtime",
+    "hw:pmem",
+    "hw:mem_encryption",
+)
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def take(
+    api: API, *, policy_digest: str | None = None, progress: Progress = silent
+) -> Snapshot:
+    """Look at a whole cloud.
+
+    What changes meanwhile is looked at again where it would seem wrong: a
+    consumer of allocations that no list has.
+
+    :param progress: called from this thread only
+    :raises CloudError: when a request fails
+    """
+    with _understood():
+        return _Taker(api, progress).take(policy_digest)
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """Say so when an answer lacks what it should have."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as exc:
+        raise CloudError(
+            f"an answer of Nova, Placement or Glance is not complete ({exc!r}): are "
+            "the endpoints in the catalogue their own, and is a proxy between?"
+        ) from exc
+
+
+class _Taker:
+    def __init__(self, api: API, progress: Progress) -> None:
+        self._api = api
+        self._progress = progress
+        self._gaps: list[str] = []
+
+    def take(self, policy_digest: str | None) -> Snapshot:
+        # Allocations first: a server that comes later is then no riddle.
+        providers = self._providers()
+        hypervisors = self._list("/os-hypervisors/detail", "hypervisors")
+        services = self._services()
+        aggregates = answers.aggregates(self._api)
+        names = answers.names(self._api)
+        flavors = answers.flavors(self._api)
+        images = self._images()
+        servers = self._servers()
+        migrations = self._migrations()
+        providers, servers = self._look_again(providers, servers, migrations)
+        servers = self._topologies(servers, providers, images)
+        hosts = [
+            _host(found, services.get(found["service"]["host"], {}), providers, servers)
+            for found in hypervisors
+        ]
+        now = dt.datetime.now(dt.UTC)
+        return Snapshot(
+            taken_at=now.isoformat(timespec="seconds"),
+            hosts=tuple(sorted(hosts, key=lambda host: (host.host, host.node))),
+            providers=tuple(sorted(providers, key=lambda p: (p.name, p.uuid))),
+            aggregates=aggregates,
+            servers=tuple(servers),
+            flavors=flavors,
+            images=images,
+            migrations=migrations,
+            names=names,
+            gaps=tuple(self._gaps),
+            policy_digest=policy_digest,
+        )
+
+    def _list(self, path: str, key: str, what: str | None = None) -> list[Any]:
+        found = []
+        for member in self._api.nova_list(path, key):
+            found.append(member)
+            if len(found) % 100 == 0:
+                self._progress(what or key, len(found), 0)
+        self._progress(what or key, len(found), len(found))
+        return found
+
+    def _providers(self) -> list[Provider]:
+        entries = answers.providers(self._api)
+
+        def read(entry: Mapping[str, Any]) -> Provider | None:
+            try:
+                return answers.provider(self._api, entry)
+            except NotThereError:
+                return None
+
+        found = self._at_once("resource providers", read, entries)
+        return [provider for provider in found if provider is not None]
+
+    def _services(self) -> dict[str, dict[str, Any]]:
+        found = self._api.nova(
+            "GET", "/os-services?binary=nova-compute", key="services"
+        )
+        return {service["host"]: service for service in found}
+
+    def _images(self) -> tuple[Image, ...] | None:
+        """Give the images; without Glance all else can be judged."""
+        try:
+            return answers.images(self._api)
+        except CloudError as exc:
+            self._gaps.append(f"images: {exc}")
+            return None
+
+    def _servers(self) -> list[Server]:
+        found = self._list("/servers/detail?all_tenants=1", "servers")
+        servers = [answers.server(server) for server in found]
+        lost = sum("flavor" not in server for server in found)
+        if lost:
+            self._gaps.append(
+                f"servers: {lost} are in a cell that is down; nothing is known of them"
+            )
+        return servers
+
+    def _migrations(self) -> tuple[Migration, ...]:
+        queries = [{"status": status} for status in _NOT_OVER]
+        # Until the host that failed comes back.
+        queries.append({"status": "done", "migration_type": "evacuation"})
+        found: list[dict[str, Any]] = []
+        for query in queries:
+            path = f"/os-migrations?{urlencode(query)}"
+            found += self._api.nova_list(path, "migrations", "uuid")
+        self._progress("migrations", len(found), len(found))
+        return tuple(answers.migration(migration) for migration in found)
+
+    def _look_again(
+        self,
+        providers: list[Provider],
+        servers: list[Server],
+        migrations: Sequence[Migration],
+    ) -> tuple[list[Provider], list[Server]]:
+        """Explain the consumers of which no list has anything.
+
+        Servers that were deleted meanwhile have no allocation any more; soft
+        deleted ones are in no list.
+        """
+        known = {server.id for server in servers} | {m.id for m in migrations}
+        consumers = {c for p in providers for c in p.allocations} - known
+        gone = set()
+        servers = list(servers)
+        for consumer in sorted(consumers):
+            path = f"/servers/{quote(consumer)}"
+            try:
+                servers.append(
+                    answers.server(self._api.nova("GET", path, key="server"))
+                )
+            except NotThereError:
+                path = f"/allocations/{quote(consumer)}"
+                if not self._api.placement("GET", path, key="allocations"):
+                    gone.add(consumer)
+        if gone:
+            providers = [_without(provider, gone) for provider in providers]
+        return providers, servers
+
+    def _topologies(
+        self,
+        servers: list[Server],
+        providers: Iterable[Provider],
+        images: tuple[Image, ...] | None,
+    ) -> list[Server]:
+        """Ask for the NUMA topology of the servers that may have one."""
+        owners = {
+            consumer
+            for provider in providers
+            for consumer, resources in provider.allocations.items()
+            if "PCPU" in resources
+        }
+        # Where Placement counts PCPU, it knows who owns CPUs.
+        counting = {p.name for p in providers if "PCPU" in p.inventories}
+        properties = {image.id: image.properties for image in images or ()}
+        asked = [
+            server
+            for server in servers
+            if server.host is not None
+            and (
+                server.id in owners
+                or _wants_topology(server, properties.get(server.image or ""))
+                # The image of a volume could say so, and no list has it.
+                or (server.image not in properties and server.node not in counting)
+            )
+        ]
+
+        def read(server: Server) -> Server:
+            return answers.with_topology(self._api, server)
+
+        found = self._at_once("topologies", read, asked)
+        by_id = {server.id: server for server in found}
+        return [by_id.get(server.id, server) for server in servers]
+
+    def _at_once(
+        self, what: str, read: Callable[[Any], Any], items: Sequence[Any]
+    ) -> list[Any]:
+        found = []
+        pool = ThreadPoolExecutor(AT_ONCE)
+        try:
+            for answer in pool.map(read, items):
+                found.append(answer)
+                self._progress(what, len(found), len(items))
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return found
+
+
+def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> bool:
+    keys = {key.replace("_", ":", 1) for key in properties or {}}
+    keys.update(server.extra_specs)
+    return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in keys)
+
+
+def _without(provider: Provider, consumers: set[str]) -> Provider:
+    kept = {c: r for c, r in provider.allocations.items() if c not in consumers}
+    return replace(provider, allocations=kept)
+
+
+def _host(
+    found: Mapping[str, Any],
+    service: Mapping[str, Any],
+    providers: Iterable[Provider],
+    servers: Iterable[Server],
+) -> ComputeHost:
+    host, node = found["service"]["host"], found["hypervisor_hostname"]
+    made = ComputeHost(
+        host=host,
+        node=node,
+        provider=found["id"],
+        service=service.get("id", ""),
+        up=service.get("state", found["state"]) == "up",
+        enabled=service.get("status", found["status"]) == "enabled",
+        forced_down=bool(service.get("forced_down")),
+        disabled_reason=service.get("disabled_reason"),
+        availability_zone=service.get("zone") or "",
+        hypervisor_type=found.get("hypervisor_type") or "",
+        vcpus=found.get("vcpus") or 0,
+        memory_mb=found.get("memory_mb") or 0,
+        running_vms=found.get("running_vms") or 0,
+        shape=answers.shape(found),
+    )
+    provider = next((p for p in providers if p.uuid == made.provider), None)
+    if provider is None or made.shape is None:
+        return made
+    cells = assume_cells(
+        made.shape,
+        provider.total("PCPU"),
+        provider.total("VCPU"),
+        provider.total("MEMORY_MB"),
+        [s for s in servers if s.host == host and s.node in {node, None}],
+    )
+    return replace(made, cells=cells, cells_source=ASSUMED)

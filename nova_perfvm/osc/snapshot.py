@@ -1,0 +1,147 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``perfvm snapshot save``, and snapshots for other commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nova_perfvm import snapshot
+from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc.base import OfflineCommand
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nova_perfvm.snapshot import Snapshot
+
+
+class SaveSnapshot(OfflineCommand):
+    """Save what the cloud shows to a file, for commands without a cloud."""
+
+    auth_required = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the file."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "file", metavar="FILE", help="file to write, - for standard output"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Take the snapshot, and write it whole or not at all."""
+        digest = self.policy(parsed_args).digest if parsed_args.policy else None
+        found = take(self.app, digest)
+        for gap in found.gaps:
+            self.app.stderr.write(f"warning: not seen: {gap}\n")
+        if parsed_args.file == "-":
+            self.write(snapshot.dumps(found))
+            return
+        write_whole(parsed_args.file, snapshot.dumps(found))
+        self.write(
+            f"{parsed_args.file}: {len(found.hosts)} host(s), "
+            f"{len(found.servers)} server(s)\n"
+        )
+
+
+def take(app: Any, policy_digest: str | None = None) -> Snapshot:
+    """Take a snapshot of the client's cloud, with progress on a terminal.
+
+    :raises CloudError: when a request fails
+    """
+    progress = ProgressLine() if sys.stderr.isatty() else None
+    try:
+        return taking.take(
+            app.client_manager.perfvm,
+            policy_digest=policy_digest,
+            progress=progress or taking.silent,
+        )
+    finally:
+        if progress is not None:
+            progress.clear()
+
+
+def read(path: str) -> Snapshot:
+    """Read a saved snapshot, from standard input if the path is -.
+
+    :raises SnapshotError: with every mistake of the file
+    :raises PerfVMError: when it cannot be read
+    """
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        text = data.decode("utf-8")
+    except (OSError, ValueError) as exc:
+        raise PerfVMError(f"cannot read {path}: {exc}") from exc
+    return snapshot.loads(text, path)
+
+
+class ProgressLine:
+    """One line of standard error that says what is being read."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self._width = 0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Show how far it is; a total of 0 is one that is not known."""
+        line = f"{what}: {done} of {total}" if total else f"{what}: {done}"
+        sys.stderr.write(f"\r{line:<{self._width}}")
+        sys.stderr.flush()
+        self._width = len(line)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        sys.stderr.write(f"\r{'':<{self._width}}\r")
+        sys.stderr.flush()
+
+
+def write_whole(path: str, text: str) -> None:
+    """Write a file, or leave the one that is there as it is.
+
+    :raises PerfVMError: when it cannot be written
+    """
+    target = Path(path)
+    try:
+        if target.exists() and not target.is_file():
+            # Such as a pipe or /dev/stdout: there is nothing to replace.
+            target.write_text(text, encoding="utf-8")
+            return
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+        scratch = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.chmod(_mode(target))
+            scratch.replace(target)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
+    except OSError as exc:
+        raise PerfVMError(f"cannot write {path}: {exc}") from exc
+
+
+def _mode(target: Path) -> int:
+    """Give the permissions that a plain open() would leave."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
