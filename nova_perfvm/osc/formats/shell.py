@@ -60,7 +60,7 @@ def flavor_block(flavors: Sequence[Flavor]) -> str:
     """
     comments = [
         "A flavor that exists keeps its size, which Nova cannot change, and extra",
-        f"specs that are not named here. Microversion {EXTRA_SPECS} has them validated.",
+        f"specs that are not named here. From {EXTRA_SPECS} on Nova validates them.",
     ]
     lines = [_COMPUTE]
     names = all_placement_names(flavors)
