@@ -23,7 +23,7 @@ help:  ## show this list
 demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
 	@$(BIN)/python -m nova_perfvm.sandbox.demo
 
-test: lint unit functional  ## lint, unit and functional tests
+test: lint unit functional storm  ## lint, unit and functional tests, storms of requests
 
 lint: $(STAMP)  ## ruff, hacking and mypy
 	$(BIN)/ruff check .
@@ -37,12 +37,13 @@ unit: $(STAMP)  ## unit tests
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
 	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)
 
-storm: $(STAMP)  ## elastic hosts and races on that Nova; long, not in make test
+storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (2)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
-benchmark: $(STAMP)  ## cost of the filter; slots that the weigher saves
+benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals
 	$(BIN)/python -m tests.benchmark.filter_cost
 	$(BIN)/python -m tests.benchmark.slots_left
+	$(BIN)/python -m tests.benchmark.needless_refusals
 
 sample: $(STAMP)  ## write etc/nova_perfvm/perfvm.conf.sample
 	$(BIN)/oslo-config-generator --config-file etc/nova_perfvm/config-generator.conf
