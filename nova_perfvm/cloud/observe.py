@@ -36,6 +36,7 @@ from nova_perfvm.reconcile.observed import (
     Provider,
     Server,
     Service,
+    describe_consumer,
 )
 
 __all__ = [
@@ -229,7 +230,5 @@ def _consumer(api: API, consumer: str) -> str:
     try:
         found = api.nova("GET", f"/servers/{quote(consumer)}", key="server")
     except NotThereError:
-        return f"consumer {consumer}, a migration or what is left of one,"
-    where = found.get("OS-EXT-SRV-ATTR:host")
-    state = f"which Nova has on {where}," if where else "which is on no host yet,"
-    return f"{found['name']} ({consumer}), {state}"
+        return describe_consumer(consumer, None)
+    return describe_consumer(consumer, answers.server(found))

@@ -37,6 +37,7 @@ __all__ = [
     "Provider",
     "Server",
     "Service",
+    "describe_consumer",
 ]
 
 # Placement's names for CPUs that VMs own, and for CPUs that they share.
@@ -134,3 +135,15 @@ class HostView:
             if server.id == consumer:
                 return str(server)
         return self.consumers.get(consumer, f"consumer {consumer}")
+
+
+def describe_consumer(consumer: str, server: Server | None) -> str:
+    """Say what a consumer of a host is that is no server on the host.
+
+    :param server: the server with this ID, if there is one
+    """
+    if server is None:
+        return f"consumer {consumer}, a migration or what is left of one,"
+    if server.host:
+        return f"{server}, which Nova has on {server.host},"
+    return f"{server}, which is on no host yet,"

@@ -139,7 +139,8 @@ def _fallback(_policy: Policy, view: CloudView) -> Result:
     )
 
 
-def _retries(_policy: Policy, view: CloudView) -> Result:
+def check_retries(_policy: Policy, view: CloudView) -> Result:
+    """Judge whether Placement can grant more than it has."""
     name = "[placement]allocation_conflict_retry_count"
     if view.placement_settings is None:
         return _no_file(name, "--placement-conf")
@@ -169,7 +170,8 @@ def _true(value: str | None) -> bool:
     return value is not None and value.lower() in {"true", "1", "on", "yes"}
 
 
-def _membership(_policy: Policy, view: CloudView) -> Result:
+def check_membership(_policy: Policy, view: CloudView) -> Result:
+    """List hosts that are isolated and not enrolled, or the reverse."""
     found = []
     for host in view.hosts:
         members = _list([a.name for a in host.isolated_by])
@@ -185,7 +187,8 @@ def _membership(_policy: Policy, view: CloudView) -> Result:
     return _ended(found, "openstack perfvm host enroll (or unenroll) for each")
 
 
-def _children(policy: Policy, view: CloudView) -> Result:
+def check_children(policy: Policy, view: CloudView) -> Result:
+    """List hosts whose child providers are not as they should be."""
     count = elastic.children_per_host(policy)
     found = []
     for host in view.hosts:
@@ -203,7 +206,8 @@ def _children(policy: Policy, view: CloudView) -> Result:
     return _ended(found, "openstack perfvm host enroll for each repairs them")
 
 
-def _residents(policy: Policy, view: CloudView) -> Result:
+def check_residents(policy: Policy, view: CloudView) -> Result:
+    """List servers without their units, or with ones that cannot be."""
     broken: list[str] = []
     pending: list[str] = []
     for host in view.hosts:
@@ -222,7 +226,8 @@ def _residents(policy: Policy, view: CloudView) -> Result:
     return _ended(pending, remedy, Code.WARNING)
 
 
-def _flavors(_policy: Policy, view: CloudView) -> Result:
+def check_flavors(_policy: Policy, view: CloudView) -> Result:
+    """List servers whose flavors bring them to no enrolled host."""
     found = []
     for server in view.servers:
         missing = flavor_lacks(server.extra_specs)
@@ -275,10 +280,10 @@ CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], Result]], ...]] = (
     ("Policy", _policy),
     ("Isolated aggregates are filtered", _isolation),
     ("Pinned VMs may use VCPU", _fallback),
-    ("Placement grants what it has", _retries),
-    ("Hosts are isolated and enrolled", _membership),
-    ("Child providers", _children),
-    ("VMs on these hosts carry units", _residents),
-    ("Embedded flavors", _flavors),
+    ("Placement grants what it has", check_retries),
+    ("Hosts are isolated and enrolled", check_membership),
+    ("Child providers", check_children),
+    ("VMs on these hosts carry units", check_residents),
+    ("Embedded flavors", check_flavors),
     ("Usage is within inventory", _usage),
 )

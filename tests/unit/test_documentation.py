@@ -18,6 +18,7 @@ import testtools
 
 from nova_perfvm import audit, conf, flavors, loader
 from nova_perfvm import constants as const
+from nova_perfvm.audit import SEVERITIES, Severity
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -77,6 +78,21 @@ class GuaranteesTest(testtools.TestCase):
             found |= {f"{module}.{name}"}
             found |= {f"{module}.{name}.{method}" for method in own | inherited}
         return found
+
+
+class AuditCodesTest(testtools.TestCase):
+    def test_every_code_is_documented_under_its_severity(self):
+        text = (ROOT / "doc/source/admin/audit.rst").read_text()
+        documented = {}
+        for severity in Severity:
+            title = severity.value.capitalize()
+            heading = f"\n{title}\n{'=' * len(title)}\n"
+            section = text[text.index(heading) + len(heading) :]
+            section = re.split(r"\n=+\n", section)[0]
+            for code in re.findall(r"^   \* - ``([a-z_.]+)``$", section, re.MULTILINE):
+                self.assertNotIn(code, documented)
+                documented[code] = severity
+        self.assertEqual(SEVERITIES, documented)
 
 
 class SampleTest(testtools.TestCase):

@@ -122,7 +122,8 @@ class Cloud:
             disk_gb=given.disk_gb,
         )
         self.servers[name] = dataclasses.replace(server, **changes)
-        self.allocate(f"i-{name}", host, resources)
+        if host is not None:
+            self.allocate(f"i-{name}", host, resources)
 
     def allocate(self, consumer, host, resources):
         """Let a consumer have something of a host."""

@@ -62,7 +62,23 @@ class CheckServersTest(testtools.TestCase):
         self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(hp("a", 10)))
 
     def test_not_pinned_at_all(self):
-        self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(hp("a", 0, count=0)))
+        self.assertEqual([audit.NOT_PINNED], self.codes(hp("a", 0, count=0)))
+
+    def test_cells_that_are_known_count(self):
+        """Not the numbers of the CPUs, where Nova says which cell it is."""
+        one = hp("a", 0)._replace(nodes=frozenset({1}))
+        self.assertEqual([], self.codes(one, hp("b", 100)._replace(nodes={0})))
+        self.assertEqual(
+            [audit.TOO_MANY_ON_CELL], self.codes(one, hp("b", 20)._replace(nodes={1}))
+        )
+        split = hp("a", 0)._replace(nodes=frozenset({0, 1}))
+        self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(split))
+
+    def test_those_who_should_leave(self):
+        (found,) = audit.check_servers(
+            POLICY, CELLS, [hp("a", 0), general("b"), hp("c", 20)]
+        )
+        self.assertEqual("openstack server migrate b", found.remedy)
 
 
 class CheckUsageTest(testtools.TestCase):

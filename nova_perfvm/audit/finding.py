@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A violation, and how bad each kind of it is."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, NamedTuple
+
+
+class Severity(enum.Enum):
+    """From what is only not known to what breaks a guarantee."""
+
+    UNKNOWN = "unknown"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def exit_code(self) -> int:
+        """What a run exits with if this is the worst: 0, 1 or 2."""
+        return {Severity.WARNING: 1, Severity.CRITICAL: 2}.get(self, 0)
+
+
+class Finding(NamedTuple):
+    """One violation.
+
+    :ivar code: dotted and stable, such as ``audit.pins_overlap``
+    :ivar subject: the host, provider, server... that it is about
+    :ivar evidence: the figures and names behind it
+    :ivar remedy: commands, one a line; what to put in for words in capitals is
+        for the operator to say
+    """
+
+    code: str
+    subject: str
+    evidence: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        """Give ``code subject: evidence``."""
+        return f"{self.code} {self.subject}: {self.evidence}"
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return SEVERITIES[self.code]
+
+
+# Codes are stable and never reused: alerts are written against them.  What each
+# means and what to do is in doc/source/admin/audit.rst.
+TOO_MANY_ON_HOST: Final = "audit.too_many_on_host"
+TOO_MANY_ON_CELL: Final = "audit.too_many_on_cell"
+PINS_OVERLAP: Final = "audit.pins_overlap"
+CLASSES_MIXED: Final = "audit.classes_mixed"
+NOT_IN_ONE_CELL: Final = "audit.not_in_one_cell"
+NOT_PINNED: Final = "audit.not_pinned"
+OVER_INVENTORY: Final = "audit.usage_exceeds_inventory"
+UNITS_LACKING: Final = "audit.units_lacking"
+HOST_NOT_ISOLATED: Final = "audit.host_not_isolated"
+
+CLASS_UNKNOWN: Final = "audit.class_unknown"
+CLASSLESS_PINNED: Final = "audit.classless_pinned"
+WRONG_SIZE: Final = "audit.wrong_size"
+NO_MULTIQUEUE: Final = "audit.no_multiqueue"
+NOT_OF_CLASS: Final = "audit.not_of_class"
+HOST_RESERVED: Final = "audit.host_reserved"
+HOST_NOT_MANAGED: Final = "audit.host_not_managed"
+FLAVOR_CHANGED: Final = "audit.flavor_changed"
+FLAVOR_DIFFERS: Final = "audit.flavor_differs"
+IMAGE_CONFLICT: Final = "audit.image_conflict"
+NEAR_MISS: Final = "audit.near_miss"
+INVENTORY_DIFFERS: Final = "audit.inventory_differs"
+TRAIT_DIFFERS: Final = "audit.trait_differs"
+LABEL_UNKNOWN: Final = "audit.label_unknown"
+LEAKED_ALLOCATION: Final = "audit.leaked_allocation"
+ALLOCATION_MISSING: Final = "audit.allocation_missing"
+ALLOCATION_ELSEWHERE: Final = "audit.allocation_elsewhere"
+ORPHANED_CHILD: Final = "audit.orphaned_child"
+ORPHANED_PROVIDER: Final = "audit.orphaned_provider"
+CHILDREN_DIFFER: Final = "audit.children_differ"
+FLAVOR_WITHOUT_UNITS: Final = "audit.flavor_without_units"
+RETRY_COUNT: Final = "audit.retry_count"
+
+RETRY_COUNT_UNKNOWN: Final = "audit.retry_count_unknown"
+CELLS_UNKNOWN: Final = "audit.cells_unknown"
+NOT_SEEN: Final = "audit.not_seen"
+
+_CRITICAL: Final = (
+    TOO_MANY_ON_HOST,
+    TOO_MANY_ON_CELL,
+    PINS_OVERLAP,
+    CLASSES_MIXED,
+    NOT_IN_ONE_CELL,
+    NOT_PINNED,
+    OVER_INVENTORY,
+    UNITS_LACKING,
+    HOST_NOT_ISOLATED,
+)
+_UNKNOWN: Final = (RETRY_COUNT_UNKNOWN, CELLS_UNKNOWN, NOT_SEEN)
+SEVERITIES: Final[dict[str, Severity]] = {
+    value: Severity.CRITICAL
+    if value in _CRITICAL
+    else Severity.UNKNOWN
+    if value in _UNKNOWN
+    else Severity.WARNING
+    for value in list(globals().values())
+    if isinstance(value, str) and value.startswith("audit.")
+}

@@ -1,0 +1,151 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whether hosts have the inventories, traits and labels that the policy wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.audit import finding as codes
+from nova_perfvm.audit.finding import Finding
+from nova_perfvm.reconcile.observed import PCPU
+from nova_perfvm.rules import host_mode, host_slots
+from nova_perfvm.rules.slots import smallest_memory_mb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.audit.subject import Subject
+    from nova_perfvm.model import VMClass
+    from nova_perfvm.snapshot import ComputeHost, Provider
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare what each host offers with what the policy wants of it."""
+    for host in subject.snapshot.hosts:
+        yield from _labels(subject, host)
+        provider = subject.snapshot.provider_by_uuid.get(host.provider)
+        if provider is None or not subject.managed(host.host):
+            continue
+        if subject.policy.placement == "slots":
+            yield from _slots(subject, host, provider)
+        elif const.RC_SLOT in provider.inventories:
+            yield Finding(
+                codes.INVENTORY_DIFFERS,
+                host.host,
+                f"{provider.total(const.RC_SLOT)} {const.RC_SLOT}, and the policy says "
+                f"placement: {subject.policy.placement}",
+                _configure(host, provider),
+            )
+
+
+def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:
+    unknown = subject.snapshot.labels(host.host) - subject.policy.by_name.keys()
+    if unknown:
+        yield Finding(
+            codes.LABEL_UNKNOWN,
+            host.host,
+            f"an aggregate reserves it for {', '.join(sorted(unknown))}; the policy "
+            f"has {', '.join(sorted(subject.policy.by_name))}: nothing comes here",
+            f"openstack aggregate set --property {const.CLASS_KEY}=CLASS AGGREGATE",
+        )
+
+
+def _slots(
+    subject: Subject, host: ComputeHost, provider: Provider
+) -> Iterator[Finding]:
+    vm_class = _class_of(subject, host)
+    trait = const.TRAIT_HIGH_PERFORMANCE in provider.traits
+    inventory = provider.inventories.get(const.RC_SLOT)
+    found = inventory.total if inventory else 0
+    if vm_class is not None and PCPU in provider.inventories and not host.cells:
+        # How many there should be cannot be told.
+        return
+    expected = _expected(subject, host, provider, vm_class)
+    if found != expected:
+        yield Finding(
+            codes.INVENTORY_DIFFERS,
+            host.host,
+            f"{found} {const.RC_SLOT}, and the host has room for {expected} "
+            f"(cells: {host.cells_source})",
+            _configure(host, provider),
+        )
+    elif inventory is not None and inventory.max_unit != 1:
+        yield Finding(
+            codes.INVENTORY_DIFFERS,
+            host.host,
+            f"max_unit of {const.RC_SLOT} is {inventory.max_unit}, should be 1",
+            _configure(host, provider),
+        )
+    if trait != bool(expected):
+        words = "is missing" if expected else "is there, without slots"
+        yield Finding(
+            codes.TRAIT_DIFFERS,
+            host.host,
+            f"{const.TRAIT_HIGH_PERFORMANCE} {words}",
+            _configure(host, provider),
+        )
+    yield from _iops(host, provider, vm_class if expected else None)
+
+
+def _iops(
+    host: ComputeHost, provider: Provider, vm_class: VMClass | None
+) -> Iterator[Finding]:
+    if vm_class is None:
+        return
+    for name, amount in (
+        (const.RC_READ_IOPS, vm_class.disk.read_iops),
+        (const.RC_WRITE_IOPS, vm_class.disk.write_iops),
+    ):
+        if amount is not None and provider.total(name) < amount:
+            yield Finding(
+                codes.INVENTORY_DIFFERS,
+                host.host,
+                f"{provider.total(name)} {name}, and one VM is guaranteed {amount}",
+                _configure(host, provider),
+            )
+
+
+def _class_of(subject: Subject, host: ComputeHost) -> VMClass | None:
+    """Give the pinned class that a host has slots for."""
+    labels = subject.snapshot.labels(host.host)
+    classes = [
+        vm_class
+        for vm_class in subject.policy.pinned_classes
+        if not labels or vm_class.name in labels
+    ]
+    return classes[0] if len(classes) == 1 else None
+
+
+def _expected(
+    subject: Subject, host: ComputeHost, provider: Provider, vm_class: VMClass | None
+) -> int:
+    """Count the slots that provider.yaml should promise."""
+    facts = subject.hosts[host.host]
+    if vm_class is None or PCPU not in provider.inventories:
+        return 0
+    if vm_class.exclusive == "host" and host_mode(facts) == "mixed":
+        return 0
+    slots = host_slots(vm_class, facts.cells)
+    memory, each = provider.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
+    if memory is not None and each:
+        # The cells have the memory of the host itself, too.
+        slots = min(slots, memory.capacity // each)
+    return slots
+
+
+def _configure(host: ComputeHost, provider: Provider) -> str:
+    mode = "dedicated" if PCPU in provider.inventories else "shared"
+    shape = host.shape or "SHAPE"
+    return f"nova-perfvm host config --topology {shape} --mode {mode} --policy POLICY"

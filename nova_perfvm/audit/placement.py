@@ -1,0 +1,193 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whether what Placement has allocated is what Nova runs."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm import elastic
+from nova_perfvm.audit import finding as codes
+from nova_perfvm.audit.finding import Finding
+from nova_perfvm.reconcile.observed import PCPU, VCPU
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from nova_perfvm.audit.subject import Subject
+    from nova_perfvm.snapshot import Provider, Server, Snapshot
+
+# In these, Nova may be about to add or to remove allocations.
+_MOVING: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})
+
+
+class Usage(NamedTuple):
+    """One inventory of a resource provider.
+
+    :ivar capacity: (total - reserved) x allocation_ratio
+    """
+
+    provider: str
+    resource_class: str
+    capacity: int
+    used: int
+    uuid: str = "PROVIDER"
+
+
+def check_usage(usages: Iterable[Usage]) -> list[Finding]:
+    """List the inventories of which more is allocated than there is."""
+    return [
+        Finding(
+            codes.OVER_INVENTORY,
+            usage.provider,
+            f"{usage.used} of {usage.capacity} {usage.resource_class} allocated: set "
+            "[placement]allocation_conflict_retry_count = 1",
+            f"openstack resource provider show --allocations {usage.uuid}",
+        )
+        for usage in usages
+        if usage.used > usage.capacity
+    ]
+
+
+def check_consumers(
+    consumers: Iterable[str], servers: Iterable[str], migrations: Iterable[str] = ()
+) -> list[Finding]:
+    """List the consumers of allocations that are neither server nor migration.
+
+    :param consumers: UUIDs that Placement has allocations for
+    :param servers: UUIDs of servers that are on a host
+    :param migrations: UUIDs of migrations under way
+    """
+    known = set(servers) | set(migrations)
+    return [
+        Finding(
+            codes.LEAKED_ALLOCATION,
+            consumer,
+            "no server on a host has this UUID",
+            f"openstack resource provider allocation delete {consumer}",
+        )
+        for consumer in sorted(set(consumers) - known)
+    ]
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """List what is allocated too much, to nobody, not at all or elsewhere."""
+    snapshot = subject.snapshot
+    yield from check_usage(
+        Usage(provider.name, name, capacity, used, provider.uuid)
+        for provider in snapshot.providers
+        for name, used, capacity in provider.overused()
+    )
+    yield from check_consumers(
+        (consumer for p in snapshot.providers for consumer in p.allocations),
+        (s.id for s in snapshot.servers if s.host is not None or _moving(snapshot, s)),
+        (migration.id for migration in snapshot.migrations),
+    )
+    yield from _places(snapshot)
+
+
+def _moving(snapshot: Snapshot, server: Server) -> bool:
+    return (
+        server.task is not None
+        # A server of a cell that is down has a name that is its ID.
+        or server.name == server.id
+        or server.status in _MOVING
+        or any(migration.server == server.id for migration in snapshot.migrations)
+    )
+
+
+def _places(snapshot: Snapshot) -> Iterator[Finding]:
+    """Compare where servers are with where they have allocations."""
+    nodes = {host.provider: host for host in snapshot.hosts}
+    held: dict[str, dict[str, Provider]] = {}
+    for provider in snapshot.providers:
+        for consumer in provider.allocations:
+            held.setdefault(consumer, {})[provider.root or provider.uuid] = provider
+    moving = {migration.server for migration in snapshot.migrations}
+    seen = {host.host for host in snapshot.hosts if host.provider in snapshot.trees}
+    for server in snapshot.servers:
+        if server.host is None or server.id in moving or _moving(snapshot, server):
+            continue
+        roots = held.get(server.id, {})
+        if server.host in seen and not any(
+            root in nodes and nodes[root].host == server.host for root in roots
+        ):
+            yield Finding(
+                codes.ALLOCATION_MISSING,
+                str(server),
+                f"it is on {server.host} and has no allocation there",
+                f"nova-manage placement heal_allocations --instance {server.id}",
+            )
+        for root in roots:
+            if root in nodes and nodes[root].host != server.host:
+                yield Finding(
+                    codes.ALLOCATION_ELSEWHERE,
+                    str(server),
+                    f"it is on {server.host} and holds an allocation of "
+                    f"{nodes[root].host}",
+                    f"openstack resource provider allocation unset --provider {root} "
+                    f"{server.id}",
+                )
+
+
+def check_orphans(subject: Subject) -> Iterator[Finding]:
+    """List providers of this project, or of a compute, that no host has."""
+    snapshot = subject.snapshot
+    if any(gap.startswith("servers:") for gap in snapshot.gaps):
+        # Hosts of a cell that is down are in no list.
+        return
+    hosts = {host.provider: host for host in snapshot.hosts}
+    isolated = {h for a in snapshot.aggregates if a.isolates for h in a.hosts}
+    for provider in snapshot.providers:
+        root = hosts.get(provider.root or provider.uuid)
+        remove = f"openstack resource provider delete {provider.uuid}"
+        if _is_child(provider):
+            top = snapshot.provider_by_uuid.get(provider.root)
+            if root is None or provider.parent is None:
+                evidence = "it is below no compute host"
+            elif subject.policy.placement != "units":
+                evidence = f"the policy says placement: {subject.policy.placement}"
+                remove = f"openstack perfvm host unenroll {quote(root.host)}"
+            elif (
+                top is not None
+                and const.TRAIT_ELASTIC not in top.traits
+                and root.host not in isolated
+            ):
+                evidence = f"{root.host} is not enrolled"
+                remove = f"openstack perfvm host unenroll {quote(root.host)}"
+            else:
+                continue
+            yield Finding(codes.ORPHANED_CHILD, provider.name, evidence, remove)
+        elif root is None and provider.parent is None and _is_compute(provider):
+            held = ""
+            if provider.allocations:
+                held = f", and {len(provider.allocations)} consumer(s) hold allocations"
+            yield Finding(
+                codes.ORPHANED_PROVIDER,
+                provider.name,
+                f"it looks like a compute host's, and there is no such host{held}",
+                remove,
+            )
+
+
+def _is_child(provider: Provider) -> bool:
+    before, infix, suffix = provider.name.rpartition("_perfvm_")
+    named = bool(before and infix) and suffix in elastic.SUFFIXES and bool(suffix)
+    return named or const.RC_UNIT in provider.inventories
+
+
+def _is_compute(provider: Provider) -> bool:
+    project = any(trait.startswith("CUSTOM_PERFVM_") for trait in provider.traits)
+    return project or bool({PCPU, VCPU, const.RC_SLOT} & provider.inventories.keys())

@@ -1,0 +1,218 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How servers stand beside each other: number, CPUs, NUMA cells, classes."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+from nova_perfvm import cpuset
+from nova_perfvm.audit.finding import (
+    CELLS_UNKNOWN,
+    CLASSES_MIXED,
+    NOT_IN_ONE_CELL,
+    NOT_PINNED,
+    PINS_OVERLAP,
+    TOO_MANY_ON_CELL,
+    TOO_MANY_ON_HOST,
+    Finding,
+)
+from nova_perfvm.audit.subject import migrate
+from nova_perfvm.rules import host_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from nova_perfvm.audit.subject import Subject
+    from nova_perfvm.facts import NUMACell
+    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.snapshot import Server
+
+
+class ServerFacts(NamedTuple):
+    """One server as it runs.
+
+    :ivar class_name: its class; None for pinned servers of no class
+    :ivar host: the hypervisor it is on
+    :ivar pinned_cpus: host CPUs that its vCPUs are pinned to
+    :ivar suits: name of a flavor that makes it one of its class
+    :ivar nodes: the host's NUMA cells that it is on, where they are known;
+        without them its CPUs tell
+    """
+
+    id: str
+    name: str
+    class_name: str | None
+    host: str
+    pinned_cpus: frozenset[int] = frozenset()
+    nodes: frozenset[int] = frozenset()
+    suits: str = "FLAVOR"
+
+    def on(self, cell: NUMACell) -> bool:
+        """Whether it owns CPUs of a cell."""
+        if self.nodes:
+            return bool(self.pinned_cpus) and cell.id in self.nodes
+        return bool(self.pinned_cpus & (cell.cpuset | cell.pcpuset))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """List what servers violate on the hosts where the policy's rules hold."""
+    facts = [
+        _facts(subject, server)
+        for host, servers in subject.snapshot.servers_by_host.items()
+        if subject.managed(host)
+        for server in servers
+    ]
+    cells = {name: host.cells for name, host in subject.hosts.items()}
+    yield from check_servers(subject.policy, cells, facts)
+    pinned = {server.host for server in facts if server.pinned_cpus}
+    for host in sorted(pinned):
+        if not cells.get(host):
+            yield Finding(
+                CELLS_UNKNOWN,
+                host,
+                "it shows no NUMA cells, so that VMs on each cannot be counted",
+                f"openstack hypervisor show {host}",
+            )
+
+
+def _facts(subject: Subject, server: Server) -> ServerFacts:
+    vm_class = subject.class_of(server)
+    return ServerFacts(
+        id=server.id,
+        name=str(server),
+        class_name=vm_class.name if vm_class else None,
+        host=server.host or "",
+        pinned_cpus=server.pinned_cpus,
+        nodes=frozenset(
+            cell.host_node
+            for cell in server.cells or ()
+            if cell.host_node is not None and cell.cpu_pinning
+        ),
+        suits=subject.suits(server),
+    )
+
+
+def check_servers(
+    policy: Policy,
+    cells: Mapping[str, Sequence[NUMACell]],
+    servers: Iterable[ServerFacts],
+) -> list[Finding]:
+    """List what servers violate, host by host.
+
+    :param cells: the NUMA cells of each host, by its name
+    """
+    by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
+    for server in servers:
+        by_host[server.host].append(server)
+    found: list[Finding] = []
+    for host, here in sorted(by_host.items()):
+        found.extend(_pins(host, here))
+        found.extend(_classes(policy, host, here))
+        found.extend(_counts(policy, host, cells.get(host, ()), here))
+    return found
+
+
+def _pins(host: str, servers: Sequence[ServerFacts]) -> Iterator[Finding]:
+    for one, other in itertools.combinations(servers, 2):
+        both = one.pinned_cpus & other.pinned_cpus
+        if both:
+            yield Finding(
+                PINS_OVERLAP,
+                host,
+                f"{one.name} and {other.name} are both pinned to "
+                f"{cpuset.format_cpus(both)}",
+                migrate(other.id),
+            )
+
+
+def _classes(
+    policy: Policy, host: str, servers: Sequence[ServerFacts]
+) -> Iterator[Finding]:
+    kinds = collections.Counter(server.class_name or "(none)" for server in servers)
+    exclusive = [
+        vm_class.name
+        for vm_class in policy.pinned_classes
+        if vm_class.exclusive == "host" and vm_class.name in kinds
+    ]
+    if exclusive and len(kinds) > 1:
+        stays = kinds.most_common(1)[0][0]
+        leave = [s for s in servers if (s.class_name or "(none)") != stays]
+        yield Finding(
+            CLASSES_MIXED,
+            host,
+            f"VMs of {', '.join(sorted(kinds))}, and {', '.join(exclusive)} wants "
+            f"hosts for itself: {_names(leave)} should leave",
+            "\n".join(migrate(server.id) for server in leave),
+        )
+
+
+def _counts(
+    policy: Policy,
+    host: str,
+    cells: Sequence[NUMACell],
+    servers: Sequence[ServerFacts],
+) -> Iterator[Finding]:
+    for vm_class in policy.pinned_classes:
+        mine = [server for server in servers if server.class_name == vm_class.name]
+        cap = vm_class.max_per_host
+        if cap is not None and len(mine) > cap:
+            yield Finding(
+                TOO_MANY_ON_HOST,
+                host,
+                f"{len(mine)} VMs of {vm_class.name}, max_per_host is {cap}: "
+                f"{_names(mine)}",
+                "\n".join(migrate(server.id) for server in mine[cap:]),
+            )
+        for cell in cells:
+            here = [server for server in mine if server.on(cell)]
+            slots = host_slots(vm_class, [cell], memory_mb=0)
+            if len(here) > slots and vm_class.cells_per_vm == 1:
+                yield Finding(
+                    TOO_MANY_ON_CELL,
+                    host,
+                    f"cell {cell.id} has {slots} slot(s) for {vm_class.name} and "
+                    f"{len(here)} VMs: {_names(here)}",
+                    "\n".join(migrate(server.id) for server in here[slots:]),
+                )
+        for server in mine:
+            yield from _spread(vm_class, host, cells, server)
+
+
+def _spread(
+    vm_class: VMClass, host: str, cells: Sequence[NUMACell], server: ServerFacts
+) -> Iterator[Finding]:
+    """Look at the CPUs of one VM of a pinned class."""
+    if not server.pinned_cpus:
+        yield Finding(
+            NOT_PINNED,
+            server.name,
+            f"on {host}: its class {vm_class.name} is pinned, and it owns no CPU",
+            f"openstack server resize --flavor {server.suits} {server.id}",
+        )
+        return
+    nodes = server.nodes or {cell.id for cell in cells if server.on(cell)}
+    if nodes and len(nodes) != vm_class.cells_per_vm:
+        yield Finding(
+            NOT_IN_ONE_CELL,
+            server.name,
+            f"on {host}: pinned on cells {', '.join(map(str, sorted(nodes)))}, its "
+            f"class wants {vm_class.cells_per_vm}",
+            f"openstack server resize --flavor {server.suits} {server.id}",
+        )
+
+
+def _names(servers: Iterable[ServerFacts]) -> str:
+    return ", ".join(server.name for server in servers)

@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What no API shows: Placement's retries, and what could not be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm.audit import finding as codes
+from nova_perfvm.audit.finding import Finding
+from nova_perfvm.reconcile import preflight
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.audit.subject import Subject
+
+
+def check_retries(subject: Subject) -> Iterator[Finding]:
+    """Judge a copy of placement.conf."""
+    view = preflight.CloudView(placement_settings=subject.placement_settings)
+    result = preflight.check_retries(subject.policy, view)
+    for detail in result.details:
+        if result.code is preflight.Code.UNKNOWN:
+            yield Finding(
+                codes.RETRY_COUNT_UNKNOWN,
+                "placement.conf",
+                detail,
+                "openstack perfvm audit --placement-conf FILE",
+            )
+        else:
+            yield Finding(
+                codes.RETRY_COUNT,
+                "placement.conf",
+                detail,
+                "crudini --set /etc/placement/placement.conf placement "
+                "allocation_conflict_retry_count 1",
+            )
+
+
+def check_gaps(subject: Subject) -> Iterator[Finding]:
+    """List what was not there to be judged."""
+    for gap in subject.snapshot.gaps:
+        what, _, why = gap.partition(": ")
+        yield Finding(codes.NOT_SEEN, what, why, "openstack catalog list")

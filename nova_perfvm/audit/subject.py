@@ -1,0 +1,101 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What is audited: a policy and a cloud, and what follows from both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.properties import BUILT_IN
+from nova_perfvm.rules import resolve_class
+from nova_perfvm.snapshot import host_facts, server_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nova_perfvm.facts import HostFacts, RequestFacts
+    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.properties import Generator
+    from nova_perfvm.reconcile.preflight import Settings
+    from nova_perfvm.snapshot import Server, Snapshot
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What every check looks at.
+
+    :ivar placement_settings: what placement.conf says; None without the file
+    :ivar generators: of flavors' extra specs and images' properties
+    """
+
+    policy: Policy
+    snapshot: Snapshot
+    placement_settings: Settings | None = None
+    generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
+
+    @cached_property
+    def requests(self) -> dict[str, RequestFacts]:
+        """What each server asks for, by its ID."""
+        return {
+            server.id: server_facts(self.snapshot, server)
+            for server in self.snapshot.servers
+        }
+
+    @cached_property
+    def hosts(self) -> dict[str, HostFacts]:
+        """Each host as the scheduler sees it, by the service's name."""
+        found = self.snapshot.hosts
+        return {host.host: host_facts(self.snapshot, host) for host in found}
+
+    @cached_property
+    def flavors(self) -> tuple[Flavor, ...]:
+        """The policy's flavors; none if it lists none."""
+        if not any(vm_class.flavors for vm_class in self.policy.classes):
+            return ()
+        return generate_flavors(self.policy, generators=self.generators)
+
+    def class_of(self, server: Server) -> VMClass | None:
+        """Give the class that a server claims; None for pinned ones of none."""
+        return resolve_class(self.policy, self.requests[server.id])
+
+    def managed(self, host: str) -> bool:
+        """Whether the policy's rules hold on a host."""
+        return self.policy.managed_hosts == "all" or bool(self.snapshot.labels(host))
+
+    def suits(self, server: Server) -> str:
+        """Give the smallest of the policy's flavors that a server fits into."""
+        vm_class = self.class_of(server) or next(iter(self.policy.pinned_classes), None)
+        fits = [
+            flavor
+            for flavor in self.flavors
+            if vm_class is not None
+            and flavor.class_name == vm_class.name
+            and flavor.memory_mb >= server.memory_mb
+            and (vm_class.vcpus is not None or flavor.vcpus >= server.vcpus)
+        ]
+        smallest = min(fits, key=lambda flavor: flavor.memory_mb, default=None)
+        return quote(smallest.name) if smallest else "FLAVOR"
+
+    def resize(self, server: Server) -> str:
+        """Give the command that makes a server one of its class again."""
+        return f"openstack server resize --flavor {self.suits(server)} {server.id}"
+
+
+def migrate(server_id: str) -> str:
+    """Give the command that lets the scheduler choose another host."""
+    return f"openstack server migrate {server_id}"
