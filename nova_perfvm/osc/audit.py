@@ -1,0 +1,193 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``perfvm audit``: what slipped past, and what to do about it."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, Final
+
+from cliff.formatters.base import ListFormatter
+from cliff.lister import Lister
+
+from nova_perfvm import audit, loader
+from nova_perfvm.cloud.preflight import read_settings
+from nova_perfvm.osc import snapshot as snapshots
+from nova_perfvm.osc.formats import monitoring, page
+from nova_perfvm.properties import extensions
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Sequence
+
+    from nova_perfvm.audit import Finding, Report
+    from nova_perfvm.snapshot import Snapshot
+
+_COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
+
+
+class ReportFormatter(ListFormatter):
+    """Prints the whole report, not the rows of a table."""
+
+    render: Callable[[Report], str]
+
+    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
+        """Add nothing."""
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],  # noqa: ARG002 - cliff's signature
+        data: Iterable[Any],  # noqa: ARG002
+        stdout: Any,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        """Print the report that the command has left."""
+        stdout.write(type(self).render(parsed_args.report))
+
+
+class HTMLFormatter(ReportFormatter):
+    """One page for people."""
+
+    render = staticmethod(page.html)
+
+
+class JUnitFormatter(ReportFormatter):
+    """XML for what runs tests."""
+
+    render = staticmethod(monitoring.junit)
+
+
+class PrometheusFormatter(ReportFormatter):
+    """Metrics for node_exporter's textfile collector."""
+
+    render = staticmethod(monitoring.prometheus)
+
+
+class Audit(Lister):
+    """Find what violates the policy, by whatever way it came.
+
+    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical.
+    """
+
+    auth_required = True
+    snapshot_required = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the files, and what counts."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--policy", metavar="FILE", help="policy file (default: the built-in one)"
+        )
+        parser.add_argument(
+            "--snapshot",
+            metavar="FILE",
+            required=self.snapshot_required,
+            help="audit a saved snapshot, - for standard input",
+        )
+        parser.add_argument(
+            "--placement-conf",
+            metavar="FILE",
+            help="copy of placement.conf, to judge what no API shows",
+        )
+        parser.add_argument(
+            "--strict", action="store_true", help="exit with 1 for what is unknown, too"
+        )
+        parser.add_argument(
+            "--output",
+            metavar="FILE",
+            help="replace this file as a whole instead of printing",
+        )
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Give the worst finding's code for an exit status."""
+        self._exit_code = 0
+        return super().run(parsed_args) or self._exit_code
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+        """Look at the cloud, or at the snapshot, and judge it."""
+        policy = loader.load(parsed_args.policy)
+        settings = None
+        if parsed_args.placement_conf is not None:
+            settings = read_settings(parsed_args.placement_conf)
+        seen = self._snapshot(parsed_args.snapshot)
+        if seen.policy_digest not in {None, policy.digest}:
+            self.app.stderr.write(
+                "warning: the snapshot was taken with another policy "
+                f"({seen.policy_digest}): name that with --policy\n"
+            )
+        subject = audit.Subject(policy, seen, settings, extensions.load())
+        report = audit.run(subject)
+        parsed_args.report = report
+        self._exit_code = report.exit_code(strict=parsed_args.strict)
+        return _COLUMNS, [_row(finding) for finding in report.findings]
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Any, data: Any
+    ) -> int:
+        """Print, or write to the file, and say in one line what was found."""
+        if parsed_args.output is None:
+            super().produce_output(parsed_args, column_names, data)
+        else:
+            kept, self.app.stdout = self.app.stdout, io.StringIO()
+            try:
+                super().produce_output(parsed_args, column_names, data)
+                text = self.app.stdout.getvalue()
+            finally:
+                self.app.stdout = kept
+            snapshots.write_whole(parsed_args.output, text)
+        self.app.stderr.write(_summary(parsed_args.report))
+        return 0
+
+    @property
+    def formatter_namespace(self) -> str:
+        """Name the entry points: the client's own formats, and reports."""
+        return "nova_perfvm.audit.formatter"
+
+    def _snapshot(self, path: str | None) -> Snapshot:
+        if path is None:
+            return snapshots.take(self.app)
+        return snapshots.read(path)
+
+
+class AuditOffline(Audit):
+    """Find what violates the policy in a saved snapshot.
+
+    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical.
+    """
+
+    auth_required = False
+    snapshot_required = True
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    return (
+        finding.code,
+        finding.severity.value,
+        finding.subject,
+        finding.evidence,
+        finding.remedy,
+    )
+
+
+def _summary(report: Report) -> str:
+    counts = ", ".join(
+        f"{report.count(severity)} {severity.value}"
+        for severity in reversed(audit.Severity)
+    )
+    return (
+        f"{len(report.results)} checks on {report.hosts} host(s) and "
+        f"{report.servers} server(s): {counts}\n"
+    )

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""An audit's report for machines: JUnit, and Prometheus' text format."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from nova_perfvm.audit import SEVERITIES, Severity
+
+if TYPE_CHECKING:
+    from nova_perfvm.audit import Report, Result
+
+
+def junit(report: Report) -> str:
+    """Give a test suite with a case for each check; unknown ones are skipped."""
+    cases = [_case(result) for result in report.results]
+    suite = ET.Element(
+        "testsuite",
+        name="perfvm audit",
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        errors="0",
+        timestamp=report.taken_at,
+    )
+    suite.extend(cases)
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(result: Result) -> ET.Element:
+    case = ET.Element("testcase", classname="perfvm.audit", name=result.title)
+    if not result.findings:
+        return case
+    text = "\n\n".join(
+        f"{finding.severity.value}: {finding}\n{finding.remedy}"
+        for finding in result.findings
+    )
+    unknown = result.severity is Severity.UNKNOWN
+    child = ET.SubElement(
+        case,
+        "skipped" if unknown else "failure",
+        message=_printable(f"{len(result.findings)} finding(s), {result.findings[0]}"),
+    )
+    child.text = _printable(text)
+    return case
+
+
+def _printable(text: str) -> str:
+    """Replace what XML cannot carry, such as control characters in a name."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def prometheus(report: Report) -> str:
+    """Give metrics for node_exporter's textfile collector, always the same ones."""
+    taken = dt.datetime.fromisoformat(report.taken_at).timestamp()
+    lines = [
+        "# HELP perfvm_audit_findings Violations of the policy that an audit found.",
+        "# TYPE perfvm_audit_findings gauge",
+    ]
+    lines += [
+        f'perfvm_audit_findings{{code="{code}",severity="{SEVERITIES[code].value}"}} '
+        f"{count}"
+        for code, count in report.by_code().items()
+    ]
+    for name, what, value in (
+        ("hosts", "Compute hosts that were looked at.", report.hosts),
+        ("servers", "Servers that were looked at.", report.servers),
+        (
+            "timestamp_seconds",
+            "When the cloud was looked at, in seconds since the epoch.",
+            int(taken),
+        ),
+    ):
+        metric = f"perfvm_audit_{name}"
+        lines += [f"# HELP {metric} {what}", f"# TYPE {metric} gauge"]
+        lines.append(f"{metric} {value}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,196 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The audit of a saved snapshot by the console script, in every format."""
+
+import contextlib
+import csv
+import html.parser
+import io
+import json
+import pathlib
+from xml.etree import ElementTree as ET
+
+import fixtures
+import testtools
+import yaml
+
+from nova_perfvm import snapshot
+from nova_perfvm.audit import CHECKS, SEVERITIES
+from nova_perfvm.osc import shell
+from tests.unit.audit.test_checks import small
+
+VOID = {"meta", "br"}
+
+
+class Page(html.parser.HTMLParser):
+    """Looks that each element is closed where it should be, and keeps the text."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.faults, self.text = [], [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.faults += [name for name, _ in attrs if name in {"src", "href"}]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.open.pop() != tag:
+            self.faults.append(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+class AuditCommandTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        cloud = small()
+        self.clean = self.save("clean", cloud)
+        cloud.add_general("<b>&\x07", "hp1")
+        self.mixed = self.save("mixed", cloud)
+        self.conf = self.directory / "placement.conf"
+        self.conf.write_text("[placement]\nallocation_conflict_retry_count = 1\n")
+
+    def save(self, name, cloud):
+        path = self.directory / name
+        path.write_text(snapshot.dumps(cloud.snapshot()))
+        return path
+
+    def run_command(self, *arguments):
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            try:
+                status = shell.main(["audit", *map(str, arguments)])
+            except SystemExit as exc:
+                status = exc.code
+        self.assertNotIn("Traceback", stderr.getvalue())
+        return status, stdout.getvalue(), stderr.getvalue()
+
+    def audit(self, path, *options):
+        return self.run_command("--snapshot", path, *options)
+
+    def test_exit_codes(self):
+        conf = ["--placement-conf", self.conf]
+        for path, options, expected in (
+            (self.clean, conf, 0),
+            (self.clean, [*conf, "--strict"], 0),
+            (self.clean, [], 0),
+            (self.clean, ["--strict"], 1),
+            (self.mixed, conf, 2),
+        ):
+            with self.subTest(path.name, options=options):
+                status, _, stderr = self.audit(path, *options)
+                self.assertEqual(expected, status, stderr)
+        self.conf.write_text("[placement]\n")
+        self.assertEqual(1, self.audit(self.clean, *conf)[0])
+
+    def test_table_and_summary(self):
+        _, stdout, stderr = self.audit(self.mixed)
+        self.assertIn("audit.classes_mixed", stdout)
+        self.assertEqual(
+            f"{len(CHECKS)} checks on 2 host(s) and 4 server(s): 1 critical, "
+            "0 warning, 1 unknown\n",
+            stderr,
+        )
+
+    def test_formats_of_the_client(self):
+        (first, _) = json.loads(self.audit(self.mixed, "-f", "json")[1])
+        self.assertEqual("critical", first["Severity"])
+        self.assertEqual("openstack server migrate i-<b>&\x07", first["Remedy"])
+        self.assertEqual(
+            2, len(yaml.safe_load(self.audit(self.mixed, "-f", "yaml")[1]))
+        )
+        rows = csv.reader(io.StringIO(self.audit(self.mixed, "-f", "csv")[1]))
+        self.assertEqual(3, len(list(rows)))
+        stdout = self.audit(self.mixed, "-f", "value", "-c", "Code")[1]
+        self.assertEqual(
+            ["audit.classes_mixed", "audit.retry_count_unknown"], stdout.split()
+        )
+
+    def test_junit(self):
+        suite = ET.fromstring(self.audit(self.mixed, "-f", "junit")[1])
+        self.assertEqual(
+            (str(len(CHECKS)), "1", "1"),
+            tuple(suite.get(name) for name in ("tests", "failures", "skipped")),
+        )
+        names = [case.get("name") for case in suite.iter("testcase")]
+        self.assertEqual([title for title, _ in CHECKS], names)
+        (failure,) = suite.iter("failure")
+        self.assertIn("openstack server migrate i-<b>&?", failure.text)
+
+    def test_prometheus(self):
+        text = self.audit(self.mixed, "-f", "prometheus")[1]
+        samples = dict(
+            line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#"
+        )
+        self.assertEqual(len(SEVERITIES) + 3, len(samples))
+        self.assertEqual(
+            "1",
+            samples[
+                'perfvm_audit_findings{code="audit.classes_mixed",severity="critical"}'
+            ],
+        )
+        self.assertEqual("1767225600", samples["perfvm_audit_timestamp_seconds"])
+        types = [line for line in text.splitlines() if line.startswith("# TYPE")]
+        self.assertEqual(4, len(types))
+
+    def test_html(self):
+        for path, words in (
+            (self.mixed, "openstack server migrate i-<b>&\x07"),
+            (self.clean, "Hosts offer what the policy says"),
+        ):
+            text = self.audit(path, "-f", "html")[1]
+            found = Page()
+            found.feed(text)
+            found.close()
+            self.assertEqual(([], []), (found.open, found.faults))
+            self.assertIn(words, found.text)
+
+    def test_output_file(self):
+        path = self.directory / "perfvm.prom"
+        path.write_text("old")
+        options = ["-f", "prometheus", "--output", path]
+        status, stdout, _ = self.audit(self.mixed, *options)
+        self.assertEqual((2, ""), (status, stdout))
+        self.assertIn("perfvm_audit_findings", path.read_text())
+        before = path.read_text()
+        self.assertEqual(1, self.audit(self.directory / "none", *options)[0])
+        self.assertEqual(before, path.read_text())
+
+    def test_mistakes_are_said_in_one_go(self):
+        broken = self.directory / "broken"
+        broken.write_text('{"schema_version": "1.0", "hosts": 1}')
+        for arguments, words in (
+            (["--snapshot", self.directory / "none"], "cannot read"),
+            (["--snapshot", broken], "hosts: found 1, expected a list"),
+            (["--snapshot", broken], "taken_at: missing"),
+            (
+                ["--snapshot", self.clean, "--placement-conf", "/no"],
+                "/no cannot be read",
+            ),
+            (["--snapshot", self.clean, "--policy", "/no"], "/no"),
+            (["--snapshot", self.clean, "--output", "/no/no"], "cannot write /no/no"),
+        ):
+            with self.subTest(words):
+                status, stdout, stderr = self.run_command(*arguments)
+                self.assertEqual((1, ""), (status, stdout))
+                self.assertIn(words, stderr)
+        self.assertEqual(2, self.run_command()[0])
+
+    def test_another_policy(self):
+        cloud = small()
+        cloud.parts["policy_digest"] = "other"
+        _, _, stderr = self.audit(self.save("other", cloud))
+        self.assertIn("taken with another policy (other)", stderr)
