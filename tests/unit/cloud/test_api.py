@@ -80,6 +80,27 @@ class APITest(testtools.TestCase):
             [url for _, url, _ in self.proxy.requests],
         )
 
+    def test_pages_by_another_marker(self):
+        api = self.api(
+            answer(body={"migrations": [{"uuid": "u"}], "migrations_links": [{}]}),
+            answer(body={"migrations": []}),
+        )
+        list(api.nova_list("/os-migrations", "migrations", "uuid"))
+        self.assertEqual(
+            "/os-migrations?limit=1000&marker=u", self.proxy.requests[1][1]
+        )
+
+    def test_pages_of_images(self):
+        proxy = Proxy(
+            answer(body={"images": [{"id": "1"}], "next": "/v2/images?marker=1"}),
+            answer(body={"images": [{"id": "2"}]}),
+        )
+        api = API(types.SimpleNamespace(image=proxy))
+        self.assertEqual(["1", "2"], [image["id"] for image in api.images()])
+        self.assertEqual(
+            "/images?visibility=all&limit=1000&marker=1", proxy.requests[1][1]
+        )
+
     def test_errors_say_what_to_do(self):
         for given, expected, words in (
             (placement_error(403, "no"), CloudError, "rights of an administrator"),

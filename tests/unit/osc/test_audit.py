@@ -27,6 +27,7 @@ import yaml
 from nova_perfvm import snapshot
 from nova_perfvm.audit import CHECKS, SEVERITIES
 from nova_perfvm.osc import shell
+from nova_perfvm.osc import snapshot as snapshots
 from tests.unit.audit.test_checks import small
 
 VOID = {"meta", "br"}
@@ -50,6 +51,20 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.text += data
+
+
+class ProgressTest(testtools.TestCase):
+    def test_one_line_that_goes(self):
+        stderr = io.StringIO()
+        with contextlib.redirect_stderr(stderr):
+            line = snapshots.ProgressLine()
+            line("servers", 100, 0)
+            line("hosts", 1, 2)
+            line.clear()
+        self.assertEqual(
+            ["", "servers: 100", "hosts: 1 of 2", "             ", ""],
+            stderr.getvalue().split("\r"),
+        )
 
 
 class AuditCommandTest(testtools.TestCase):

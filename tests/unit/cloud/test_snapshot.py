@@ -1,0 +1,253 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import collections
+import urllib.parse
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.cloud.errors import CloudError, NotThereError
+
+CPU_INFO = {"topology": {"cells": 2, "sockets": 1, "cores": 20, "threads": 1}}
+DEDICATED = {const.CPU_POLICY: "dedicated"}
+
+
+class FakeAPI:
+    """Answers as Nova, Placement and Glance do, and counts.
+
+    Real ones answer in the functional tests; here are clouds that those cannot
+    be: large ones, and such that are half gone.
+    """
+
+    def __init__(self, hosts=1):
+        self.asked = collections.Counter()
+        self.hosts = [f"h{number}" for number in range(hosts)]
+        self.servers = []
+        self.allocations = collections.defaultdict(dict)
+        self.later = {}
+        self.glance = [{"id": "image", "name": "i", "owner": "me", "hw_x": "1"}]
+        self.resource_classes = ("PCPU",)
+
+    def add_server(self, name, host, specs=(), **members):
+        self.servers.append(
+            {
+                "id": name,
+                "name": name,
+                "status": "ACTIVE",
+                "image": {"id": "image"},
+                "OS-EXT-SRV-ATTR:host": host,
+                "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
+                "flavor": {
+                    "original_name": "f",
+                    "vcpus": 2,
+                    "ram": 1024,
+                    "disk": 1,
+                    "extra_specs": dict(specs),
+                },
+                **members,
+            }
+        )
+        self.allocations[host][name] = {"resources": {"MEMORY_MB": 1024}}
+
+    def images(self):
+        if isinstance(self.glance, Exception):
+            raise self.glance
+        return iter(self.glance)
+
+    def nova_list(self, path, key, marker_key="id"):
+        self.asked[path.split("?")[0]] += 1
+        if key == "hypervisors":
+            return iter([self._hypervisor(host) for host in self.hosts])
+        return iter({"servers": self.servers}.get(key, []))
+
+    def nova(self, method, path, body=None, key=""):
+        path = urllib.parse.urlsplit(path).path
+        if path.endswith("/topology"):
+            self.asked["topology"] += 1
+            cell = {
+                "host_node": 1,
+                "vcpu_set": [0, 1],
+                "memory_mb": 1024,
+                "cpu_pinning": {"0": 20, "1": 21},
+                "siblings": [],
+            }
+            return {"nodes": [cell], "pagesize_kb": None}
+        self.asked[path] += 1
+        if path.startswith("/servers/"):
+            if path.rsplit("/", 1)[1] not in self.later:
+                raise NotThereError("404", 404)
+            return self.later[path.rsplit("/", 1)[1]]
+        service = {"binary": "nova-compute", "state": "up", "status": "enabled"}
+        return {
+            "/os-services": [
+                {"id": f"s-{host}", "host": host, **service} for host in self.hosts
+            ],
+            "/os-aggregates": [],
+        }[path]
+
+    def placement(self, method, path, body=None, key=""):
+        path = urllib.parse.urlsplit(path).path
+        if path == "/resource_providers":
+            return [
+                {
+                    "uuid": host,
+                    "name": host,
+                    "root_provider_uuid": host,
+                    "parent_provider_uuid": None,
+                }
+                for host in self.hosts
+            ]
+        if path in {"/traits", "/resource_classes"}:
+            return []
+        _, kind, name, *_ = path.split("/")
+        if kind == "allocations":
+            return {} if name.startswith("gone") else {"h0": {}}
+        self.asked["provider"] += 1
+        inventory = {
+            "total": 40,
+            "max_unit": 40,
+            "min_unit": 1,
+            "step_size": 1,
+            "reserved": 0,
+            "allocation_ratio": 1.0,
+        }
+        return {
+            "resource_provider_generation": 1,
+            "inventories": dict.fromkeys(self.resource_classes, inventory),
+            "traits": [],
+            "aggregates": [],
+            "allocations": self.allocations[name],
+        }
+
+    def _hypervisor(self, host):
+        return {
+            "id": host,
+            "hypervisor_hostname": host,
+            "service": {"host": host},
+            "state": "up",
+            "status": "enabled",
+            "cpu_info": CPU_INFO,
+        }
+
+
+class TakeTest(testtools.TestCase):
+    def test_a_large_cloud_takes_few_requests(self):
+        api = FakeAPI(hosts=100)
+        for number in range(1000):
+            specs = DEDICATED if number < 200 else {}
+            api.add_server(f"s{number}", f"h{number % 100}", specs)
+        told = []
+
+        found = taking.take(api, progress=lambda *line: told.append(line))
+
+        self.assertEqual((100, 1000), (len(found.hosts), len(found.servers)))
+        self.assertEqual(400, api.asked["provider"])
+        self.assertEqual(200, api.asked["topology"])
+        self.assertLess(sum(api.asked.values()), 625)
+        self.assertIn(("resource providers", 100, 100), told)
+        self.assertIn(("topologies", 200, 200), told)
+        self.assertIn(("servers", 1000, 1000), told)
+
+    def test_who_is_asked_for_a_topology(self):
+        volume = {"image": ""}
+        for classes, specs, members, expected in (
+            (["PCPU"], {}, {}, 0),
+            (["PCPU"], {}, volume, 0),
+            (["PCPU"], {"hw:numa_nodes": "1"}, {}, 1),
+            (["PCPU"], {const.MEM_PAGE_SIZE: "large"}, {}, 1),
+            (["PCPU"], {"hw:vif_multiqueue_enabled": "true"}, {}, 0),
+            # A volume's image could pin it, and VCPU does not tell.
+            (["VCPU"], {}, volume, 1),
+            (["VCPU"], {}, {}, 0),
+        ):
+            with self.subTest(classes=classes, specs=specs, members=members):
+                api = FakeAPI()
+                api.resource_classes = classes
+                api.add_server("s", "h0", specs, **members)
+                taking.take(api)
+                self.assertEqual(expected, api.asked["topology"])
+
+    def test_an_image_can_pin(self):
+        api = FakeAPI()
+        api.glance[0]["hw_cpu_policy"] = "dedicated"
+        api.add_server("s", "h0")
+        (server,) = taking.take(api).servers
+        self.assertEqual({20, 21}, server.pinned_cpus)
+        self.assertTrue(server.pinned)
+
+    def test_only_properties_are_kept_of_images(self):
+        (image,) = taking.take(FakeAPI()).images
+        self.assertEqual({"hw_x": "1"}, image.properties)
+
+    def test_without_glance(self):
+        api = FakeAPI()
+        api.glance = CloudError("Glance does not answer")
+        found = taking.take(api)
+        self.assertIsNone(found.images)
+        self.assertEqual(("images: Glance does not answer",), found.gaps)
+
+    def test_a_cell_that_is_down(self):
+        api = FakeAPI()
+        api.servers = [{"id": "lost", "status": "UNKNOWN", "tenant_id": "p"}]
+        api.allocations["h0"]["lost"] = {"resources": {"PCPU": 2}}
+        found = taking.take(api)
+        self.assertIn("1 are in a cell that is down", found.gaps[0])
+        self.assertIsNone(found.server_by_id["lost"].host)
+
+    def test_what_changes_meanwhile(self):
+        """Deleted since, soft deleted, and what nobody knows."""
+        api = FakeAPI()
+        for consumer in ("gone", "soft", "leak"):
+            api.allocations["h0"][consumer] = {"resources": {"PCPU": 2}}
+        lists = FakeAPI()
+        lists.add_server("soft", "h0", status="SOFT_DELETED")
+        api.later = {"soft": lists.servers[0]}
+
+        found = taking.take(api)
+
+        self.assertEqual({"soft", "leak"}, set(found.providers[0].allocations))
+        self.assertEqual(["soft"], [server.id for server in found.servers])
+
+    def test_half_an_answer(self):
+        api = FakeAPI()
+        api.add_server("s", "h0")
+        del api.servers[0]["flavor"]["vcpus"]
+        exc = self.assertRaises(CloudError, taking.take, api)
+        self.assertIn("not complete (KeyError('vcpus'))", str(exc))
+        self.assertNotIn("\n", str(exc))
+
+    def test_a_provider_that_goes_while_it_is_read(self):
+        api = FakeAPI(2)
+        original = api.placement
+
+        def placement(method, path, body=None, key=""):
+            if path.startswith("/resource_providers/h1/"):
+                raise NotThereError("404", 404)
+            return original(method, path, body, key)
+
+        api.placement = placement
+        found = taking.take(api)
+        self.assertEqual(["h0"], [provider.name for provider in found.providers])
+        # Its hypervisor is listed still; of its cells nothing is known.
+        self.assertEqual([2, 0], [len(host.cells) for host in found.hosts])
+
+    def test_an_error_ends_it(self):
+        api = FakeAPI(50)
+
+        def placement(method, path, body=None, key=""):
+            raise CloudError("Placement does not answer")
+
+        api.placement = placement
+        exc = self.assertRaises(CloudError, taking.take, api)
+        self.assertEqual("Placement does not answer", str(exc))
