@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from nova_perfvm.audit import Finding, Report, Result
 
 _STYLE: Final = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881;
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --text: #1b1f24;
   --critical: #c4262e; --warning: #b36b00; --unknown: #6b7280; --ok: #1a7f4b; }
-@media (prefers-color-scheme: dark) { :root { --critical: #ff7b82;
+@media (prefers-color-scheme: dark) { :root { --text: #e6e9ed;
+  --critical: #ff7b82;
   --warning: #f5b14c; --unknown: #a3aab5; --ok: #5fd39a; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto;
   padding: 0 1rem; }
@@ -43,8 +44,9 @@ th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; white-space: nowrap; }
 article { border: 1px solid var(--line); border-left: 4px solid currentColor;
-  border-radius: .35rem; padding: .6rem 1rem; margin: .75rem 0; }
-article > * { color: CanvasText; margin: .2rem 0; overflow-wrap: anywhere; }
+  border-radius: .35rem; padding: .6rem 1rem; margin: .75rem 0;
+  break-inside: avoid; }
+article > * { color: var(--text); margin: .2rem 0; overflow-wrap: anywhere; }
 article .code { color: inherit; font-weight: 600; }
 pre { background: var(--soft); padding: .5rem .75rem; border-radius: .25rem;
   white-space: pre-wrap; font: 13px/1.5 ui-monospace, monospace; }
