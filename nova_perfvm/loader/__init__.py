@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import yaml
@@ -23,9 +23,13 @@ import yaml
 from nova_perfvm.exceptions import PolicyError, Problem
 from nova_perfvm.loader.build import build_policy
 from nova_perfvm.loader.default import DEFAULT_DOCUMENT
+from nova_perfvm.loader.override import override
 from nova_perfvm.loader.schema import SCHEMA, schema_problems
 from nova_perfvm.loader.source import Source
 from nova_perfvm.model import Policy, problems
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
 
@@ -33,16 +37,30 @@ __all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
 BUILT_IN = "built-in policy"
 
 
-def load(path: str | Path | None = None) -> Policy:
+def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Policy:
     """Read a policy file, or give the built-in policy without one.
 
+    :param overrides: ``KEY=VALUE`` each, instead of what the file says; see
+        :func:`nova_perfvm.loader.override.override`
     :raises PolicyError: with every mistake of the file, or that it cannot be
         read; there is no fall-back
     """
-    if path is None:
-        return build_policy(DEFAULT_DOCUMENT)
+    source = BUILT_IN if path is None else str(path)
+    text = None if path is None else _read(path)
+    policy = build_policy(DEFAULT_DOCUMENT) if text is None else parse(text, source)
+    if not overrides:
+        return policy
+    data = DEFAULT_DOCUMENT | ({} if text is None else Source(text).data)
+    changed, found = override(data, overrides)
+    overridden, rest = (None, found) if found else _check(changed)
+    if rest or overridden is None:
+        raise PolicyError(f"{source}, with the keys given", rest)
+    return overridden
+
+
+def _read(path: str | Path) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         message = "no such file: create it, or leave out the option that names it"
         raise PolicyError(str(path), [Problem((), message)]) from None
@@ -52,7 +70,6 @@ def load(path: str | Path | None = None) -> Policy:
     except OSError as exc:
         message = f"cannot be read: {exc.strerror}"
         raise PolicyError(str(path), [Problem((), message)]) from None
-    return parse(text, source=str(path))
 
 
 def parse(text: str, source: str = "policy") -> Policy:

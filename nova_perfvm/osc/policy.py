@@ -40,8 +40,17 @@ class ShowPolicy(OfflineCommand):
     """Print the effective policy, every key written out, and its hash."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add ``--format``."""
+        """Add ``--set`` and ``--format``."""
         parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--set",
+            dest="overrides",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="another value for a key, such as classes.high-performance.vcpus=4 "
+            "(YAML; may be given several times)",
+        )
         parser.add_argument(
             "-f",
             "--format",
@@ -53,7 +62,8 @@ class ShowPolicy(OfflineCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print it."""
-        self.write(_FORMATS[parsed_args.format](self.policy(parsed_args)))
+        policy = loader.load(parsed_args.policy, parsed_args.overrides)
+        self.write(_FORMATS[parsed_args.format](policy))
 
 
 class CheckPolicy(OfflineCommand):

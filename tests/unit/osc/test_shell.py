@@ -167,6 +167,18 @@ class PolicyTest(CommandCase):
             )
             self.assertIn("labelled", self.stdout)
 
+    def test_show_with_other_values(self):
+        self.run_command(
+            *("policy", "show", "--set", "host_shape=1x4"),
+            *("--set", "classes.high-performance.vcpus=2"),
+        )
+        policy = loader.parse(self.stdout)
+        self.assertEqual(2, policy.get_class("high-performance").vcpus)
+        self.assertEqual(["hp.2c.64g"], [generate_flavors(policy)[0].name])
+        self.assert_refused(
+            1, "did you mean", "policy", "show", "--set", "placement=unit"
+        )
+
     def test_check_the_built_in_policy(self):
         self.assertEqual(0, self.run_command("policy", "check"))
         for words in (

@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Keys of a policy given one by one, such as on a command line."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from nova_perfvm.exceptions import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_CLASSES = "classes"
+
+
+def override(
+    document: Mapping[str, Any], assignments: Iterable[str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Change keys of a policy's document.
+
+    What the document then says is not checked here.
+
+    :param document: every key at the top; it is not changed
+    :param assignments: ``KEY=VALUE`` each: the key as a path from the top, with
+        dots, the value in YAML
+    :returns: the changed document, and what is wrong with the assignments
+    """
+    changed = copy.deepcopy(dict(document))
+    problems = []
+    for assignment in assignments:
+        problem = _assign(changed, assignment)
+        if problem is not None:
+            problems.append(problem)
+    return changed, problems
+
+
+def _assign(document: dict[str, Any], assignment: str) -> Problem | None:
+    key, equals, text = assignment.partition("=")
+    path = tuple(key.strip().split("."))
+    if not equals or not all(path):
+        return Problem((), f"found {assignment!r}, expected KEY=VALUE, such as vcpus=4")
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as exc:
+        return Problem(path, f"found {text!r}, expected a value in YAML: {exc}")
+    declared = document.get(_CLASSES)
+    if path[0] == _CLASSES and len(path) > 2 and path[1] not in (declared or {}):
+        return Problem(
+            path,
+            f"no such class: the policy declares {', '.join(declared or ()) or 'none'}",
+        )
+    target: Any = document
+    for depth, part in enumerate(path[:-1]):
+        target = target.setdefault(part, {})
+        if not isinstance(target, dict):
+            above = ".".join(path[: depth + 1])
+            return Problem(path, f"{above} is no mapping: give it as a whole")
+    target[path[-1]] = value
+    return None

@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``tempest config``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nova_perfvm.elastic import children_per_host
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.osc.base import OfflineCommand
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.model import Policy, VMClass
+
+
+class ConfigTempest(OfflineCommand):
+    """Print what Tempest has to know of the policy, for tempest.conf."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the pinned class."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--class",
+            dest="class_name",
+            metavar="NAME",
+            help="the pinned class to test (default: the only one there is)",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Derive the options and print them."""
+        self.write(tempest_conf(self.policy(parsed_args), parsed_args.class_name))
+
+
+def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
+    """Give sections of tempest.conf.
+
+    :param class_name: the pinned class to test; None for the only one
+    :raises PerfVMError: when the class has to be named, is not pinned, or a
+        class has no flavors
+    """
+    pinned = _pinned_class(policy, class_name)
+    general = _by_size(policy, policy.default_class)
+    most = children_per_host(replace(policy, classes=(pinned,)))
+    return (
+        "[service_available]\n"
+        "perfvm = True\n"
+        "\n"
+        "[perfvm]\n"
+        f"high_performance_flavor = {_by_size(policy, pinned)[0].name}\n"
+        f"general_flavor = {general[0].name}\n"
+        # For resizing, which needs another one that is not smaller.
+        f"general_flavor_alt = {general[min(1, len(general) - 1)].name}\n"
+        f"vcpus = {pinned.vcpus}\n"
+        f"max_per_host = {most}\n"
+        f"placement = {policy.placement}\n"
+    )
+
+
+def _pinned_class(policy: Policy, name: str | None) -> VMClass:
+    if name is not None:
+        vm_class = policy.get_class(name)
+        if vm_class.pinned:
+            return vm_class
+        raise PerfVMError(f"class {name} is not pinned: --class names one that is")
+    if len(policy.pinned_classes) == 1:
+        return policy.pinned_classes[0]
+    names = ", ".join(vm_class.name for vm_class in policy.pinned_classes)
+    raise PerfVMError(
+        f"the policy has several pinned classes, {names}: say by --class which to test"
+        if names
+        else "the policy has no pinned class, so there is nothing to test"
+    )
+
+
+def _by_size(policy: Policy, vm_class: VMClass) -> list[Flavor]:
+    """Give a class's flavors, the smallest first."""
+    flavors = generate_flavors(policy, class_name=vm_class.name)
+    return sorted(flavors, key=lambda f: (f.memory_mb, f.vcpus, f.root_gb))
