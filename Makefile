@@ -11,11 +11,14 @@ CONCURRENCY ?= 2
 # has none.
 UNVERSIONED := $(if $(shell git rev-parse HEAD 2>/dev/null),,PBR_VERSION=0.0.1)
 
+SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
+    tests/contract/*.sh tests/contract/commands/* tests/contract/doubles/*
+
 # Nova's test fixtures read these; the scheduler of Nova 34 runs native threads.
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit functional storm benchmark sample format clean
+.PHONY: help demo test lint unit contract functional storm benchmark sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,16 +26,20 @@ help:  ## show this list
 demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
 	@$(BIN)/python -m nova_perfvm.sandbox.demo
 
-test: lint unit functional storm  ## lint, unit and functional tests, storms of requests
+test: lint unit contract functional storm  ## lint, unit, contract, functional tests, storms of requests
 
-lint: $(STAMP)  ## ruff, hacking and mypy
+lint: $(STAMP)  ## ruff, hacking, mypy and bashate
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/flake8 nova_perfvm tests
 	$(BIN)/mypy
+	$(BIN)/bashate $(SHELL_FILES)
 
 unit: $(STAMP)  ## unit tests
 	$(BIN)/stestr --test-path ./tests/unit run --concurrency $(CONCURRENCY)
+
+contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
+	$(BIN)/stestr --test-path ./tests/contract run --concurrency $(CONCURRENCY)
 
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
 	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)

@@ -1,0 +1,426 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import os
+import subprocess
+
+import fixtures
+import testtools
+
+from nova_perfvm import loader
+from tests.contract import facts
+from tests.contract.node import DEVSTACK_DIR, ROOT, Node
+
+
+def localrc(name):
+    """Give what a sample local.conf says about the plugin and the services."""
+    lines = (ROOT / "devstack" / name).read_text().splitlines()
+    kept = [line for line in lines if line.startswith(("PERFVM_", "ENABLED_SERVICES"))]
+    return "\n".join([*kept, "PERFVM_TOPOLOGY=1x2", ""])
+
+
+ELASTIC = localrc("local.conf.sample")
+
+# What other plugins and DevStack may have put there before.
+OTHER = """\
+iniset_multiline $NOVA_CONF filter_scheduler available_filters \
+    nova.scheduler.filters.all_filters blazarnova.BlazarFilter
+iniset $NOVA_CONF filter_scheduler weight_classes \
+    "nova.scheduler.weights.all_weighers, theirs.Weigher"
+iniset $NOVA_CONF compute cpu_shared_set "7"
+iniset $NOVA_CONF compute provider_config_location $NOVA_CONF_DIR/providers
+iniset $NOVA_CONF workarounds disable_fallback_pcpu_query False
+iniset $PLACEMENT_CONF placement allocation_conflict_retry_count 7
+mkdir -p $NOVA_CONF_DIR/providers
+echo "theirs" > $NOVA_CONF_DIR/providers/theirs.yaml
+"""
+
+DEDICATED = """\
+PERFVM_HOST_MODE=dedicated
+PERFVM_TOPOLOGY=2x20
+PERFVM_RESERVE_MEMORY_GB=2
+"""
+
+SLOTS = ("CUSTOM_PERFVM_SLOT", "total: 2", "CUSTOM_PERFVM_HIGH_PERFORMANCE")
+
+
+class NodeCase(testtools.TestCase):
+    def node(self, **settings):
+        return Node(self.useFixture(fixtures.TempDir()).path, **settings)
+
+    def run_well(self, node, mode="stack"):
+        """Run a script, and assert what holds of every run."""
+        status = node.run(mode)
+        self.assertEqual(0, status, node.output[-2000:])
+        facts.nothing_leaks(node)
+        if mode == "stack":
+            facts.every_phase_ends_well(node)
+        return node
+
+
+class AllInOneTest(NodeCase):
+    """stack.sh with nothing but enable_plugin, again, and the way back."""
+
+    def test_from_stack_to_clean(self):
+        node = self.run_well(self.node())
+        self._assert_stacked(node)
+        first = node.nova
+        self.run_well(node)
+        self._assert_stacked(node)
+        self.assertEqual(first, node.nova)
+
+        for _ in range(2):
+            self.run_well(node, "unstack")
+            facts.equal(
+                [node.lines("after-nothing/nova/nova.conf")[1:3], []],
+                [node.lines("etc/nova/nova.conf")[1:3], node.calls("uninstall")],
+            )
+            self._assert_nothing_of_ours(node)
+        for _ in range(2):
+            self.run_well(node, "clean")
+            (call,) = node.calls("uninstall")
+            self.assertEqual("pip uninstall -y nova-perfvm", call)
+            self.assertFalse(node.exists("dest/data/perfvm"))
+        self.run_well(node)
+        self._assert_stacked(node)
+
+    def _assert_stacked(self, node):
+        facts.the_filter_is_listed_once_ahead_of_numa(node)
+        facts.nova_and_tempest_agree_on_filters(node)
+        facts.available_filters_keep_others(node)
+        facts.nothing_is_lost_to_neutron(node)
+        self.assertEqual(
+            [f"{facts.NOVAS_WEIGHERS},{facts.OUR_WEIGHER}"], node.nova[facts.WEIGHERS]
+        )
+        policy = str(node.directory / "etc/nova/perfvm.yaml")
+        self.assertEqual([policy], node.nova["perfvm", "policy_file"])
+        # The built-in one, with its comments.
+        built_in = (ROOT / "etc/nova_perfvm/perfvm.yaml").read_text()
+        self.assertEqual(built_in, node.read("etc/nova/perfvm.yaml"))
+        self.assertEqual(
+            ["1"],
+            node.options("etc/placement/placement.conf")[
+                "placement", "allocation_conflict_retry_count"
+            ],
+        )
+        self.assertEqual(
+            ["True"], node.nova["workarounds", "disable_fallback_pcpu_query"]
+        )
+        # A shared host is the default: DevStack's own VMs and Tempest's run on it.
+        self.assertIn(("compute", "cpu_shared_set"), node.nova_cpu)
+        self.assertNotIn(("compute", "cpu_dedicated_set"), node.nova_cpu)
+        self.assertNotIn(("libvirt", "virt_type"), node.nova)
+        self.assertEqual(1, len(node.calls("pip install", f"-e {ROOT}")))
+        self._assert_cloud(node)
+        self.assertEqual(
+            {
+                ("service_available", "perfvm"): ["True"],
+                ("perfvm", "high_performance_flavor"): ["hp.20c.64g"],
+                ("perfvm", "general_flavor"): ["g.1c.2g"],
+                ("perfvm", "general_flavor_alt"): ["g.2c.4g"],
+                ("perfvm", "vcpus"): ["20"],
+                ("perfvm", "max_per_host"): ["2"],
+                ("perfvm", "placement"): ["slots"],
+            },
+            {
+                name: value
+                for name, value in node.tempest.items()
+                if name[0] in {"service_available", "perfvm"}
+            },
+        )
+        # m1.nano and m1.micro are good enough.
+        self.assertEqual(["42"], node.tempest["compute", "flavor_ref"])
+        self.assertNotIn("WARNING", node.output)
+
+    def _assert_cloud(self, node):
+        # Placement answers 400 to names that it does not know: they come first.
+        calls = node.lines("calls")
+        first = calls.index(node.calls("flavor create")[0])
+        for words in (
+            "trait create CUSTOM_PERFVM_HIGH_PERFORMANCE",
+            "resource class set CUSTOM_PERFVM_SLOT",
+        ):
+            (call,) = node.calls(words)
+            self.assertLess(calls.index(call), first)
+        self.assertEqual(7, len(node.calls("flavor create")))
+        (image,) = node.calls("image set")
+        self.assertIn("hw_vif_multiqueue_enabled=true", image)
+        self.assertTrue(image.endswith(" cirros-0.6.3-x86_64-disk"))
+        self.assertEqual([], node.calls("enroll"))
+
+    def _assert_nothing_of_ours(self, node):
+        for name in (
+            "nova/nova.conf",
+            "nova/nova-cpu.conf",
+            "placement/placement.conf",
+        ):
+            text = node.read(f"etc/{name}")
+            for words in ("perfvm", "PerfVM", "NUMATopology", "cpu_", "retry"):
+                self.assertNotIn(f"{words}", text.replace("[perfvm]", ""))
+        self.assertNotIn(facts.AVAILABLE, node.nova)
+        self.assertNotIn(facts.WEIGHERS, node.nova)
+        self.assertFalse(node.exists("etc/nova/perfvm.yaml"))
+
+
+class ElasticTest(NodeCase):
+    """A machine of 2 CPUs for both classes, beside what others configured."""
+
+    def test_small_machine(self):
+        node = self.node(localrc=ELASTIC, other=OTHER, hosts="host1.example.org")
+        self.run_well(node)
+        facts.available_filters_keep_others(node, ["blazarnova.BlazarFilter"])
+        self.assertEqual(
+            [f"{facts.NOVAS_WEIGHERS},theirs.Weigher,{facts.OUR_WEIGHER}"],
+            node.nova[facts.WEIGHERS],
+        )
+        policy = loader.load(node.directory / "etc/nova/perfvm.yaml")
+        fast = policy.get_class("high-performance")
+        self.assertEqual(
+            ("units", 1, 2, "image"),
+            (policy.placement, fast.vcpus, fast.max_per_host, fast.disk.source),
+        )
+        facts.nova_compute_gets(
+            node,
+            {
+                ("workarounds", "disable_fallback_pcpu_query"): ["False"],
+                ("scheduler", "enable_isolated_aggregate_filtering"): ["True"],
+                ("compute", "cpu_dedicated_set"): None,
+            },
+        )
+        created = [call.split()[-1] for call in node.calls("flavor create")]
+        self.assertEqual(["hp.1c.1g", "g.1c.1g", "g.1c.2g"], created)
+        # m1.nano has no units: no elastic host takes it.
+        self.assertEqual(["id-of-g.1c.1g"], node.tempest["compute", "flavor_ref"])
+        self.assertEqual(["id-of-g.1c.2g"], node.tempest["compute", "flavor_ref_alt"])
+        # By its name in Placement, once its provider is there, after discovery.
+        (call,) = node.calls("perfvm host enroll")
+        self.assertEqual(
+            "openstack --os-cloud devstack-admin perfvm host enroll host1.example.org "
+            f"--policy {node.directory}/etc/nova/perfvm.yaml --yes",
+            call,
+        )
+        self.assertEqual(2, len(node.calls("provider list --name host1.example.org")))
+
+        self.run_well(node, "unstack")
+        self._assert_as_before(node)
+
+    def _assert_as_before(self, node):
+        before = node.options("after-nothing/nova/nova.conf")
+        before["neutron", "region_name"] = ["RegionOne"]
+        # Two of a list's items had a space between them.
+        before[facts.WEIGHERS] = [before[facts.WEIGHERS][0].replace(" ", "")]
+        self.assertEqual(
+            {k: v for k, v in before.items() if k != facts.ENABLED},
+            {k: v for k, v in node.nova.items() if k != facts.ENABLED},
+        )
+        self.assertEqual(
+            node.options("after-nothing/placement/placement.conf"),
+            node.options("etc/placement/placement.conf"),
+        )
+        self.assertEqual("theirs\n", node.read("etc/nova/providers/theirs.yaml"))
+
+    def test_fake_driver(self):
+        """It shows no CPUs, so nothing but general VMs can be promised."""
+        settings = f"{ELASTIC}VIRT_DRIVER=fake\nNUMBER_FAKE_NOVA_COMPUTE=2\n"
+        node = self.node(localrc=settings, hosts="host1 host2")
+        self.run_well(node)
+        enrolled = [call.split(" enroll ")[1] for call in node.calls("host enroll")]
+        self.assertEqual(["host1", "host2"], [call.split()[0] for call in enrolled])
+        self.assertTrue(all(call.endswith("--slots 0") for call in enrolled))
+
+
+class DedicatedTest(NodeCase):
+    def test_compute_only_node(self):
+        settings = f"{DEDICATED}ENABLED_SERVICES=n-cpu,placement-client,q-agt\n"
+        node = self.run_well(self.node(localrc=settings))
+        directory = node.directory / "etc/nova/provider_config"
+        expected = {
+            ("compute", "cpu_dedicated_set"): ["0-39"],
+            ("compute", "cpu_shared_set"): None,
+            ("compute", "provider_config_location"): [str(directory)],
+            ("DEFAULT", "reserved_host_memory_mb"): ["4096"],
+            ("perfvm", "policy_file"): None,
+            facts.AVAILABLE: None,
+        }
+        facts.nova_compute_gets(node, expected)
+        provider = node.read("etc/nova/provider_config/nova-perfvm.yaml")
+        for words in SLOTS:
+            self.assertIn(words, provider)
+        self.assertEqual([], node.calls("openstack"))
+        self.assertFalse(node.exists("tempest.conf"))
+        self.assertEqual(
+            {("placement_database", "connection")},
+            set(node.options("etc/placement/placement.conf")),
+        )
+
+        # As another host, without unstack: nothing of the old one stays.
+        node.write("localrc", settings.replace("dedicated", "shared"))
+        self.run_well(node)
+        facts.nova_compute_gets(
+            node,
+            {
+                ("compute", "cpu_dedicated_set"): None,
+                ("compute", "cpu_shared_set"): ["0-39"],
+            },
+        )
+        self.assertFalse(node.exists("etc/nova/provider_config/nova-perfvm.yaml"))
+
+    def test_host_mode_none(self):
+        """Cpu sets are somebody else's."""
+        node = self.node(localrc="PERFVM_HOST_MODE=none\n", other=OTHER)
+        self.run_well(node)
+        facts.nova_compute_gets(
+            node,
+            {
+                ("compute", "cpu_shared_set"): ["7"],
+                ("DEFAULT", "reserved_host_memory_mb"): None,
+            },
+        )
+        facts.available_filters_keep_others(node, ["blazarnova.BlazarFilter"])
+
+
+class TwoNodeTest(NodeCase):
+    """The sample local.conf of each of two machines."""
+
+    def test_controller(self):
+        node = self.node(localrc=localrc("local.conf.controller.sample"))
+        self.run_well(node)
+        facts.nova_compute_gets(
+            node,
+            {
+                ("compute", "cpu_shared_set"): ["0-1"],
+                ("compute", "cpu_dedicated_set"): None,
+            },
+        )
+        self.assertEqual(["slots"], node.tempest["perfvm", "placement"])
+        self.assertFalse(node.exists("etc/nova/provider_config"))
+
+    def test_compute(self):
+        node = self.node(localrc=localrc("local.conf.compute.sample"))
+        self.run_well(node)
+        facts.nova_compute_gets(
+            node,
+            {
+                ("compute", "cpu_dedicated_set"): ["0-1"],
+                ("compute", "cpu_shared_set"): None,
+            },
+        )
+        self.assertIn(
+            "total: 2", node.read("etc/nova/provider_config/nova-perfvm.yaml")
+        )
+
+    def test_their_policy_is_the_same(self):
+        found = [
+            {
+                line
+                for line in localrc(f"local.conf.{name}.sample").splitlines()
+                if line.startswith("PERFVM_") and "HOST_MODE" not in line
+            }
+            for name in ("controller", "compute")
+        ]
+        self.assertEqual(found[0], found[1])
+
+
+class EnrollLaterTest(NodeCase):
+    """The command for hosts that join after stack.sh."""
+
+    def enroll(self, *arguments):
+        node = self.node(hosts="host1 host2")
+        here = ROOT / "tests/contract"
+        functions = f"{DEVSTACK_DIR or here / 'doubles'}/functions"
+        node.write("top/tools/discover_hosts.sh", f"touch {node.directory}/discovered")
+        (node.directory / "top/tools/discover_hosts.sh").chmod(0o755)
+        # DevStack keeps commands in bin of its venv.
+        (node.directory / "venv").mkdir()
+        (node.directory / "venv/bin").symlink_to(here / "commands")
+        node.write(
+            "top/openrc",
+            f"DEVSTACK_VENV={node.directory}/venv GLOBAL_VENV=True os_PACKAGE=deb\n"
+            f"source {functions}\n",
+        )
+        result = subprocess.run(
+            ["bash", str(ROOT / "devstack/enroll-hosts.sh"), *arguments],
+            check=False,
+            capture_output=True,
+            encoding="utf-8",
+            env=os.environ
+            | {
+                "CONTRACT_HOSTS": node.hosts,
+                "CONTRACT_SCRATCH": str(node.directory),
+                "TOP_DIR": str(node.directory / "top"),
+            },
+        )
+        calls = node.calls("enroll") if node.exists("calls") else []
+        return result, [call.split(" enroll ")[1] for call in calls]
+
+    def test_all(self):
+        result, enrolled = self.enroll()
+        self.assertEqual(0, result.returncode, result.stderr)
+        self.assertEqual(
+            [
+                f"{host} --policy /etc/nova/perfvm.yaml --yes"
+                for host in ("host1", "host2")
+            ],
+            enrolled,
+        )
+
+    def test_one_without_slots(self):
+        result, enrolled = self.enroll("--slots", "0", "host2")
+        self.assertEqual(0, result.returncode, result.stderr)
+        self.assertEqual(
+            ["host2 --policy /etc/nova/perfvm.yaml --yes --slots 0"], enrolled
+        )
+
+    def test_help(self):
+        result, enrolled = self.enroll("--help")
+        self.assertEqual((2, []), (result.returncode, enrolled))
+        self.assertIn("enroll-hosts.sh [--slots N] [HOST...]", result.stdout)
+
+
+class RefusedTest(NodeCase):
+    def test_disabled(self):
+        node = self.node(localrc="disable_service perfvm\n")
+        for mode in ("stack", "unstack", "clean"):
+            self.assertEqual(0, node.run(mode), node.output[-2000:])
+            facts.nothing_leaks(node)
+            self.assertEqual([], node.lines("calls"))
+            self.assertNotIn("PerfVMFilter", node.read("filters"))
+            for name in ("nova.conf", "nova-cpu.conf"):
+                self.assertNotIn("erf", node.read(f"etc/nova/{name}"))
+
+    def test_a_policy_that_cannot_be(self):
+        node = self.node(localrc="PERFVM_PLACEMENT=slot\n")
+        self.assertNotEqual(0, node.run("stack", until="post-config"))
+        self.assertIn("did you mean slots?", node.output)
+        self.assertFalse(node.exists("etc/nova/perfvm.yaml"))
+
+    def test_local_conf_wins(self):
+        text = (
+            "[[post-config|$NOVA_CONF]]\n[filter_scheduler]\n"
+            "enabled_filters = ComputeFilter\navailable_filters = theirs.Filter\n"
+        )
+        node = self.run_well(self.node(local_conf=text))
+        self.assertEqual(["ComputeFilter"], node.nova[facts.ENABLED])
+        for words in (
+            "enabled_filters of {} lacks PerfVMFilter",
+            "available_filters of {} lacks nova.scheduler",
+            "available_filters of {} lacks nova_perfvm.scheduler",
+        ):
+            path = f"{node.directory}/etc/nova/nova.conf"
+            self.assertIn(words.format(path), node.output)
+
+
+class SettingsTest(NodeCase):
+    def test_twice_in_one_shell(self):
+        node = self.run_well(self.node(), "settings")
+        facts.the_filter_is_listed_once_ahead_of_numa(node)
+        self.assertEqual(1, node.read("services").strip().split(",").count("perfvm"))
