@@ -11,6 +11,7 @@
 # under the License.
 
 import os
+import re
 import subprocess
 
 import fixtures
@@ -420,6 +421,16 @@ class RefusedTest(NodeCase):
 
 
 class SettingsTest(NodeCase):
+    def test_every_variable_is_documented(self):
+        settings = (ROOT / "devstack/settings").read_text()
+        known = set(re.findall(r"^(PERFVM_\w+)=\S*\1", settings, re.MULTILINE))
+        known -= {"PERFVM_OWN_FILTERS"}
+        text = (ROOT / "doc/source/contributor/devstack.rst").read_text()
+        variables = text[text.index("Variables\n=") : text.index("What it writes")]
+        listed = re.findall(r"^   \* - (.*)$", variables, re.MULTILINE)
+        documented = set(re.findall(r"``(PERFVM_\w+)``", " ".join(listed)))
+        self.assertEqual(sorted(known | {"PERFVM_ENROLL"}), sorted(documented))
+
     def test_twice_in_one_shell(self):
         node = self.run_well(self.node(), "settings")
         facts.the_filter_is_listed_once_ahead_of_numa(node)
