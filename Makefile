@@ -18,7 +18,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit contract functional storm benchmark sample format clean
+.PHONY: help demo test lint unit contract functional storm benchmark docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,14 @@ benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusal
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
 
+docs: $(VENV)/.docs  ## doc/build/html; a warning is an error
+	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
+
+$(VENV)/.docs: $(STAMP)
+	$(UNVERSIONED) $(BIN)/pip install --quiet --disable-pip-version-check \
+	    --constraint $(CONSTRAINTS) --editable '.[docs]'
+	@touch $@
+
 sample: $(STAMP)  ## write etc/nova_perfvm/perfvm.conf.sample
 	$(BIN)/oslo-config-generator --config-file etc/nova_perfvm/config-generator.conf
 
@@ -60,7 +68,7 @@ format: $(STAMP)  ## let ruff format the sources
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .tox .stestr .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) .tox doc/build .stestr .hypothesis .mypy_cache .ruff_cache
 
 # pip's resolver is left to the constraints, so that every machine tests the
 # same versions.
