@@ -15,7 +15,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cliff.command import Command
 
@@ -27,6 +28,7 @@ from nova_perfvm.properties import extensions
 if TYPE_CHECKING:
     import argparse
 
+    from nova_perfvm.cloud.api import API
     from nova_perfvm.flavors import Flavor
     from nova_perfvm.model import Policy
 
@@ -40,11 +42,7 @@ class OfflineCommand(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add ``--policy`` to the command's options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--policy",
-            metavar="FILE",
-            help="policy file (default: the built-in policy)",
-        )
+        policy_argument(parser)
         return parser
 
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
@@ -74,6 +72,42 @@ def _discard_output() -> None:
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)
     os.close(devnull)
+
+
+def cloud_of(app: Any) -> API:
+    """Give what the plugin module's make_client made."""
+    api: API = app.client_manager.perfvm
+    return api
+
+
+def policy_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--policy``."""
+    parser.add_argument(
+        "--policy",
+        metavar="FILE",
+        help="policy file (default: the built-in policy)",
+    )
+
+
+def changing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--dry-run`` and ``--yes``."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--dry-run", action="store_true", help="only show what would be changed"
+    )
+    group.add_argument("--yes", action="store_true", help="ask no question")
+
+
+def ask(stream: TextIO) -> bool:
+    """Ask whether to proceed.
+
+    :raises PerfVMError: when nobody is there to be asked
+    """
+    if not sys.stdin.isatty():
+        raise PerfVMError("nobody is there to be asked: add --yes, or --dry-run")
+    stream.write("Proceed? [y/N] ")
+    stream.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def flavor_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from cliff.lister import Lister
@@ -24,8 +23,7 @@ from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
-from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import OfflineCommand
+from nova_perfvm.osc.base import OfflineCommand, ask, changing_arguments, cloud_of
 from nova_perfvm.reconcile import DEFAULT_AGGREGATE, plan_enroll, plan_unenroll
 from nova_perfvm.reconcile.preflight import preflight, worst
 
@@ -36,11 +34,6 @@ if TYPE_CHECKING:
     from nova_perfvm.reconcile import Change
 
 
-def _cloud(app: Any) -> Any:
-    """Give what the plugin module's make_client made."""
-    return app.client_manager.perfvm
-
-
 class ChangingCommand(OfflineCommand):
     """A command that shows what it would change, asks, and changes it."""
 
@@ -49,17 +42,13 @@ class ChangingCommand(OfflineCommand):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add ``--dry-run`` and ``--yes``."""
         parser = super().get_parser(prog_name)
-        group = parser.add_mutually_exclusive_group()
-        group.add_argument(
-            "--dry-run", action="store_true", help="only show what would be changed"
-        )
-        group.add_argument("--yes", action="store_true", help="ask no question")
+        changing_arguments(parser)
         return parser
 
     @property
     def cloud(self) -> Any:
         """The cloud that the client's options name."""
-        return _cloud(self.app)
+        return cloud_of(self.app)
 
     def agreed(
         self,
@@ -80,17 +69,11 @@ class ChangingCommand(OfflineCommand):
             self.write("".join(f"would {change}\n" for change in changes))
         if parsed_args.dry_run:
             return False
-        return parsed_args.yes or self._asked()
+        return parsed_args.yes or ask(self.app.stdout)
 
     def tell(self, change: Change) -> None:
         """Say what is being done."""
         self.write(f"{change}\n")
-
-    def _asked(self) -> bool:
-        if not sys.stdin.isatty():
-            raise PerfVMError("nobody is there to be asked: add --yes, or --dry-run")
-        self.write("Proceed? [y/N] ")
-        return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 class HostCommand(ChangingCommand):
@@ -221,7 +204,7 @@ class Preflight(Lister):
     ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
         """Look at the cloud and judge it."""
         view = gathering.view_cloud(
-            _cloud(self.app),
+            cloud_of(self.app),
             frozenset(parsed_args.hosts),
             parsed_args.nova_conf,
             parsed_args.placement_conf,

@@ -44,6 +44,8 @@ class Change:
 class CreateName(Change):
     """Make a trait or resource class known to Placement."""
 
+    action = "create"
+    detail = ""
     name: str
     kind: str
 

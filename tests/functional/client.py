@@ -19,6 +19,7 @@ the session's authentication just says who asks.
 import contextlib
 import io
 import pathlib
+import types
 
 import fixtures
 import openstack
@@ -26,14 +27,18 @@ from keystoneauth1 import plugin, session
 from openstackclient import shell
 from osc_lib import clientmanager
 
+CONNECTION = "openstack.connection.Connection"
+# All that is asked of it.
+KEYSTONE = types.SimpleNamespace(api_version="3")
 CLIENT_MANAGER = "openstackclient.common.clientmanager.ClientManager"
 
 
 class Identity(plugin.BaseAuthPlugin):
     """What Nova's fixture wants to be told instead of a token."""
 
-    def __init__(self, user, project, roles):
+    def __init__(self, user, project, roles, endpoints):
         super().__init__()
+        self._endpoints = endpoints
         self._headers = {
             "X-Auth-Token": user,
             "X-Auth-User": user,
@@ -44,6 +49,9 @@ class Identity(plugin.BaseAuthPlugin):
     def get_headers(self, session, **kwargs):
         return self._headers
 
+    def get_endpoint(self, session, service_type=None, **kwargs):
+        return self._endpoints.get(service_type)
+
 
 class SDKMixin:
     """Connections to the cloud of a FunctionalTest."""
@@ -51,8 +59,9 @@ class SDKMixin:
     def connection(self, user, roles):
         """Connect to Nova and Placement of the cloud, as openstacksdk does."""
         client = self.cloud.api
-        auth = Identity(user, client.project_id, roles)
         placement = self.cloud._services.placement.fixture.endpoint
+        endpoints = {"compute": client.base_url, "placement": placement}
+        auth = Identity(user, client.project_id, roles, endpoints)
         return openstack.connection.Connection(
             session=session.Session(auth=auth),
             compute_endpoint_override=client.base_url,
@@ -63,11 +72,17 @@ class SDKMixin:
 class ClientMixin(SDKMixin):
     """The openstack client itself, in this process, without Keystone."""
 
-    def run_command(self, *arguments, user="admin", roles="admin,member,reader"):
+    def run_command(self, *arguments, **identity):
+        """Run a command of ours; see run_client."""
+        return self.run_client("perfvm", *arguments, **identity)
+
+    def run_client(self, *arguments, user="admin", roles="admin,member,reader"):
         """Run the client, and give its exit status and what it printed."""
         connection = self.connection(user, roles)
         # The client keeps what make_client gave for the life of its process.
-        vars(clientmanager.ClientManager)["perfvm"]._handle = None
+        for member in vars(clientmanager.ClientManager).values():
+            if isinstance(member, clientmanager.ClientCache):
+                member._handle = None
 
         def setup_auth(manager):
             manager.session = connection.session
@@ -76,13 +91,15 @@ class ClientMixin(SDKMixin):
         stdout, stderr = io.StringIO(), io.StringIO()
         with (
             fixtures.MonkeyPatch(f"{CLIENT_MANAGER}.setup_auth", setup_auth),
+            # There is no Keystone; the client gets at it without using it.
+            fixtures.MonkeyPatch(f"{CONNECTION}.identity", KEYSTONE),
             # Each run adds one for its own stderr.
             fixtures.MonkeyPatch("logging.root.handlers", []),
             fixtures.MonkeyPatch("sys.stdin", io.StringIO()),
             contextlib.redirect_stdout(stdout),
             contextlib.redirect_stderr(stderr),
         ):
-            status = shell.main(["--os-auth-type", "none", "perfvm", *arguments])
+            status = shell.main(["--os-auth-type", "none", *arguments])
         self.assertNotIn("Traceback", stderr.getvalue())
         return status, stdout.getvalue(), stderr.getvalue()
 

@@ -31,6 +31,7 @@ PURE = (
     "flavors",
     "loader",
     "elastic",
+    "reconcile",
     "hostconfig",
     "reconcile",
     "snapshot",

@@ -18,8 +18,9 @@ import testtools
 from keystoneauth1 import exceptions as ksa_exceptions
 from openstack import exceptions as sdk_exceptions
 
-from nova_perfvm.cloud.api import API, COMPUTE, PLACEMENT
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
+from nova_perfvm.cloud.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
 
 
 def answer(status=200, body=None, text=None):
@@ -54,7 +55,11 @@ def placement_error(status, detail):
 class APITest(testtools.TestCase):
     def api(self, *answers):
         self.proxy = Proxy(*answers)
-        return API(types.SimpleNamespace(compute=self.proxy, placement=self.proxy))
+        return API(
+            types.SimpleNamespace(
+                compute=self.proxy, image=self.proxy, placement=self.proxy
+            )
+        )
 
     def test_microversions(self):
         api = self.api(answer(body={"a": 1}), answer(204))
@@ -131,6 +136,29 @@ class APITest(testtools.TestCase):
                 exc = self.assertRaises(expected, api.placement, "GET", "/x", key="a")
                 self.assertIn(words, str(exc))
                 self.assertNotIn("\n", str(exc))
+
+    def test_extra_specs_are_validated_if_the_cloud_can(self):
+        old = answer(406, {"computeFault": {"message": "2.86 is not supported"}})
+        api = self.api(answer(body={"x": 1}), old, answer(), answer())
+        for _ in range(3):
+            api.nova_validating("POST", "/x", {})
+        self.assertEqual(
+            [EXTRA_SPECS, EXTRA_SPECS, COMPUTE, COMPUTE],
+            [kwargs["microversion"] for _, _, kwargs in self.proxy.requests],
+        )
+
+    def test_glance_has_no_microversions(self):
+        api = self.api(answer(body={"images": []}), answer(body={}))
+        api.glance("GET", "/images", key="images")
+        api.glance_patch("1", [])
+        (_, _, listed), patched = self.proxy.requests
+        self.assertEqual({}, listed)
+        self.assertEqual(("PATCH", "/images/1"), patched[:2])
+        kind = "application/openstack-images-v2.1-json-patch"
+        self.assertEqual(
+            {"json": [], "headers": {"Content-Type": kind}},
+            patched[2],
+        )
 
     def test_mistakes_of_our_own_are_not_hidden(self):
         api = self.api(ZeroDivisionError())

@@ -1,0 +1,185 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Flavors of a live cloud: seen, and made what the policy says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import CloudError, ConflictError
+from nova_perfvm.cloud.sync import carry_out
+from nova_perfvm.flavors import all_placement_names
+from nova_perfvm.reconcile import changes as do
+from nova_perfvm.reconcile.flavors import (
+    CreateFlavor,
+    DeleteFlavor,
+    SeenFlavor,
+    SetSpecs,
+    UnsetSpec,
+    plan_flavors,
+    resized,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.reconcile.sync import SyncPlan
+
+
+def plan(api: API, desired: Sequence[Flavor], **options: Any) -> SyncPlan:
+    """Look at a cloud's flavors, and give the steps to those of a policy.
+
+    :param options: see :func:`nova_perfvm.reconcile.flavors.plan_flavors`
+    :raises CloudError: when a request fails
+    """
+    known = known_names(api, all_placement_names(desired))
+    by_name = {flavor.name: flavor for flavor in desired}
+    observed = []
+    for seen in flavors(api):
+        wanted = by_name.get(seen.name)
+        if wanted and resized(seen, wanted):
+            observed.append(replace(seen, users=users(api, seen.id)))
+        else:
+            observed.append(seen)
+    return plan_flavors(desired, observed, known, **options)
+
+
+def sync(
+    api: API,
+    desired: Sequence[Flavor],
+    tell: Callable[[do.Change], None],
+    **options: Any,
+) -> None:
+    """Make a cloud's flavors those of a policy.
+
+    :param tell: called before each change
+    :param options: see :func:`nova_perfvm.reconcile.flavors.plan_flavors`
+    :raises RefusedError: when something is in the way
+    :raises CloudError: when a request failed; running again goes on from there
+    """
+    carry_out(
+        lambda: plan(api, desired, **options), lambda change: _apply(change, api), tell
+    )
+
+
+def flavors(api: API) -> list[SeenFlavor]:
+    """Give all flavors, for an administrator the private ones too."""
+    found = api.nova_list("/flavors/detail?is_public=None", "flavors")
+    return [_flavor(entry) for entry in found]
+
+
+def users(api: API, flavor: str) -> tuple[str, ...]:
+    """Give name and ID of the servers of all projects that have a flavor.
+
+    :param flavor: its ID
+    """
+    query = urlencode({"all_tenants": "1", "flavor": flavor})
+    found = api.nova_list(f"/servers?{query}", "servers")
+    return tuple(f"{server['name']} ({server['id']})" for server in found)
+
+
+def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]:
+    """Give those traits and resource classes, as (kind, name), that exist."""
+    known: set[str] = set()
+    traits = sorted(name for kind, name in wanted if kind == "trait")
+    if traits:
+        query = urlencode({"name": f"in:{','.join(traits)}"})
+        known.update(api.placement("GET", f"/traits?{query}", key="traits"))
+    if any(kind != "trait" for kind, _ in wanted):
+        found = api.placement("GET", "/resource_classes", key="resource_classes")
+        known.update(entry["name"] for entry in found)
+    return frozenset(known & {name for _, name in wanted})
+
+
+def _flavor(entry: Mapping[str, Any]) -> SeenFlavor:
+    return SeenFlavor(
+        id=entry["id"],
+        name=entry["name"],
+        vcpus=entry["vcpus"],
+        memory_mb=entry["ram"],
+        root_gb=entry["disk"],
+        ephemeral_gb=entry["OS-FLV-EXT-DATA:ephemeral"],
+        swap_mb=entry["swap"] or 0,
+        public=entry["os-flavor-access:is_public"],
+        description=entry["description"],
+        extra_specs=dict(entry["extra_specs"]),
+    )
+
+
+@singledispatch
+def _apply(change: do.Change, _api: API) -> None:
+    raise NotImplementedError(repr(change))
+
+
+@_apply.register
+def _(change: do.CreateName, api: API) -> None:
+    Applier(api).apply(change)
+
+
+@_apply.register
+def _(change: CreateFlavor, api: API) -> None:
+    flavor = change.flavor
+    body = {
+        "name": flavor.name,
+        "description": change.description,
+        "vcpus": flavor.vcpus,
+        "ram": flavor.memory_mb,
+        "disk": flavor.root_gb,
+    }
+    if change.id is not None:
+        body["id"] = change.id
+    made = api.nova("POST", "/flavors", {"flavor": body}, key="flavor")["id"]
+    try:
+        _set_specs(api, made, flavor.extra_specs)
+    except CloudError:
+        # Without its extra specs it would be an open door to users.
+        api.nova("DELETE", f"/flavors/{quote(made)}")
+        raise
+
+
+@_apply.register
+def _(change: DeleteFlavor, api: API) -> None:
+    if users(api, change.id):
+        raise ConflictError(f"flavor {change.name} is in use now", 409)
+    api.nova("DELETE", f"/flavors/{quote(change.id)}")
+
+
+@_apply.register
+def _(change: SetSpecs, api: API) -> None:
+    _set_specs(api, change.id, change.extra_specs)
+
+
+@_apply.register
+def _(change: UnsetSpec, api: API) -> None:
+    path = f"/flavors/{quote(change.id)}/os-extra_specs/{quote(change.key)}"
+    api.nova("DELETE", path)
+
+
+def _set_specs(api: API, flavor: str, extra_specs: Mapping[str, str]) -> None:
+    path = f"/flavors/{quote(flavor)}/os-extra_specs"
+    try:
+        api.nova_validating("POST", path, {"extra_specs": dict(extra_specs)})
+    except CloudError as exc:
+        if exc.status != 400:
+            raise
+        raise CloudError(
+            f"{exc}; does nova-api have this policy (compare the hash of openstack "
+            "perfvm policy show), and was it restarted since?",
+            400,
+        ) from exc

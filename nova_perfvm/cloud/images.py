@@ -1,0 +1,143 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Images of a live cloud: seen, and given the policy's properties."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
+
+from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.cloud.sync import carry_out
+from nova_perfvm.reconcile.images import (
+    RECORD,
+    ChangeImage,
+    SeenImage,
+    plan_images,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from nova_perfvm.cloud.api import API
+    from nova_perfvm.reconcile.changes import Change
+    from nova_perfvm.reconcile.sync import SyncPlan
+
+    Desired = Mapping[str, Mapping[str, str]]
+
+_PAGE: Final = 1000
+
+
+def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> SyncPlan:
+    """Look at images, and give the steps to those of a policy.
+
+    :param desired: see :func:`nova_perfvm.reconcile.images.plan_images`
+    :param tag: what images that are named get
+    :param named: names or IDs; none for all images that have one of the tags
+    :raises CloudError: when a request fails, or a name is not that of one image
+    """
+    found = [find(api, name) for name in named]
+    if not named:
+        found = [image for known in desired for image in tagged(api, known)]
+    unique = {image.id: image for image in found}
+    return plan_images(
+        desired, unique.values(), {image: tag for image in unique if named}
+    )
+
+
+def sync(
+    api: API,
+    desired: Desired,
+    tag: str,
+    named: Sequence[str],
+    tell: Callable[[Change], None],
+) -> None:
+    """Make images what the policy says; see :func:`plan` for the parameters.
+
+    :param tell: called before each change
+    :raises RefusedError: when something is in the way
+    :raises CloudError: when a request failed; running again goes on from there
+    """
+    carry_out(
+        lambda: plan(api, desired, tag, named), lambda change: _apply(api, change), tell
+    )
+
+
+def find(api: API, name: str) -> SeenImage:
+    """Give the one image of a name, or of an ID.
+
+    :raises CloudError: when there is none, or several
+    """
+    if _is_id(name):
+        try:
+            return SeenImage.from_document(api.glance("GET", f"/images/{quote(name)}"))
+        except NotThereError:
+            # A name may look like an ID.
+            pass
+    found = list(_images(api, name=name))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise CloudError(f"no image {name}: see openstack image list --all", 404)
+    ids = ", ".join(image.id for image in found)
+    raise CloudError(f"{len(found)} images are called {name}: name one by ID: {ids}")
+
+
+def tagged(api: API, tag: str) -> list[SeenImage]:
+    """Give the images with a tag."""
+    return list(_images(api, tag=tag))
+
+
+def _images(api: API, **query: str) -> Iterator[SeenImage]:
+    marker: dict[str, Any] = {}
+    while True:
+        asked = urlencode(query | {"limit": str(_PAGE)} | marker)
+        answer = api.glance("GET", f"/images?{asked}")
+        page = answer["images"]
+        yield from map(SeenImage.from_document, page)
+        if not page or "next" not in answer:
+            return
+        marker = {"marker": page[-1]["id"]}
+
+
+def _apply(api: API, change: Change) -> None:
+    if not isinstance(change, ChangeImage):
+        raise NotImplementedError(repr(change))
+    operations = [
+        _operation("replace" if key in change.before else "add", key, value)
+        for key, value in change.properties.items()
+    ]
+    operations += [_operation("remove", key) for key in change.surplus]
+    before, after = change.record
+    if after and before != after:
+        operations.append(_operation("replace" if before else "add", RECORD, after))
+    elif before and not after:
+        operations.append(_operation("remove", RECORD))
+    if change.new_tags:
+        operations.append(_operation("replace", "tags", sorted(change.tags)))
+    api.glance_patch(change.id, operations)
+
+
+def _operation(op: str, key: str, value: Any = None) -> dict[str, Any]:
+    # The two characters that mean something in a JSON pointer.
+    path = "/" + key.replace("~", "~0").replace("/", "~1")
+    return {"op": op, "path": path} | ({} if value is None else {"value": value})
+
+
+def _is_id(name: str) -> bool:
+    try:
+        uuid.UUID(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,179 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``flavor sync`` and ``image sync``: what is there is made what the policy says."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cliff.lister import Lister
+
+from nova_perfvm import loader
+from nova_perfvm.cloud import flavors, images
+from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.osc.base import (
+    ask,
+    changing_arguments,
+    class_argument,
+    cloud_of,
+    flavor_arguments,
+    flavors_of,
+    policy_argument,
+)
+from nova_perfvm.osc.progress import Progress
+from nova_perfvm.properties import extensions
+from nova_perfvm.reconcile.images import tag_of, tagged_properties
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable
+
+    from nova_perfvm.reconcile import Change
+    from nova_perfvm.reconcile.sync import Left, SyncPlan
+
+    Tell = Callable[[Change], None]
+
+_COLUMNS = ("Action", "Type", "Name", "Details")
+
+
+class SyncCommand(Lister):
+    """A command that lists its changes, asks, and makes them."""
+
+    auth_required = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add ``--policy``, ``--dry-run`` and ``--yes``."""
+        parser = super().get_parser(prog_name)
+        policy_argument(parser)
+        changing_arguments(parser)
+        return parser
+
+    def prepare(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
+        """Give what makes the plan, and what carries one out."""
+        raise NotImplementedError
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+        """Plan, ask, and change; give what was changed, or would be."""
+        stderr = self.app.stderr
+        plan, sync = self.prepare(parsed_args)
+        with Progress(stderr) as progress:
+            progress.step("look at the cloud")
+            planned = plan()
+        if planned.refusals:
+            raise RefusedError(planned.refusals)
+        if not planned.changes:
+            stderr.write("nothing to do\n")
+        elif not parsed_args.dry_run:
+            self._carry_out(parsed_args, planned, sync)
+        return _COLUMNS, [_row(step) for step in (*planned.changes, *planned.left)]
+
+    def _carry_out(
+        self,
+        parsed_args: argparse.Namespace,
+        planned: SyncPlan,
+        sync: Callable[[Tell], None],
+    ) -> None:
+        stderr = self.app.stderr
+        if not parsed_args.yes:
+            stderr.write("".join(f"would {change}\n" for change in planned.changes))
+            if not ask(stderr):
+                stderr.write("nothing was changed; what would be:\n")
+                return
+        with Progress(stderr) as progress:
+            sync(partial(progress.step, total=len(planned.changes)))
+
+
+class SyncFlavors(SyncCommand):
+    """Make the cloud's flavors those of the policy; leave all others alone.
+
+    Lists what is created, set, unset and left.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add what selects flavors, and what may be done to them."""
+        parser = super().get_parser(prog_name)
+        flavor_arguments(parser)
+        parser.add_argument(
+            "--adopt",
+            action="append",
+            default=[],
+            metavar="FLAVOR",
+            help="take over a flavor of this name that does not say it is of a policy; "
+            "may be repeated",
+        )
+        parser.add_argument(
+            "--recreate",
+            action="store_true",
+            help="delete flavors of another size that no server uses, and create them "
+            "anew with the same ID",
+        )
+        return parser
+
+    def prepare(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
+        """Give what makes the plan, and what carries one out."""
+        cloud = cloud_of(self.app)
+        desired = flavors_of(loader.load(parsed_args.policy), parsed_args)
+        options: dict[str, Any] = {
+            "adopt": parsed_args.adopt,
+            "recreate": parsed_args.recreate,
+        }
+        return (
+            partial(flavors.plan, cloud, desired, **options),
+            lambda tell: flavors.sync(cloud, desired, tell, **options),
+        )
+
+
+class SyncImages(SyncCommand):
+    """Set the policy's properties on images; leave all other properties alone.
+
+    On the images that are named, and on those that were named once: they have
+    a tag since.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the images and the class."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "images",
+            nargs="*",
+            metavar="IMAGE",
+            help="name or ID (default: the images that were named before)",
+        )
+        class_argument(parser)
+        return parser
+
+    def prepare(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
+        """Give what makes the plan, and what carries one out."""
+        cloud = cloud_of(self.app)
+        policy = loader.load(parsed_args.policy)
+        desired = tagged_properties(policy, extensions.load())
+        tag = tag_of(parsed_args.class_name)
+        if parsed_args.class_name is not None:
+            policy.get_class(parsed_args.class_name)
+            desired = {tag: desired[tag]} if not parsed_args.images else desired
+        chosen = (cloud, desired, tag, parsed_args.images)
+        return partial(images.plan, *chosen), partial(images.sync, *chosen)
+
+
+def _row(step: Any) -> tuple[str, ...]:
+    found: Change | Left = step
+    return tuple(getattr(found, name) for name in ("action", "kind", "name", "detail"))

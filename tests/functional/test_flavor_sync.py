@@ -1,0 +1,266 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Flavors of a real Nova made what the policy says, by the real client."""
+
+import json
+import shlex
+from unittest import mock
+
+import fixtures
+
+from nova_perfvm import constants as const
+from nova_perfvm import loader
+from nova_perfvm.cloud import flavors as cloud_flavors
+from nova_perfvm.cloud.api import API
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.osc.formats import shell
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.functional import base
+from tests.functional.client import ClientMixin
+
+MEMBER = {"user": "member", "roles": "member,reader"}
+SYNC = ("flavor", "sync", "--yes")
+
+
+class DeathError(BaseException):
+    """A process that is gone: nothing of it runs any more."""
+
+
+class TestFlavorSync(ClientMixin, base.FunctionalTest):
+    PLACEMENT = "slots"
+    FLAVORS = ()
+
+    def setUp(self):
+        super().setUp()
+        self.api = API(self.connection("admin", "admin,member,reader"))
+
+    def flavors(self):
+        """Give {name: (size, extra specs)} of all flavors."""
+        return {
+            flavor.name: (
+                (flavor.vcpus, flavor.memory_mb, flavor.root_gb),
+                dict(flavor.extra_specs),
+            )
+            for flavor in cloud_flavors.flavors(self.api)
+        }
+
+    def desired(self):
+        return {
+            flavor.name: (
+                (flavor.vcpus, flavor.memory_mb, flavor.root_gb),
+                dict(flavor.extra_specs),
+            )
+            for flavor in generate_flavors(loader.load())
+        }
+
+    def sync(self, *options):
+        """Run it; give its rows as (action, type, name)."""
+        confirm = () if "--dry-run" in options else ("--yes",)
+        status, stdout, stderr = self.run_command(
+            "flavor", "sync", "-f", "json", *confirm, *options
+        )
+        self.assertEqual(0, status, stderr)
+        self.said = stderr
+        return [(row["Action"], row["Type"], row["Name"]) for row in json.loads(stdout)]
+
+    def ids(self):
+        return {flavor.name: flavor.id for flavor in cloud_flavors.flavors(self.api)}
+
+    def set_specs(self, name, specs):
+        path = f"/flavors/{self.ids()[name]}/os-extra_specs"
+        self.api.nova("POST", path, {"extra_specs": specs})
+        return path
+
+    def test_sync_repair_and_sync_again(self):
+        self.cloud.create_flavor("theirs", 2, 2048, 10, {"quota:cpu_shares": "5"})
+        others = self.flavors()
+
+        self.assert_command(0, "create", "flavor", "sync", "--dry-run")
+        self.assert_command(1, "add --yes", "flavor", "sync")
+        self.assertEqual(others, self.flavors())
+
+        names = [
+            ("create", "resource class", const.RC_SLOT),
+            ("create", "trait", const.TRAIT_HIGH_PERFORMANCE),
+        ]
+        done = self.sync()
+        self.assertEqual(names, done[:2])
+        self.assertEqual(self.desired() | others, self.flavors())
+        # Nova has heard of all that these flavors name.
+        self.cloud.start_host("h1", shared="0-39")
+        server = self.boot(self.ids()[base.GENERAL_2])
+
+        self.assertEqual({"leave"}, {action for action, _, _ in self.sync()})
+        self.assertEqual("nothing to do\n", self.said)
+
+        path = self.set_specs(base.HP_64, {"hw:numa_nodes": "2", "hw:cpu_sockets": "1"})
+        self.api.nova("DELETE", f"{path}/hw:cpu_policy")
+        done = [row for row in self.sync() if row[0] != "leave"]
+        expected = [("set", "flavor", base.HP_64), ("unset", "flavor", base.HP_64)]
+        self.assertEqual(expected, done)
+        self.assertEqual(self.desired() | others, self.flavors())
+
+        self._sizes_that_differ(server)
+
+    def _sizes_that_differ(self, server):
+        policy = self._policy_with_general_size(vcpus=3)
+        before = self.flavors()
+        status, stdout, stderr = self.run_command(*SYNC, *policy, "--recreate")
+        self.assertEqual((1, ""), (status, stdout))
+        self.assertEqual(1, len(stderr.splitlines()), stderr)
+        for words in ("2 vCPUs where the policy says 3", server.name, "another name"):
+            self.assertIn(words, stderr)
+        self.assertEqual(before, self.flavors())
+
+        self.servers.delete(server)
+        self.assert_command(1, "--recreate deletes it", *SYNC, *policy)
+        self.assertEqual(before, self.flavors())
+        done = self.sync(*policy, "--recreate")
+        self.assertEqual(
+            [("delete", base.GENERAL_2), ("create", base.GENERAL_2)],
+            [(action, name) for action, _, name in done if action != "leave"],
+        )
+        (vcpus, _, _), specs = self.flavors()[base.GENERAL_2]
+        self.assertEqual((3, before[base.GENERAL_2][1]), (vcpus, specs))
+
+    def _policy_with_general_size(self, vcpus):
+        document = loader.load().as_document()
+        general = document["classes"]["general"]["flavors"]
+        general["name"] = "g.2c.4g"
+        general["sizes"] = [{"vcpus": vcpus, "memory_gb": 4, "root_gb": 40}]
+        return ["--policy", self.write_policy(classes=document["classes"])]
+
+    def test_whatever_is_in_the_way(self):
+        """Each is one line; nothing is changed, and the next run finishes."""
+        before = self.flavors()
+        for words, arguments, identity in (
+            ("rights of an administrator", SYNC, MEMBER),
+            ("no class 'gold'", (*SYNC, "--class", "gold"), {}),
+            ("generates no such flavor", (*SYNC, "--adopt", "theirs"), {}),
+            ("placement: none", (*SYNC, *self._none(), "--isolated-aggregates"), {}),
+        ):
+            with self.subTest(words):
+                status, stdout, stderr = self.run_command(*arguments, **identity)
+                self.assertEqual((1, ""), (status, stdout))
+                self.assertEqual(1, len(stderr.splitlines()), stderr)
+                self.assertIn(words, stderr)
+                self.assertEqual(before, self.flavors())
+
+        self.cloud.create_flavor(base.HP_64, 20, 65536)
+        self.assert_command(1, f"--adopt {base.HP_64}", *SYNC)
+        self._nova_api_that_refuses()
+        self._death_at_each_step()
+        self._shell_gives_the_same()
+
+    def _none(self):
+        return ["--policy", self.write_policy(placement="none")]
+
+    def two(self):
+        """Give a flavor of each class."""
+        found = generate_flavors(loader.load())
+        return [f for f in found if f.name in {base.HP_64, base.GENERAL_2}]
+
+    def assert_two(self):
+        found, desired = self.flavors(), self.desired()
+        for flavor in self.two():
+            self.assertEqual(desired[flavor.name], found[flavor.name])
+
+    def _nova_api_that_refuses(self):
+        """Extra specs are refused: the flavor is not left without them."""
+        before = self.flavors()
+        path = self.write_policy(
+            classes={
+                name.replace("general", "gold"): vm_class
+                for name, vm_class in loader.load().as_document()["classes"].items()
+            }
+        )
+        # This nova-api has the built-in policy, which has no class gold.
+        options = ["--policy", path, "--class", "gold"]
+        self.assert_command(1, "does nova-api have this policy", *SYNC, *options)
+        self.assertEqual(before, self.flavors())
+
+    def _death_at_each_step(self):
+        original = API._request
+        changing = {"POST", "PUT", "DELETE"}
+
+        def request(api, service, microversion, method, *rest):
+            answer = original(api, service, microversion, method, *rest)
+            if method in changing:
+                raise DeathError
+            return answer
+
+        for _ in range(30):
+            with mock.patch.object(API, "_request", request):
+                try:
+                    cloud_flavors.sync(
+                        self.api,
+                        self.two(),
+                        tell=lambda change: None,
+                        adopt=[base.HP_64],
+                    )
+                except DeathError:
+                    continue
+            break
+        else:
+            self.fail("it does not come to an end")
+        self.assert_two()
+
+    def _shell_gives_the_same(self):
+        """Let the client run each line of what flavor generate prints."""
+        ids = self.ids()
+        for flavor in self.two():
+            self.api.nova("DELETE", f"/flavors/{ids[flavor.name]}")
+        for line in shell.flavor_block(self.two()).splitlines():
+            words = shlex.split(line.removesuffix("||"), comments=True)
+            if words[:1] == ["export"]:
+                self.useFixture(fixtures.EnvironmentVariable(*words[1].split("=")))
+            elif words[:1] == ["openstack"] and words[2] != "show":
+                status, _, stderr = self.run_client(*words[1:])
+                self.assertEqual(0, status, (line, stderr))
+        self.assert_two()
+        rows = self.sync("--dry-run")
+        for flavor in self.two():
+            self.assertIn(("leave", "flavor", flavor.name), rows)
+
+
+class TestIsolatedAggregates(base.FunctionalTest):
+    """Flavors of others, and hosts with slots."""
+
+    CLOUD = {  # noqa: RUF012
+        "options": {("scheduler", "enable_isolated_aggregate_filtering"): True}
+    }
+    FLAVORS = ()
+    PLACEMENT = "slots"
+
+    def test_only_what_requires_the_trait_comes(self):
+        self.cloud.start_configured("h1", self.policy, "dedicated")
+        self.cloud.start_host("general1", shared="0-39")
+        for flavor in generate_flavors(self.policy, isolated_aggregates=True):
+            if flavor.name in {base.HP_64, base.GENERAL_2}:
+                self.cloud.create_flavor(
+                    flavor.name,
+                    flavor.vcpus,
+                    flavor.memory_mb,
+                    flavor.root_gb,
+                    dict(flavor.extra_specs),
+                )
+        pinned = self.cloud.create_flavor("theirs", 4, 4096, 0, base.PINNED)
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        # Without the aggregate nothing keeps it off.
+        self.servers.delete(self.boot(pinned))
+
+        self.cloud.isolate_hosts(const.TRAIT_HIGH_PERFORMANCE, "h1")
+
+        self.boot_refused(pinned)
+        self.assertEqual("h1", self.boot(base.HP_64).host)
+        self.assertEqual("general1", self.boot(base.GENERAL_2).host)

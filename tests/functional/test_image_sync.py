@@ -1,0 +1,245 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Image sync by the real client and SDK, against what stands for Glance.
+
+It answers as Glance's v2 API does: one flat document an image, JSON patches
+that are made as a whole or not at all, 409 for what is not as they take it.
+"""
+
+import http.server
+import json
+import threading
+import urllib.parse
+import uuid
+
+import openstack
+import testtools
+from keystoneauth1 import session
+
+from nova_perfvm import loader
+from nova_perfvm.cloud import images as cloud_images
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.flavors import generate_image_properties
+from nova_perfvm.reconcile.images import RECORD, TAG
+from tests.functional.client import ClientMixin, Identity
+
+PATCH = "application/openstack-images-v2.1-json-patch"
+PROPERTIES = generate_image_properties(loader.load())
+# Glance keeps pages small when it likes to.
+PAGE = 2
+
+
+class Glance(http.server.BaseHTTPRequestHandler):
+    """Images, and patches to them."""
+
+    images = {}  # noqa: RUF012
+    refuse = 0
+    patches = 0
+    meddle = None
+
+    def log_message(self, *_arguments):
+        """Be quiet."""
+
+    def do_GET(self):
+        url = urllib.parse.urlparse(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        if url.path == "/":
+            here = f"http://{self.headers['Host']}/v2/"
+            links = [{"rel": "self", "href": here}]
+            version = {"id": "v2.16", "status": "CURRENT", "links": links}
+            self.answer(300, {"versions": [version]})
+            return
+        name = url.path.removeprefix("/v2/images").strip("/")
+        if name:
+            found = self.images.get(urllib.parse.unquote(name))
+            self.answer(200 if found else 404, found or {"message": "No image found"})
+            return
+        found = [
+            image
+            for image in self.images.values()
+            if query.get("name") in {None, image["name"]}
+            and query.get("tag") in {None, *image["tags"]}
+        ]
+        if "marker" in query:
+            ids = [image["id"] for image in found]
+            found = found[ids.index(query["marker"]) + 1 :]
+        page = {"images": found[:PAGE]}
+        if len(found) > PAGE:
+            page["next"] = "/v2/images?marker=x"
+        self.answer(200, page)
+
+    def do_PATCH(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        image = self.images[self.path.rpartition("/")[2]]
+        if Glance.refuse or self.headers["Content-Type"] != PATCH:
+            self.answer(Glance.refuse or 415, {"message": "refused"})
+            return
+        if Glance.meddle:
+            Glance.meddle(image)
+            Glance.meddle = None
+        changed = dict(image)
+        for operation in json.loads(body):
+            key = operation["path"].removeprefix("/")
+            if (operation["op"] != "add") and key not in changed:
+                self.answer(409, {"message": f"Property {key} does not exist."})
+                return
+            if operation["op"] == "remove":
+                del changed[key]
+            else:
+                changed[key] = operation["value"]
+        image.clear()
+        image.update(changed)
+        Glance.patches += 1
+        self.answer(200, image)
+
+    def answer(self, status, document):
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class ImageSyncTest(ClientMixin, testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Glance)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.url = f"http://127.0.0.1:{server.server_port}/"
+        Glance.images, Glance.refuse, Glance.patches = {}, 0, 0
+        Glance.meddle = None
+
+    def connection(self, user="admin", roles="admin"):
+        return openstack.connection.Connection(
+            session=session.Session(auth=Identity(user, "p", roles, {})),
+            image_endpoint_override=self.url,
+        )
+
+    def add(self, name="debian", tags=(), **properties):
+        image = {
+            "id": str(uuid.uuid4()),
+            "name": name,
+            "status": "active",
+            "tags": [*tags],
+            "min_disk": 0,
+            **properties,
+        }
+        Glance.images[image["id"]] = image
+        return image
+
+    def sync(self, *arguments):
+        """Run it; give {image: (action, details)} and what it said."""
+        status, stdout, stderr = self.run_command(
+            "image", "sync", "-f", "json", *arguments
+        )
+        self.assertEqual(0, status, stderr)
+        self.said = stderr
+        return {
+            row["Name"]: (row["Action"], row["Details"]) for row in json.loads(stdout)
+        }
+
+    def properties(self, image):
+        return {key: value for key, value in image.items() if key.startswith("hw_")}
+
+    def test_named_once_and_kept_since(self):
+        debian = self.add(hw_vif_model="e1000", hw_machine_type="q35")
+        other = dict(self.add("other", hw_disk_bus="ide"))
+
+        self.assertEqual("set", self.sync("debian", "--dry-run")["debian"][0])
+        self.assert_command(1, "add --yes", "image", "sync", "debian")
+        self.assertEqual(0, Glance.patches)
+
+        self.assertEqual("set", self.sync("debian", "--yes")["debian"][0])
+        self.assertEqual(
+            PROPERTIES | {"hw_machine_type": "q35"}, self.properties(debian)
+        )
+        self.assertEqual([TAG], debian["tags"])
+        self.assertEqual("leave", self.sync("--yes")["debian"][0])
+        self.assertEqual("nothing to do\n", self.said)
+        self.assertEqual(1, Glance.patches)
+
+        debian["hw_disk_bus"] = "ide"
+        found = self.sync("--yes")
+        self.assertEqual({"debian": ("set", "hw_disk_bus=virtio (was ide)")}, found)
+        self.assertEqual(other, Glance.images[other["id"]])
+
+    def test_what_the_policy_gave_up(self):
+        debian = self.add(**PROPERTIES, tags=[TAG, "x"])
+        debian[RECORD] = "hw_gone,hw_vif_model"
+        debian["hw_gone"] = "1"
+        self.sync("--yes")
+        self.assertEqual(PROPERTIES, self.properties(debian))
+        self.assertEqual("hw_vif_model", debian[RECORD])
+        self.assertEqual([TAG, "x"], debian["tags"])
+
+    def test_classes_and_ids(self):
+        high = self.add("high")
+        looks = self.add(str(uuid.uuid4()))
+        self.sync("--yes", "--class", "high-performance", high["id"], looks["name"])
+        for image in (high, looks):
+            self.assertEqual(PROPERTIES, self.properties(image))
+            self.assertEqual([f"{TAG}:high-performance"], image["tags"])
+        # Without names: every class, unless one is named.
+        self.assertEqual(2, len(self.sync("--yes")))
+        self.assertEqual({}, self.sync("--yes", "--class", "general"))
+
+    def test_pages(self):
+        for number in range(5):
+            self.add(f"image{number}", tags=[TAG])
+        self.assertEqual(5, len(self.sync("--yes")))
+        self.assertEqual(5, Glance.patches)
+
+    def test_someone_else_changes_it_meanwhile(self):
+        debian = self.add(hw_vif_model="e1000")
+        Glance.meddle = lambda image: image.pop("hw_vif_model")
+        self.sync("debian", "--yes")
+        self.assertEqual(PROPERTIES, self.properties(debian))
+
+    def test_errors_are_one_line_and_change_nothing(self):
+        self.add("twice")
+        self.add("twice")
+        debian = dict(self.add())
+        for words, status, arguments in (
+            ("no image nowhere", 0, ["nowhere"]),
+            ("2 images are called twice", 0, ["debian", "twice"]),
+            ("no class 'gold'", 0, ["debian", "--class", "gold"]),
+            ("rights of an administrator", 403, ["debian"]),
+            ("see its log", 500, ["debian"]),
+            ("does not stay", 409, ["debian"]),
+        ):
+            with self.subTest(words):
+                Glance.refuse = status
+                ended, stdout, stderr = self.run_command(
+                    "image", "sync", "--yes", *arguments
+                )
+                self.assertEqual((1, ""), (ended, stdout))
+                self.assertEqual(1, len(stderr.splitlines()), stderr)
+                self.assertIn(words, stderr)
+                self.assertEqual(debian, Glance.images[debian["id"]])
+                self.assertEqual(0, Glance.patches)
+
+    def test_no_glance(self):
+        api = API(
+            openstack.connection.Connection(
+                session=session.Session(auth=Identity("a", "p", "admin", {})),
+                image_endpoint_override="http://127.0.0.1:1/",
+            )
+        )
+        exc = self.assertRaises(CloudError, cloud_images.find, api, "debian")
+        self.assertIn("Glance does not answer", str(exc))
