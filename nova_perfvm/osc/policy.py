@@ -10,17 +10,22 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``policy show`` and ``policy check``."""
+"""``policy show``, ``policy check`` and ``policy diff``, without a cloud."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from cliff.lister import Lister
 
 from nova_perfvm import loader
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.model import advice
 from nova_perfvm.osc.base import OfflineCommand
 from nova_perfvm.osc.formats import document
+from nova_perfvm.osc.snapshot import read
+from nova_perfvm.properties import extensions
+from nova_perfvm.reconcile.policy_diff import compare, compare_servers
 from nova_perfvm.rules.slots import groups_of
 
 if TYPE_CHECKING:
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from nova_perfvm.model import HostShape, Policy, VMClass
+    from nova_perfvm.reconcile.policy_diff import Difference
+    from nova_perfvm.snapshot import Snapshot
 
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
     "yaml": document.policy_yaml,
@@ -89,6 +96,43 @@ class CheckPolicy(OfflineCommand):
         self.write(summary(policy, source or loader.BUILT_IN))
         for problem in advice(policy):
             self.app.stderr.write(f"warning: {problem}\n")
+
+
+class DiffPolicy(Lister):
+    """List what a change of the policy would do.
+
+    To flavors, image properties and hosts; with a snapshot of a cloud, the
+    servers too that the new policy would not allow.
+    """
+
+    auth_required = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the two files and ``--snapshot``."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("old", metavar="OLD", help="policy file as it is")
+        parser.add_argument("new", metavar="NEW", help="policy file as it is to be")
+        parser.add_argument(
+            "--snapshot",
+            metavar="FILE",
+            help="what snapshot save of openstack perfvm wrote, - for standard input",
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], list[Difference]]:
+        """Compare the policies; both have to be valid."""
+        old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
+        found = compare(old, new, extensions.load())
+        cloud = self.snapshot(parsed_args)
+        if cloud is not None:
+            found += compare_servers(old, new, cloud)
+        return ("Type", "Name", "What", "Old", "New"), found
+
+    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
+        """Give what is known of a cloud, if anything."""
+        return read(parsed_args.snapshot) if parsed_args.snapshot else None
 
 
 def summary(policy: Policy, source: str) -> str:

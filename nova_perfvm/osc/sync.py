@@ -14,8 +14,9 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cliff.lister import Lister
 
@@ -31,7 +32,7 @@ from nova_perfvm.osc.base import (
     flavors_of,
     policy_argument,
 )
-from nova_perfvm.osc.progress import Progress
+from nova_perfvm.osc.snapshot import ProgressLine
 from nova_perfvm.properties import extensions
 from nova_perfvm.reconcile.images import tag_of, tagged_properties
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     Tell = Callable[[Change], None]
 
 _COLUMNS = ("Action", "Type", "Name", "Details")
+_MAX_WIDTH = 60
 
 
 class SyncCommand(Lister):
@@ -71,9 +73,7 @@ class SyncCommand(Lister):
         """Plan, ask, and change; give what was changed, or would be."""
         stderr = self.app.stderr
         plan, sync = self.prepare(parsed_args)
-        with Progress(stderr) as progress:
-            progress.step("look at the cloud")
-            planned = plan()
+        planned = plan()
         if planned.refusals:
             raise RefusedError(planned.refusals)
         if not planned.changes:
@@ -94,8 +94,36 @@ class SyncCommand(Lister):
             if not ask(stderr):
                 stderr.write("nothing was changed; what would be:\n")
                 return
-        with Progress(stderr) as progress:
-            sync(partial(progress.step, total=len(planned.changes)))
+        with Progress(len(planned.changes)) as progress:
+            sync(progress.step)
+
+
+class Progress:
+    """What is being changed, on a line of standard error if that is a terminal.
+
+    :param total: how many changes there are
+    """
+
+    def __init__(self, total: int) -> None:
+        """Show nothing yet."""
+        self._line = ProgressLine() if sys.stderr.isatty() else None
+        self._total = total
+        self._begun = 0
+
+    def __enter__(self) -> Self:
+        """Give the progress itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Remove the line."""
+        if self._line:
+            self._line.clear()
+
+    def step(self, change: Change) -> None:
+        """Say which change is being made."""
+        self._begun += 1
+        if self._line:
+            self._line(str(change)[:_MAX_WIDTH], self._begun, self._total)
 
 
 class SyncFlavors(SyncCommand):

@@ -129,6 +129,7 @@ class ShellTest(CommandCase):
             for name in (
                 "policy show",
                 "policy check",
+                "policy diff",
                 "flavor generate",
                 "image generate",
             ):
@@ -154,6 +155,17 @@ class ShellTest(CommandCase):
 
 
 class PolicyTest(CommandCase):
+    def test_diff(self):
+        self.run_command("policy", "show")
+        old = self.file(self.stdout)
+        new = self.file(self.stdout.replace("units: 1000", "units: 20"))
+        arguments = ("policy", "diff", old, new, "-f", "value")
+        self.assertEqual(0, self.run_command(*arguments), self.stderr)
+        self.assertIn("policy  elastic.units 1000 20\n", self.stdout)
+        bad = self.file(BAD)
+        self.assert_refused(1, "placement", "policy", "diff", old, bad)
+        self.assert_refused(1, "nowhere", *arguments[:4], "--snapshot", "/nowhere")
+
     def test_show(self):
         self.assertEqual(0, self.run_command("policy", "show"))
         self.assertEqual(POLICY, loader.parse(self.stdout))

@@ -1,0 +1,99 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``policy check`` and ``policy diff`` that look at a cloud as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cliff.lister import Lister
+
+from nova_perfvm import loader
+from nova_perfvm.cloud import flavors
+from nova_perfvm.cloud.preflight import read_settings
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc.base import cloud_of, flavor_arguments, flavors_of, policy_argument
+from nova_perfvm.osc.policy import DiffPolicy
+from nova_perfvm.osc.snapshot import take
+from nova_perfvm.reconcile.policy_check import PolicyView, check_policy
+from nova_perfvm.reconcile.preflight import worst
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nova_perfvm.snapshot import Snapshot
+
+
+class CheckCloudPolicy(Lister):
+    """Compare a policy with a cloud: flavors, aggregates, hosts, filters.
+
+    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
+    failures.
+    """
+
+    auth_required = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the file, how flavors were made, and nova.conf."""
+        parser = super().get_parser(prog_name)
+        policy_argument(parser)
+        parser.add_argument(
+            "file",
+            nargs="?",
+            metavar="FILE",
+            help="policy file (default: that of --policy)",
+        )
+        flavor_arguments(parser)
+        parser.add_argument(
+            "--nova-conf", metavar="FILE", help="copy of nova-scheduler's nova.conf"
+        )
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Give the worst check's code for an exit status."""
+        self._exit_code = 0
+        return super().run(parsed_args) or self._exit_code
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Look at the cloud and judge it."""
+        if parsed_args.file is not None and parsed_args.policy is not None:
+            raise PerfVMError("name the policy file once: FILE, or --policy FILE")
+        policy = loader.load(parsed_args.file or parsed_args.policy)
+        path = parsed_args.nova_conf
+        settings = read_settings(path) if path else None
+        desired = flavors_of(policy, parsed_args)
+        view = PolicyView(
+            snapshot=take(self.app),
+            flavors=flavors.plan(cloud_of(self.app), desired),
+            settings=settings,
+            isolated_aggregates=parsed_args.isolated_aggregates,
+        )
+        results = check_policy(policy, view)
+        self._exit_code = worst(results).exit_code
+        rows: list[tuple[str, ...]] = [
+            (title, result.code.name, "\n".join(result.details), result.remedy)
+            for title, result in results
+        ]
+        return ("Check", "Result", "Details", "Remedy"), rows
+
+
+class DiffCloudPolicy(DiffPolicy):
+    """List what a change of the policy would do, to a cloud's servers too."""
+
+    auth_required = True
+
+    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
+        """Give what the cloud shows, or the file."""
+        return super().snapshot(parsed_args) or take(self.app)

@@ -1,0 +1,144 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a compute host is to a policy, as far as the APIs show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm import elastic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from nova_perfvm.model import HostShape, Policy
+    from nova_perfvm.snapshot import ComputeHost, Provider, Snapshot
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class HostSummary:
+    """One compute host.
+
+    :ivar state: up or down, and whether it is disabled
+    :ivar mode: dedicated, shared, mixed or elastic; hosts without cpu sets that
+        are not enrolled count as shared, which no API tells apart; unknown where
+        Placement has no provider
+    :ivar slots: high-performance VMs that fit, None where Placement counts none
+    :ivar used: slots that are taken
+    :ivar classes: those it is reserved for, or else those its mode lets in
+    :ivar aggregates: names
+    :ivar inventories: of the host and below, in words by provider and class
+    """
+
+    host: str
+    node: str
+    state: str
+    mode: str
+    shape: HostShape | None
+    slots: int | None
+    used: int | None
+    classes: tuple[str, ...]
+    aggregates: tuple[str, ...]
+    traits: tuple[str, ...] = ()
+    inventories: Mapping[str, str] = field(default_factory=dict)
+    servers: tuple[str, ...] = ()
+
+    @property
+    def cells(self) -> int | None:
+        """NUMA cells, None where the hypervisor tells no topology."""
+        return self.shape.cells if self.shape else None
+
+
+def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
+    """Give all compute hosts, in the snapshot's order."""
+    return [_summary(policy, snapshot, host) for host in snapshot.hosts]
+
+
+def host_slots(policy: Policy, shape: HostShape) -> int:
+    """Give how many VMs of a pinned class an empty host of a shape holds."""
+    return elastic.children_per_host(replace(policy, host_shapes=(shape,)))
+
+
+def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:
+    root = snapshot.provider_by_uuid.get(host.provider)
+    tree = snapshot.trees.get(host.provider, ())
+    children = [
+        provider
+        for provider in tree
+        if root
+        and provider.name.startswith(f"{root.name}_perfvm_")
+        and const.RC_UNIT in provider.inventories
+    ]
+    slots, used = _slots(root, children)
+    mode = _mode(root, children, slots)
+    labels = snapshot.labels(host.host)
+    return HostSummary(
+        host=host.host,
+        node=host.node,
+        state=("up" if host.up else "down") + ("" if host.enabled else ", disabled"),
+        mode=mode,
+        shape=host.shape,
+        slots=slots,
+        used=used,
+        classes=tuple(sorted(labels)) or _admitted(policy, mode),
+        aggregates=tuple(a.name for a in snapshot.aggregates if host.host in a.hosts),
+        traits=tuple(sorted(root.traits)) if root else (),
+        inventories=dict(_inventories(tree)),
+        servers=tuple(str(s) for s in snapshot.servers_by_host.get(host.host, ())),
+    )
+
+
+def _slots(
+    root: Provider | None, children: Sequence[Provider]
+) -> tuple[int | None, int | None]:
+    if root and const.RC_SLOT in root.inventories:
+        return root.total(const.RC_SLOT), root.used(const.RC_SLOT)
+    if not children:
+        return None, None
+    whole = [c for c in children if _max_unit(c) == c.total(const.RC_UNIT)]
+    taken = [c for c in whole if c.total(const.RC_UNIT) in c.units().values()]
+    return len(whole), len(taken)
+
+
+def _max_unit(provider: Provider) -> int:
+    return provider.inventories[const.RC_UNIT].max_unit
+
+
+def _mode(
+    root: Provider | None, children: Sequence[Provider], slots: int | None
+) -> str:
+    if root is None:
+        return UNKNOWN
+    if root.total("PCPU"):
+        return "mixed" if root.total("VCPU") else "dedicated"
+    return "elastic" if children and slots else "shared"
+
+
+def _admitted(policy: Policy, mode: str) -> tuple[str, ...]:
+    return tuple(
+        vm_class.name
+        for vm_class in policy.classes
+        if mode in {"mixed", "elastic"}
+        or mode == ("dedicated" if vm_class.pinned else "shared")
+    )
+
+
+def _inventories(tree: Sequence[Provider]) -> Iterator[tuple[str, str]]:
+    for provider in tree:
+        for name, found in sorted(provider.inventories.items()):
+            used = f"{provider.used(name)} of {found.capacity} used"
+            yield f"{provider.name} {name}", f"{used}, at most {found.max_unit} a VM"

@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hosts listed, and the policy compared with a real Nova and Placement."""
+
+import json
+
+from nova_perfvm import constants as const
+from nova_perfvm import loader
+from tests.functional import base
+from tests.functional.client import ClientMixin
+
+
+class TestPolicyCommands(ClientMixin, base.FunctionalTest):
+    PLACEMENT = "slots"
+
+    def rows(self, status, *arguments):
+        ended, stdout, stderr = self.run_command(*arguments, "-f", "json")
+        self.assertEqual(status, ended, stderr)
+        return json.loads(stdout)
+
+    def test_hosts_and_policy(self):
+        self.cloud.start_configured("h1", self.policy, "dedicated")
+        self.cloud.start_host("h2", shared="0-39")
+        self.boot()
+        server = self.boot()
+
+        first, second = self.rows(0, "host", "list")
+        self.assertEqual(
+            ["h1", "up", "dedicated", 2, 2, 2, "high-performance", ""],
+            list(first.values()),
+        )
+        self.assertEqual(
+            ["h2", "shared", None, "general"],
+            [second[key] for key in ("Host", "Mode", "Slots", "Classes")],
+        )
+        shown = self.rows(0, "host", "show", "h1")
+        self.assertIn(const.TRAIT_HIGH_PERFORMANCE, shown["traits"])
+        self.assertIn(f"h1 {const.RC_SLOT}: 2 of 2 used", shown["inventories"])
+        self.assertIn(server.name, shown["servers"])
+        self.assert_command(1, "no compute host h9", "host", "show", "h9")
+
+        self._check()
+        self._diff()
+
+    def _check(self):
+        before = {row["Check"]: row for row in self.rows(1, "policy", "check")}
+        self.assertEqual("WARNING", before["Flavors"]["Result"])
+        self.assertEqual("UNKNOWN", before["Filters"]["Result"])
+        self.assertIn(loader.load().digest, before["Policy"]["Details"])
+        self.assert_command(0, "create", "flavor", "sync", "--yes")
+        (conf,) = self.files(
+            "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n"
+        )
+        self.assert_command(1, "WARNING", "policy", "check", "--nova-conf", conf)
+        results = {
+            row["Check"]: row["Result"]
+            for row in self.rows(1, "policy", "check", "--nova-conf", conf)
+        }
+        # That of the policy is the built-in one's advice.
+        self.assertEqual("WARNING", results.pop("Policy"))
+        self.assertEqual({"SUCCESS"}, set(results.values()))
+
+    def _diff(self):
+        classes = self.policy.as_document()["classes"]
+        old = self.write_policy()
+        classes["high-performance"]["max_per_host"] = 1
+        new = self.write_policy(classes=classes)
+        self.assertEqual([], self.rows(0, "policy", "diff", old, old))
+        rows = self.rows(0, "policy", "diff", old, new)
+        self.assertEqual(
+            ["class", "host", "host", "host"], [row["Type"] for row in rows]
+        )
+        self.assertIn("max_per_host is 1", rows[-1]["New"])
