@@ -34,6 +34,7 @@ from nova_perfvm.snapshot.model import (
     UNKNOWN,
     ComputeHost,
     HostCell,
+    HostPages,
     Snapshot,
 )
 
@@ -48,6 +49,7 @@ __all__ = [
     "ComputeHost",
     "Flavor",
     "HostCell",
+    "HostPages",
     "Image",
     "Inventory",
     "Migration",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
+from nova_perfvm.facts import HostFacts, NUMACell, PagePool, RequestCell, RequestFacts
 from nova_perfvm.snapshot.cloud import Server
 from nova_perfvm.snapshot.model import ComputeHost, Snapshot
 
@@ -37,24 +37,39 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
     cells = []
     for cell in host.cells:
         mine = [found for found in here if found.host_node == cell.id]
-        pins = {cpu for found in mine for cpu in found.cpu_pinning.values()}
+        pins = cell.pinned_cpus
+        if pins is None:
+            pins = frozenset(c for found in mine for c in found.cpu_pinning.values())
+        memory_usage_mb = cell.memory_usage_mb
+        if memory_usage_mb is None:
+            memory_usage_mb = sum(found.memory_mb for found in mine)
         cells.append(
             NUMACell(
                 id=cell.id,
                 cpuset=cell.cpuset,
                 pcpuset=cell.pcpuset,
-                pinned_cpus=frozenset(pins),
+                pinned_cpus=pins,
                 memory_mb=cell.memory_mb,
-                memory_usage_mb=sum(found.memory_mb for found in mine),
+                memory_usage_mb=memory_usage_mb,
                 siblings=cell.siblings,
+                mempages=tuple(
+                    PagePool(pool.size_kb, pool.total, pool.used)
+                    for pool in cell.mempages
+                ),
             )
         )
     return HostFacts(
         host=host.host,
         nodename=host.node,
         cells=cells,
-        vcpus_used=sum(server.vcpus for server in servers),
-        num_instances=len(servers),
+        vcpus_used=(
+            sum(server.vcpus for server in servers)
+            if host.vcpus_used is None
+            else host.vcpus_used
+        ),
+        num_instances=(
+            len(servers) if host.num_instances is None else host.num_instances
+        ),
         labels=snapshot.labels(host.host),
     )
 

@@ -40,12 +40,25 @@ CELL_SOURCES: Final = (NOVA_DATABASE, INVENTORY_FILE, ASSUMED, UNKNOWN)
 
 
 @dataclass(frozen=True)
+class HostPages:
+    """Memory pages of one size on a cell; see :class:`nova_perfvm.facts.PagePool`."""
+
+    size_kb: int
+    total: int
+    used: int = 0
+
+
+@dataclass(frozen=True)
 class HostCell:
     """One NUMA cell of a compute host.
 
     :ivar cpuset: CPUs that unpinned VMs share
     :ivar pcpuset: CPUs that pinned VMs may own
     :ivar siblings: sets of threads that share a core; empty for no SMT
+    :ivar pinned_cpus: those owned now, as the compute reports them; None: what
+        its servers own
+    :ivar memory_usage_mb: as the compute reports it; None: what its servers have
+    :ivar mempages: pages by size; no API shows them
     """
 
     id: int
@@ -53,6 +66,9 @@ class HostCell:
     pcpuset: frozenset[int]
     memory_mb: int
     siblings: tuple[frozenset[int], ...] = ()
+    pinned_cpus: frozenset[int] | None = None
+    memory_usage_mb: int | None = None
+    mempages: tuple[HostPages, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,8 @@ class ComputeHost:
     :ivar shape: NUMA nodes, cores and threads; None where it shows none
     :ivar cells: its NUMA cells; empty if unknown
     :ivar cells_source: one of :data:`CELL_SOURCES`
+    :ivar vcpus_used: as the compute reports it; None: what its servers have
+    :ivar num_instances: as the compute reports it; None: its servers
     """
 
     host: str
@@ -86,6 +104,8 @@ class ComputeHost:
     shape: HostShape | None = None
     cells: tuple[HostCell, ...] = ()
     cells_source: str = UNKNOWN
+    vcpus_used: int | None = None
+    num_instances: int | None = None
 
 
 @dataclass(frozen=True)
