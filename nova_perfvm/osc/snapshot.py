@@ -42,12 +42,13 @@ class SaveSnapshot(OfflineCommand):
         parser.add_argument(
             "file", metavar="FILE", help="file to write, - for standard output"
         )
+        nova_db_argument(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Take the snapshot, and write it whole or not at all."""
         digest = self.policy(parsed_args).digest if parsed_args.policy else None
-        found = take(self.app, digest)
+        found = take(self.app, digest, parsed_args.from_nova_db)
         for gap in found.gaps:
             self.app.stderr.write(f"warning: not seen: {gap}\n")
         if parsed_args.file == "-":
@@ -60,11 +61,51 @@ class SaveSnapshot(OfflineCommand):
         )
 
 
-def take(app: Any, policy_digest: str | None = None) -> Snapshot:
+def nova_db_argument(parser: argparse._ActionsContainer) -> None:
+    """Add ``--from-nova-db``."""
+    parser.add_argument(
+        "--from-nova-db",
+        metavar="NOVA_CONF",
+        nargs="?",
+        const="/etc/nova/nova.conf",
+        help="read the hosts' NUMA cells from Nova's database, as nova-scheduler does: "
+        "on a controller, where Nova is installed (default file: %(const)s)",
+    )
+
+
+def take(
+    app: Any, policy_digest: str | None = None, nova_conf: str | None = None
+) -> Snapshot:
     """Take a snapshot of the client's cloud, with progress on a terminal.
 
+    :param nova_conf: path of Nova's configuration, for the cells that its
+        database has
     :raises CloudError: when a request fails
+    :raises PerfVMError: when Nova's database cannot be read
     """
+    # First, as a mistake there shows at once.
+    nodes = _compute_nodes(nova_conf) if nova_conf is not None else None
+    found = _taken(app, policy_digest)
+    if nodes is None:
+        return found
+    from nova_perfvm import novadb  # noqa: PLC0415
+
+    return novadb.with_cells(found, nodes)
+
+
+def _compute_nodes(nova_conf: str) -> list[Any]:
+    try:
+        from nova_perfvm import novadb  # noqa: PLC0415
+    except ImportError as exc:
+        raise PerfVMError(
+            f"--from-nova-db: Nova is not installed beside this command ({exc}): run "
+            "it on a controller, in Nova's environment"
+        ) from exc
+    novadb.configure(nova_conf)
+    return novadb.compute_nodes()
+
+
+def _taken(app: Any, policy_digest: str | None) -> Snapshot:
     progress = ProgressLine() if sys.stderr.isatty() else None
     try:
         return taking.take(
