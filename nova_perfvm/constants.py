@@ -116,3 +116,36 @@ REASON_CODES: Final = frozenset(
     for name, value in list(globals().items())
     if name.startswith(("FLAVOR_", "REQUEST_", "HOST_"))
 )
+
+# What other layers refuse for, which have no codes of their own; explain does.
+
+# The compute service is not one that the scheduler may use.
+SERVICE_DISABLED: Final = "service.disabled"
+SERVICE_DOWN: Final = "service.down"
+# Not in the zone that is asked for; an aggregate is for other projects.
+NOVA_AVAILABILITY_ZONE: Final = "nova.availability_zone"
+NOVA_TENANT_AGGREGATE: Final = "nova.tenant_aggregate"
+# The host has no resource provider.
+PLACEMENT_NO_PROVIDER: Final = "placement.no_provider"
+# No provider of the host has the resource class.
+PLACEMENT_NO_INVENTORY: Final = "placement.no_inventory"
+# The inventory is too small, too full, or gives no such amount at once.
+PLACEMENT_RESOURCE: Final = "placement.resource"
+# The same for units of elastic hosts, which have their own arithmetic.
+PLACEMENT_UNITS: Final = "placement.units"
+PLACEMENT_TRAIT_MISSING: Final = "placement.trait_missing"
+PLACEMENT_TRAIT_FORBIDDEN: Final = "placement.trait_forbidden"
+# An aggregate of the host wants a trait that is not asked for.
+PLACEMENT_ISOLATED: Final = "placement.isolated_aggregate"
+# Each group of the request fits, but not all at once.
+PLACEMENT_GROUPS: Final = "placement.groups"
+# Placement itself was asked, and says no where this arithmetic says yes.
+PLACEMENT_REFUSED: Final = "placement.refused"
+# No API shows the host's NUMA cells, so the rules cannot judge it.
+CELLS_UNKNOWN: Final = "cells.unknown"
+
+OUTER_CODES: Final = frozenset(
+    value
+    for name, value in list(globals().items())
+    if name.startswith(("SERVICE_", "NOVA_", "PLACEMENT_", "CELLS_"))
+)

@@ -79,13 +79,16 @@ def take(
     :param progress: called from this thread only
     :raises CloudError: when a request fails
     """
-    with _understood():
+    with understood():
         return _Taker(api, progress).take(policy_digest)
 
 
 @contextlib.contextmanager
-def _understood() -> Iterator[None]:
-    """Say so when an answer lacks what it should have."""
+def understood() -> Iterator[None]:
+    """Say so when an answer lacks what it should have.
+
+    :raises CloudError: in place of the mistake that reading it was
+    """
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError) as exc:

@@ -36,8 +36,9 @@ PURE = (
     "reconcile",
     "snapshot",
     "audit",
+    "explain",
 )
-PURE_STDLIB = ("model", "facts", "rules", "snapshot", "reconcile", "audit")
+PURE_STDLIB = ("model", "facts", "rules", "snapshot", "reconcile", "audit", "explain")
 HEAVY = ("nova", "eventlet", "openstack", "osc_lib")
 
 

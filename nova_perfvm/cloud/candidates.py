@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which hosts Placement itself offers, asked as nova-scheduler asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from nova_perfvm.cloud.snapshot import understood
+from nova_perfvm.explain.host import wanted_traits
+from nova_perfvm.explain.placement import DISABLED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nova_perfvm.cloud.api import API
+    from nova_perfvm.explain import Demand, Request, Settings
+    from nova_perfvm.snapshot import Aggregate
+
+
+def offered(
+    api: API, request: Request, settings: Settings, aggregates: Sequence[Aggregate]
+) -> frozenset[str]:
+    """Give the UUIDs of the top providers for which there are candidates.
+
+    Nova reads the first 1,000 candidates only ([scheduler]max_placement_results);
+    here all are read.
+
+    :raises CloudError: when the request fails, as it does for a trait or a
+        resource class that Placement does not know
+    """
+    found = _ask(api, request.demand, settings, aggregates)
+    if settings.fallback and request.fallback is not None:
+        found |= _ask(api, request.fallback, settings, aggregates)
+    return found
+
+
+def _ask(
+    api: API, demand: Demand, settings: Settings, aggregates: Sequence[Aggregate]
+) -> frozenset[str]:
+    query = urlencode(sorted(_query(demand, settings, aggregates)))
+    answer = api.placement("GET", f"/allocation_candidates?{query}")
+    with understood():
+        summaries = answer["provider_summaries"]
+        # A provider that is shared is in a request, and has a tree of its own.
+        return frozenset(
+            summaries[uuid].get("root_provider_uuid") or uuid
+            for candidate in answer["allocation_requests"]
+            for uuid in candidate["allocations"]
+        )
+
+
+def _query(
+    demand: Demand, settings: Settings, aggregates: Sequence[Aggregate]
+) -> Iterator[tuple[str, str]]:
+    if demand.group_policy:
+        yield "group_policy", demand.group_policy
+    yield "root_required", f"!{DISABLED}"
+    if settings.isolated:
+        isolating = [
+            aggregate.uuid
+            for aggregate in aggregates
+            if wanted_traits(aggregate) - demand.required
+        ]
+        if isolating:
+            yield "member_of", f"!in:{','.join(isolating)}"
+    for group in demand.groups:
+        if group.resources:
+            asked = [f"{name}:{n}" for name, n in sorted(group.resources.items())]
+            yield f"resources{group.suffix}", ",".join(asked)
+        traits = [*sorted(group.required), *(f"!{t}" for t in sorted(group.forbidden))]
+        if traits:
+            yield f"required{group.suffix}", ",".join(traits)

@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Why a server comes to no host, or to which: Placement and the rules together.
+
+Nova says "No valid host was found" and nothing else where Placement has no
+candidate: the filters are then not even asked.  Here each host is judged by
+both, from a snapshot.
+"""
+
+from __future__ import annotations
+
+from nova_perfvm.explain.fixes import Fix, fix_for, smallest
+from nova_perfvm.explain.host import HostView, views_of
+from nova_perfvm.explain.report import (
+    Explanation,
+    NotFoundError,
+    Row,
+    explain,
+    request_of,
+)
+from nova_perfvm.explain.request import (
+    Demand,
+    Group,
+    Request,
+    RequestError,
+    request_for,
+)
+from nova_perfvm.explain.verdicts import (
+    Settings,
+    Verdict,
+    judge,
+    judge_all,
+    settings_for,
+)
+from nova_perfvm.explain.words import words
+
+__all__ = [
+    "Demand",
+    "Explanation",
+    "Fix",
+    "Group",
+    "HostView",
+    "NotFoundError",
+    "Request",
+    "RequestError",
+    "Row",
+    "Settings",
+    "Verdict",
+    "explain",
+    "fix_for",
+    "judge",
+    "judge_all",
+    "request_for",
+    "request_of",
+    "settings_for",
+    "smallest",
+    "views_of",
+    "words",
+]

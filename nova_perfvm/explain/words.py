@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Reasons in an operator's words, whichever layer has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason
+from nova_perfvm.rules import describe
+
+
+def words(reason: Reason, names: Mapping[str, str] | None = None) -> str:
+    """Give one sentence for a reason, with its figures.
+
+    :param names: of the servers by their IDs
+    """
+    if reason.code in const.REASON_CODES:
+        return describe(reason)
+    if reason.code == const.PLACEMENT_UNITS:
+        return _units(reason.data, names or {})
+    return _WORDS[reason.code](reason.data)
+
+
+def _resource(data: dict[str, Any]) -> str:
+    name, amount, used = data["class"], data["amount"], data["used"]
+    if data["lack"] != "full":
+        return f"{name}: need {amount}; {data['lack']} on {data['provider']}"
+    left = data["capacity"] - used
+    line = f"{name}: need {amount}, {max(0, left)} of {data['capacity']} free"
+    ratio = "" if data["ratio"] == 1 else f" x {data['ratio']:g}"
+    if ratio or data["reserved"]:
+        line += f" (({data['total']} - {data['reserved']} reserved){ratio})"
+    if left < 0:
+        line += f", {-left} more used than there is"
+    return line
+
+
+def _units(data: dict[str, Any], names: Mapping[str, str]) -> str:
+    amount, children = data["amount"], data["children"]
+    lines = []
+    for child in children:
+        total, used, others = child["total"], child["used"], child["others"]
+        holders = ", ".join(names.get(uuid, uuid) for uuid in child["whole"])
+        if amount > child["max_unit"]:
+            said = f"gives {child['max_unit']} at most: it is for general VMs only"
+        elif holders:
+            said = f"all {total} held by {holders}"
+        elif amount == 1 and used >= total:
+            said = (
+                f"{used} of {total} held by general VMs: as many as the host may have"
+            )
+        else:
+            said = f"{used} of {total} held by {others} general VM(s)"
+        lines.append(f"{child['child']} {said}")
+    return f"units: need {amount} of one child; {'; '.join(lines)}"
+
+
+def _isolated(data: dict[str, Any]) -> str:
+    missing = ", ".join(data["missing"])
+    return (
+        f"aggregate {data['aggregate']} is for requests with trait {missing} only, "
+        "which flavor and image do not ask for"
+    )
+
+
+_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    const.SERVICE_DISABLED: lambda d: (
+        f"nova-compute is disabled: {d['why'] or 'no reason given'}"
+    ),
+    const.SERVICE_DOWN: lambda d: (
+        "nova-compute is forced down" if d["forced"] else "nova-compute is down"
+    ),
+    const.NOVA_AVAILABILITY_ZONE: lambda d: (
+        f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"
+    ),
+    const.NOVA_TENANT_AGGREGATE: lambda d: (
+        f"project {d['project']} has aggregates of its own, and the host is in none"
+        if d["own"]
+        else f"an aggregate of the host is for projects other than {d['project']}"
+    ),
+    const.PLACEMENT_NO_PROVIDER: lambda _: (
+        "Placement knows no resource provider of the host: is nova-compute new, or was "
+        "its provider deleted?"
+    ),
+    const.PLACEMENT_NO_INVENTORY: lambda d: (
+        f"{d['class']}: need {d['amount']}, the host has none"
+    ),
+    const.PLACEMENT_RESOURCE: _resource,
+    const.PLACEMENT_TRAIT_MISSING: lambda d: f"trait {d['trait']} is missing",
+    const.PLACEMENT_TRAIT_FORBIDDEN: lambda d: (
+        f"trait {d['trait']} is on {d['provider']}, which the request forbids"
+    ),
+    const.PLACEMENT_ISOLATED: _isolated,
+    const.PLACEMENT_GROUPS: lambda d: (
+        f"no provider, or none left, for all of {d['groups']} group(s) of the request"
+    ),
+    const.PLACEMENT_REFUSED: lambda _: (
+        "Placement offers no candidate of the host, though by its inventories and "
+        "allocations it could"
+    ),
+    const.CELLS_UNKNOWN: lambda _: (
+        "the host's NUMA cells are in no API and cannot be guessed, so the rules "
+        "cannot be asked: see --from-nova-db"
+    ),
+}

@@ -1,0 +1,202 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``perfvm explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from cliff.columns import FormattableColumn
+
+from nova_perfvm import explain
+from nova_perfvm.osc.look import LookingCommand
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+    from nova_perfvm.explain import Explanation, Settings
+    from nova_perfvm.snapshot import Snapshot
+
+# More names than that make no table.
+_MOST_NAMES: Final = 8
+_COLUMNS: Final = ("Result", "Reason", "Count", "Hosts", "Detail", "Fix")
+_LONG_COLUMNS: Final = (
+    "Host",
+    "Result",
+    "Service",
+    "Placement",
+    "Rules",
+    "Cells",
+    "Source of Cells",
+    "Notes",
+    "Fix",
+)
+
+
+class Hosts(FormattableColumn[Sequence[str]]):
+    """Names of hosts, of which a table shows the first few."""
+
+    def human_readable(self) -> str:
+        """Give the first few, and how many more there are."""
+        names = list(self._value)
+        more = len(names) - _MOST_NAMES
+        shown = ", ".join(names[:_MOST_NAMES])
+        return f"{shown} and {more} more" if more > 0 else shown
+
+    def machine_readable(self) -> list[str]:
+        """Give all of them."""
+        return list(self._value)
+
+
+class Explain(LookingCommand):
+    """Say why a server comes to no host, host by host, and what would help.
+
+    Exits with 0 if a host would take it, 1 if none would, 2 for errors.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add what is to be explained."""
+        parser = super().get_parser(prog_name)
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument(
+            "--flavor", metavar="FLAVOR", help="explain a new server of this flavor"
+        )
+        what.add_argument(
+            "--server", metavar="SERVER", help="explain this server, one that failed"
+        )
+        parser.add_argument("--image", metavar="IMAGE", help="boot from this image")
+        parser.add_argument(
+            "--boot-from-volume",
+            action="store_true",
+            help="the root disk is a volume (default: as the flavor's disk says)",
+        )
+        parser.add_argument("--host", metavar="HOST", help="look at this host only")
+        parser.add_argument(
+            "--availability-zone", metavar="ZONE", default="", help="as asked for"
+        )
+        parser.add_argument(
+            "--project", metavar="ID", default="", help="ID of the server's project"
+        )
+        parser.add_argument(
+            "--nova-conf",
+            metavar="FILE",
+            help="copy of nova-scheduler's nova.conf (default: it is taken to be set "
+            "up as the policy needs it)",
+        )
+        parser.add_argument(
+            "--long",
+            action="store_true",
+            help="one row for each host, with the arithmetic of its NUMA cells",
+        )
+        return parser
+
+    def look(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]], int]:
+        """Judge all hosts; the exit status says whether one would take it."""
+        policy = self.policy(parsed_args)
+        settings = self.settings(parsed_args, policy)
+        snapshot = self.snapshot(parsed_args)
+        request, about = explain.request_of(
+            snapshot,
+            flavor=parsed_args.flavor,
+            image=parsed_args.image,
+            server=parsed_args.server,
+            volume_backed=parsed_args.boot_from_volume or None,
+            availability_zone=parsed_args.availability_zone,
+            project=parsed_args.project,
+        )
+        self.remark(about)
+        found = explain.explain(
+            policy,
+            snapshot,
+            request,
+            settings,
+            host=parsed_args.host,
+            offered=self._offered(parsed_args, request, settings, snapshot),
+        )
+        self.remark(found.notes)
+        self.remark([_headline(found)])
+        status = 0 if found.accepting else 1
+        if parsed_args.long:
+            return _LONG_COLUMNS, list(_long(found)), status
+        return _COLUMNS, list(_short(found)), status
+
+    def _offered(
+        self,
+        parsed_args: argparse.Namespace,
+        request: explain.Request,
+        settings: Settings,
+        snapshot: Snapshot,
+    ) -> frozenset[str] | None:
+        """Ask Placement itself, if there is a cloud."""
+        if parsed_args.snapshot is not None:
+            return None
+        from nova_perfvm.cloud import candidates, errors  # noqa: PLC0415
+
+        try:
+            return candidates.offered(
+                self.cloud, request, settings, snapshot.aggregates
+            )
+        except errors.CloudError as exc:
+            if exc.status != 400:
+                raise
+            # Such as a trait that nobody has created; Nova gets the same answer.
+            self.remark([f"Placement refuses the question itself: {exc}"])
+            return frozenset()
+
+
+def _headline(found: Explanation) -> str:
+    total, taking = len(found.verdicts), len(found.accepting)
+    if taking:
+        return f"{taking} of {total} host(s) would take it"
+    if found.request_reasons:
+        return (
+            "no host would take it: the request is not of its class: "
+            f"{found.say(found.request_reasons)}"
+        )
+    best = explain.smallest(found.fixes)
+    remedy = f"smallest fix found: {best}" if best else "no fix found"
+    return f"none of {total} host(s) would take it; {remedy}"
+
+
+def _short(found: Explanation) -> Iterator[tuple[Any, ...]]:
+    for row in found.rows():
+        yield (
+            "refused" if row.code else "accepted",
+            row.code,
+            len(row.hosts),
+            Hosts(row.hosts),
+            row.detail,
+            str(row.fix) if row.fix else "",
+        )
+
+
+def _long(found: Explanation) -> Iterator[tuple[Any, ...]]:
+    for verdict, fix in zip(found.verdicts, found.fixes, strict=True):
+        yield (
+            verdict.view.name,
+            "accepted" if verdict.accepted else "refused",
+            found.say(verdict.service) or "up",
+            found.say(verdict.placement) or "offered",
+            "\n".join(
+                f"{reason.code}: {explain.words(reason)}" for reason in verdict.rules
+            )
+            or "allowed",
+            "\n".join(verdict.cells),
+            verdict.view.host.cells_source,
+            "\n".join(verdict.notes),
+            str(fix) if fix else "",
+        )

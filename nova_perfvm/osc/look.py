@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What commands share that look at a cloud, or at a snapshot of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cliff.lister import Lister
+
+from nova_perfvm import loader
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.explain import Settings, settings_for
+from nova_perfvm.osc import snapshot as snapshots
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from nova_perfvm.model import Policy
+    from nova_perfvm.snapshot import Snapshot
+
+ERROR: Final = 2
+
+
+class LookingCommand(Lister):
+    """A list of what was found; its exit status says what that means.
+
+    Errors end with status 2.
+    """
+
+    # Only a cloud wants credentials, and a snapshot is none.
+    auth_required = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the policy, and where to look."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--policy", metavar="FILE", help="policy file (default: the built-in one)"
+        )
+        where = parser.add_mutually_exclusive_group()
+        where.add_argument(
+            "--snapshot",
+            metavar="FILE",
+            help="look at what openstack perfvm snapshot save has saved (- for "
+            "standard input), not at the cloud",
+        )
+        snapshots.nova_db_argument(where)
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Give what was found for an exit status."""
+        self._status = 0
+        try:
+            return super().run(parsed_args) or self._status
+        except PerfVMError as exc:
+            self.app.stderr.write(f"{exc}\n")
+            return ERROR
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
+        """Look, and keep the exit status."""
+        columns, rows, self._status = self.look(parsed_args)
+        return columns, rows
+
+    def look(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]], int]:
+        """Give columns, rows and the exit status."""
+        raise NotImplementedError
+
+    def policy(self, parsed_args: argparse.Namespace) -> Policy:
+        """Give the policy that the command line names.
+
+        :raises PolicyError: with every mistake of the file
+        """
+        return loader.load(parsed_args.policy)
+
+    def settings(self, parsed_args: argparse.Namespace, policy: Policy) -> Settings:
+        """Give nova-scheduler's settings, from a copy of its file if there is one.
+
+        :raises SettingsError: when the file cannot be read
+        """
+        if parsed_args.nova_conf is None:
+            return settings_for(policy)
+        from nova_perfvm.cloud.preflight import read_settings  # noqa: PLC0415
+
+        return settings_for(policy, read_settings(parsed_args.nova_conf))
+
+    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
+        """Give what there is to look at; what is missing in it is said.
+
+        :raises PerfVMError: when it cannot be read, or the cloud fails
+        """
+        if parsed_args.snapshot is not None:
+            found = snapshots.read(parsed_args.snapshot)
+            self.remark([f"as it was at {found.taken_at}"])
+        else:
+            self._log_in()
+            found = snapshots.take(self.app, nova_conf=parsed_args.from_nova_db)
+        self.remark(f"not seen: {gap}" for gap in found.gaps)
+        return found
+
+    @property
+    def cloud(self) -> Any:
+        """The cloud that the client's options name."""
+        app: Any = self.app
+        return app.client_manager.perfvm
+
+    def remark(self, remarks: Iterable[str]) -> None:
+        """Say on standard error what is no row."""
+        for remark in remarks:
+            self.app.stderr.write(f"{remark}\n")
+
+    def _log_in(self) -> None:
+        if getattr(self.app, "client_manager", None) is None:
+            raise PerfVMError(
+                "there is no cloud here: name a snapshot (--snapshot FILE), or use "
+                "openstack perfvm"
+            )
+        self.auth_required = True
+        try:
+            self.app.prepare_to_run_command(self)
+        except Exception as exc:
+            # Whatever a plugin for authentication raises.
+            first, *_ = str(exc).splitlines() or [type(exc).__name__]
+            raise PerfVMError(f"cannot log in: {first}") from exc
