@@ -151,17 +151,20 @@ def _smallest(
     if not enough(servers):
         return None
     ordered = sorted(servers, key=lambda server: (server.vcpus, server.id))
-    most = 2 if len(ordered) <= _MOST_PAIRED else 1
-    for count in range(1, most + 1):
-        for some in itertools.combinations(ordered, count):
-            if enough(some):
-                return some
-    # All of them do: leave out, one by one, the largest that need not go.
+    # Leave out, one by one, the largest that need not go.
     kept = list(ordered)
     for server in reversed(ordered):
         fewer = [other for other in kept if other is not server]
         if enough(fewer):
             kept = fewer
+    if len(kept) == len(ordered):
+        # Each is needed.
+        return tuple(kept)
+    most = 2 if len(ordered) <= _MOST_PAIRED else 1
+    for count in range(1, min(most, len(kept)) + 1):
+        for some in itertools.combinations(ordered, count):
+            if enough(some):
+                return some
     return tuple(kept)
 
 

@@ -26,6 +26,8 @@ from tests.functional import base, client, elastic
 class AgreementMixin:
     """Create a server, and look whether explain knew what would become of it."""
 
+    PATIENCE = 2
+
     OPTIONS = {}  # noqa: RUF012
 
     def explained(self, flavor, *, bfv):

@@ -1,0 +1,140 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``explain`` and ``capacity show``, of saved snapshots."""
+
+import json
+import pathlib
+import time
+
+import fixtures
+import yaml
+
+from nova_perfvm import snapshot
+from tests.unit.osc.test_shell import CommandCase
+from tests.unit.snapshot.clouds import GENERAL, HP, Cloud
+
+
+class SavedCase(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.path = self.useFixture(fixtures.TempDir()).join("cloud.json")
+        self.cloud = Cloud()
+        for name in ("hp1", "hp2"):
+            self.cloud.add_host(name)
+            self.cloud.add_hp(f"{name}-a", name)
+        self.cloud.add_hp("hp1-b", "hp1", first=20, node=1)
+        self.save()
+
+    def save(self):
+        text = snapshot.dumps(self.cloud.snapshot())
+        pathlib.Path(self.path).write_text(text, encoding="utf-8")
+
+    def run_saved(self, *arguments):
+        return self.run_command(*arguments, "--snapshot", self.path)
+
+
+class ExplainTest(SavedCase):
+    def test_a_host_takes_it(self):
+        self.assertEqual(0, self.run_saved("explain", "--flavor", HP))
+        self.assertIn("accepted", self.stdout)
+        self.assertIn("1 of 2 host(s) would take it", self.stderr)
+        self.assertIn("NUMA cells of 2 host(s) are assumed symmetric", self.stderr)
+
+    def test_no_host_takes_it(self):
+        self.cloud.add_hp("hp2-b", "hp2", first=20, node=1)
+        self.save()
+        self.assertEqual(1, self.run_saved("explain", "--flavor", HP, "-f", "json"))
+        (row,) = json.loads(self.stdout)
+        self.assertEqual(
+            (2, ["hp1", "hp2"], "refused"), (row["Count"], row["Hosts"], row["Result"])
+        )
+        self.assertIn("smallest fix found: host hp1: free 20 pCPUs", self.stderr)
+
+    def test_one_row_a_host(self):
+        status = self.run_saved("explain", "--flavor", HP, "--long", "-f", "yaml")
+        self.assertEqual(0, status)
+        hp1, hp2 = yaml.safe_load(self.stdout)
+        self.assertEqual(("refused", "accepted"), (hp1["Result"], hp2["Result"]))
+        self.assertIn("cell 1: 20 of 20 pCPUs free, need 20", hp2["Cells"])
+        self.assertEqual("assumed symmetric", hp2["Source of Cells"])
+        self.assertIn("PCPU: need 20, 0 of 40 free", hp1["Placement"])
+        self.assertIn("host.no_free_slot: ", hp1["Rules"])
+
+    def test_one_host(self):
+        status = self.run_saved("explain", "--flavor", HP, "--host", "hp1")
+        self.assertEqual(1, status)
+        self.assertNotIn("hp2", self.stdout)
+
+    def test_a_request_that_is_not_of_its_class(self):
+        self.cloud.change_flavor(HP, vcpus=16)
+        self.save()
+        self.assertEqual(1, self.run_saved("explain", "--flavor", HP))
+        self.assertIn("the flavor has 16 vCPUs, its class exactly 20", self.stderr)
+
+    def test_the_schedulers_own_settings(self):
+        path = self.file("[workarounds]\ndisable_fallback_pcpu_query = False\n")
+        self.cloud.add_host("g1", "shared")
+        self.cloud.change_flavor(HP, extra_specs={"hw:cpu_policy": "dedicated"})
+        self.save()
+        arguments = ("explain", "--flavor", HP, "--host", "g1", "--nova-conf", path)
+        self.run_saved(*arguments, "--long")
+        self.assertIn("offered for VCPU in place of PCPU", self.stdout)
+
+    def test_mistakes(self):
+        for words, *arguments in (
+            ("there is no flavor 'x'", "--flavor", "x", "--snapshot", self.path),
+            ("there is no cloud here", "--flavor", "x"),
+            ("cannot read /no", "--flavor", "x", "--snapshot", "/no"),
+            ("no JSON", "--flavor", "x", "--snapshot", self.file("{")),
+            ("/no", "--flavor", "x", "--policy", "/no", "--snapshot", self.path),
+            ("one of the arguments --flavor --server is required",),
+            ("not allowed with", "--flavor", "x", "--server", "y"),
+            ("not allowed with", "--flavor", "x", "--snapshot", "y", "--from-nova-db"),
+        ):
+            self.assert_refused(2, words, "explain", *arguments)
+
+    def test_a_large_cloud(self):
+        """A thousand servers: general ones on most hosts, no slot anywhere."""
+        self.cloud = Cloud()
+        for n in range(100):
+            self.cloud.add_host(f"hp{n}")
+            self.cloud.add_hp(f"hp{n}-a", f"hp{n}")
+            self.cloud.add_hp(f"hp{n}-b", f"hp{n}", first=20, node=1)
+        for n in range(20):
+            self.cloud.add_host(f"g{n}", "shared")
+            for m in range(40):
+                self.cloud.add_general(f"g{n}-{m}", f"g{n}")
+        self.save()
+        for flavor, status in ((HP, 1), (GENERAL, 1)):
+            begun = time.monotonic()
+            self.assertEqual(status, self.run_saved("explain", "--flavor", flavor))
+            self.assertLess(time.monotonic() - begun, 60)
+
+
+class CapacityTest(SavedCase):
+    def test_by_host(self):
+        self.assertEqual(0, self.run_saved("capacity", "show", "-f", "value"))
+        self.assertEqual(
+            "hp1 high-performance 2 2 0 0\nhp2 high-performance 2 1 1 0\n", self.stdout
+        )
+
+    def test_by_cloud(self):
+        arguments = ("capacity", "show", "--by", "cloud", "-f", "json")
+        self.assertEqual(0, self.run_saved(*arguments))
+        (row,) = json.loads(self.stdout)
+        self.assertEqual((4, 3, 1, 0), tuple(row.values())[2:])
+
+    def test_by_aggregate_where_there_is_none(self):
+        arguments = ("capacity", "show", "--by", "aggregate", "-f", "value")
+        self.assertEqual(0, self.run_saved(*arguments))
+        self.assertEqual("", self.stdout.strip())
