@@ -37,6 +37,7 @@ PURE = (
     "snapshot",
     "audit",
     "explain",
+    "capacity",
 )
 PURE_STDLIB = ("model", "facts", "rules", "snapshot", "reconcile", "audit", "explain")
 HEAVY = ("nova", "eventlet", "openstack", "osc_lib")

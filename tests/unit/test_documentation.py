@@ -30,6 +30,13 @@ class ReasonCodesTest(testtools.TestCase):
         self.assertEqual(sorted(const.REASON_CODES), sorted(documented))
 
 
+class OuterCodesTest(testtools.TestCase):
+    def test_every_code_of_other_layers_is_documented_with_its_remedy(self):
+        text = (ROOT / "doc/source/admin/explain.rst").read_text()
+        documented = re.findall(r"^   \* - ``([a-z_.]+)``$", text, re.MULTILINE)
+        self.assertEqual(sorted(const.OUTER_CODES), sorted(documented))
+
+
 class GuaranteesTest(testtools.TestCase):
     """A cell of the table stands for a test that is there."""
 
