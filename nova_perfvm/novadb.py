@@ -52,7 +52,8 @@ def configure(path: str) -> None:
             "(--from-nova-db FILE)"
         )
     try:
-        config.parse_args(["nova-perfvm"], default_config_files=[path], init_rpc=False)
+        # With RPC, as cell mappings are made of its options; nothing connects.
+        config.parse_args(["nova-perfvm"], default_config_files=[path])
     except Exception as exc:
         raise NovaDBError(f"{path} cannot be used: {_first_line(exc)}") from exc
     if not CONF.api_database.connection:
