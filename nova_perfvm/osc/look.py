@@ -22,6 +22,7 @@ from nova_perfvm import loader
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.explain import Settings, settings_for
 from nova_perfvm.osc import snapshot as snapshots
+from nova_perfvm.osc.base import policy_argument
 
 if TYPE_CHECKING:
     import argparse
@@ -45,9 +46,7 @@ class LookingCommand(Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the policy, and where to look."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--policy", metavar="FILE", help="policy file (default: the built-in one)"
-        )
+        policy_argument(parser)
         where = parser.add_mutually_exclusive_group()
         where.add_argument(
             "--snapshot",
