@@ -93,6 +93,10 @@ class ClientMixin(SDKMixin):
             fixtures.MonkeyPatch(f"{CLIENT_MANAGER}.setup_auth", setup_auth),
             # There is no Keystone; the client gets at it without using it.
             fixtures.MonkeyPatch(f"{CONNECTION}.identity", KEYSTONE),
+            # nova-api loads its cache's backends in this process, too, and what
+            # is not installed is no word of the client's.
+            fixtures.FakeLogger("stevedore.extension"),
+            fixtures.MonkeyPatch("stevedore.extension.LOG.propagate", False),
             # Each run adds one for its own stderr.
             fixtures.MonkeyPatch("logging.root.handlers", []),
             fixtures.MonkeyPatch("sys.stdin", io.StringIO()),
