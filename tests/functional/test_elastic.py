@@ -16,6 +16,8 @@ Placement alone keeps the classes apart, so most of it runs without the filter;
 the filter makes refusals without need rarer.
 """
 
+import collections
+
 from nova_perfvm import constants as const
 from nova_perfvm import loader
 from nova_perfvm.cloud.preflight import view_cloud
@@ -239,6 +241,18 @@ class TestHostsOfManySizes(ElasticCase):
 
     def test_four_slots(self):
         self.check("4x20", 4)
+
+    def test_all_in_one_cloud(self):
+        shapes = {"e1": "1x20", "e2": "2x20", "e4": "4x20"}
+        for name, shape in shapes.items():
+            self.start(name, shape=shape)
+        room = {"e1": 1, "e2": 2, "e4": self.CAP}
+
+        servers = [self.boot(HIGH) for _ in range(sum(room.values()))]
+
+        self.assertEqual(room, collections.Counter(server.host for server in servers))
+        self.boot_refused(HIGH)
+        self.boot_refused(GENERAL)
 
 
 class TestCappedAtTwo(TestHostsOfManySizes):
