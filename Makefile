@@ -2,6 +2,8 @@
 # which is made anew when the requirements change.
 
 PYTHON ?= python3
+# stestr would run its workers with it, outside of the virtual environment.
+unexport PYTHON
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
