@@ -79,5 +79,5 @@ $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) \
 	    pip 'setuptools<81' wheel pbr
 	$(UNVERSIONED) $(BIN)/pip install --quiet --disable-pip-version-check \
-	    --constraint $(CONSTRAINTS) --editable '.[nova,sandbox,test]'
+	    --constraint $(CONSTRAINTS) --editable '.[nova,sandbox,tempest,test]'
 	@touch $@

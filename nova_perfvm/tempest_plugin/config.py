@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The options that the plugin adds to tempest.conf.
+
+``nova-perfvm tempest config`` prints their values from a policy.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oslo_config import cfg
+
+SERVICE_GROUP: Final = "service_available"
+
+service_option = cfg.BoolOpt(
+    "perfvm",
+    default=False,
+    help="Whether nova-scheduler and nova-api of the cloud run with nova-perfvm.",
+)
+
+group = cfg.OptGroup("perfvm", title="VM classes of nova-perfvm")
+
+options = [
+    cfg.StrOpt(
+        "high_performance_flavor",
+        help="Name of a flavor of the pinned class that is tested. Without it the "
+        "tests are skipped.",
+    ),
+    cfg.StrOpt(
+        "general_flavor",
+        help="Name of a flavor of the default class. Without it the tests are skipped.",
+    ),
+    cfg.StrOpt(
+        "general_flavor_alt",
+        help="Name of another flavor of the default class, to which a VM with the "
+        "first can be resized. Without it, or if it is the same, resizing is skipped.",
+    ),
+    cfg.IntOpt(
+        "vcpus",
+        default=20,
+        min=1,
+        help="vCPUs of a high-performance VM, each on a CPU of its own.",
+    ),
+    cfg.IntOpt(
+        "max_per_host",
+        default=2,
+        min=1,
+        help="High-performance VMs that fit an empty host, and never more.",
+    ),
+    cfg.StrOpt(
+        "placement",
+        default="slots",
+        choices=[
+            ("slots", "hosts have slots in Placement"),
+            ("units", "hosts are elastic: child providers with units"),
+            ("none", "Placement knows nothing of classes"),
+        ],
+        help="What Placement counts, as the policy's key of the same name.",
+    ),
+]

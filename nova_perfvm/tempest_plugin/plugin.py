@@ -1,0 +1,44 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What Tempest asks of a plugin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tempest.test_discover import plugins
+
+from nova_perfvm.tempest_plugin import config
+
+
+class PerfVMTempestPlugin(plugins.TempestPlugin):
+    """Tests and options; the clients are Tempest's own."""
+
+    def load_tests(self) -> tuple[str, str]:
+        """Give the directory of the tests, and that of the top package."""
+        here = Path(__file__).resolve().parent
+        return str(here / "tests"), str(here.parents[1])
+
+    def register_opts(self, conf: Any) -> None:
+        """Register the options in Tempest's configuration."""
+        conf.register_opt(config.service_option, group=config.SERVICE_GROUP)
+        conf.register_group(config.group)
+        conf.register_opts(config.options, group=config.group)
+
+    def get_opt_lists(self) -> list[tuple[str, list[Any]]]:
+        """Give the options for sample files."""
+        return [
+            (config.SERVICE_GROUP, [config.service_option]),
+            (config.group.name, config.options),
+        ]

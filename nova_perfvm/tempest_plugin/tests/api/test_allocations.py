@@ -1,0 +1,59 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What VMs have in Placement."""
+
+from tempest import config
+from tempest.lib import decorators
+
+from nova_perfvm import constants as const
+from nova_perfvm.tempest_plugin.tests import base
+
+CONF = config.CONF
+
+
+class AllocationsTest(base.PerfVMTest):
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if CONF.perfvm.placement == "none":
+            raise cls.skipException(
+                "[perfvm]placement is none: Placement knows nothing of classes"
+            )
+
+    @decorators.idempotent_id("bdedfdde-9175-4bde-bc5b-4fd54cd58865")
+    def test_high_performance(self):
+        """A slot, or the whole of one child; never the same child for two."""
+        units = CONF.perfvm.placement == "units"
+        resource = const.RC_UNIT if units else const.RC_SLOT
+        host, server = self.boot_alone(self.high_performance)
+        servers = [server["id"]]
+        servers += [
+            self.boot(self.high_performance, host)["id"]
+            for _ in range(CONF.perfvm.max_per_host - 1)
+        ]
+        providers = set()
+        for server_id in servers:
+            ((provider, amount),) = self.allocated(server_id, resource).items()
+            self.assertEqual(self.total(provider, resource) if units else 1, amount)
+            providers.add(provider)
+        self.assertEqual(len(servers) if units else 1, len(providers))
+
+    @decorators.idempotent_id("e78f3091-4771-40d7-a00b-cb8b550e396f")
+    def test_general(self):
+        """No slot; one unit of each child, so that none is whole."""
+        _, server = self.boot_alone(self.general)
+        self.assertEqual({}, self.allocated(server["id"], const.RC_SLOT))
+        units = self.allocated(server["id"], const.RC_UNIT)
+        if CONF.perfvm.placement == "units":
+            self.assertGreaterEqual(len(units), CONF.perfvm.max_per_host)
+        self.assertEqual(dict.fromkeys(units, 1), units)

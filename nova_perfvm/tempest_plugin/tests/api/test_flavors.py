@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Flavors as nova-api takes them, and as the scheduler does."""
+
+from tempest import config
+from tempest.lib import decorators
+from tempest.lib import exceptions as lib_exc
+from tempest.lib.common.utils import data_utils, test_utils
+
+from nova_perfvm import constants as const
+from nova_perfvm.tempest_plugin.tests import base
+
+CONF = config.CONF
+
+
+class FlavorsTest(base.PerfVMTest):
+    def make_flavor(self, **changes):
+        """Make one like the high-performance flavor, without extra specs."""
+        like = self.flavor_of[CONF.perfvm.high_performance_flavor]
+        wish = {name: like[name] for name in ("vcpus", "ram", "disk")} | changes
+        name = data_utils.rand_name(
+            prefix=CONF.resource_name_prefix, name=self.__class__.__name__
+        )
+        flavor = self.flavors.create_flavor(name=name, **wish)["flavor"]
+        self.addCleanup(
+            test_utils.call_and_ignore_notfound_exc,
+            self.flavors.delete_flavor,
+            flavor["id"],
+        )
+        return flavor["id"]
+
+    def specs(self, flavor):
+        return self.flavors.list_flavor_extra_specs(flavor)["extra_specs"]
+
+    @decorators.idempotent_id("3b935692-c240-4c83-9d1d-7bc27faccc92")
+    def test_typo_in_class(self):
+        flavor = self.make_flavor()
+        name = self.specs(self.high_performance)[const.CLASS_KEY]
+        for wrong in (f"{name}x", name.upper(), ""):
+            self.assertRaises(
+                lib_exc.BadRequest,
+                self.flavors.set_flavor_extra_spec,
+                flavor,
+                **{const.CLASS_KEY: wrong},
+            )
+        self.assertEqual({}, self.specs(flavor))
+
+    @decorators.idempotent_id("746c341a-3908-4bd4-a8b6-3197e6d6446e")
+    def test_typo_in_key(self):
+        flavor = self.make_flavor()
+        name = self.specs(self.high_performance)[const.CLASS_KEY]
+        self.assertRaises(
+            lib_exc.BadRequest,
+            self.flavors.set_flavor_extra_spec,
+            flavor,
+            **{f"{const.CLASS_KEY}s": name},
+        )
+        self.assertEqual({}, self.specs(flavor))
+
+    @decorators.idempotent_id("757d3b43-9028-49b8-a064-9c41e7476b43")
+    def test_declared_classes(self):
+        flavor = self.make_flavor()
+        for like in (self.high_performance, self.general):
+            specs = self.specs(like)
+            self.flavors.set_flavor_extra_spec(flavor, **specs)
+            found = self.specs(flavor)
+            self.assertEqual(specs, {key: found[key] for key in specs})
+
+    @decorators.idempotent_id("d7a54cdc-9445-4412-aa49-ee3a71f7202e")
+    def test_wrong_size(self):
+        """A VM of the class with another number of vCPUs finds no host."""
+        host, server = self.boot_alone(self.high_performance)
+        self.delete(server["id"])
+        # Smaller, so that the CPUs are there.
+        flavor = self.make_flavor(vcpus=CONF.perfvm.vcpus // 2 or 2)
+        self.flavors.set_flavor_extra_spec(flavor, **self.specs(self.high_performance))
+        self.boot_refused(flavor, host)
+        # The host was not the reason.
+        self.boot(self.high_performance, host)

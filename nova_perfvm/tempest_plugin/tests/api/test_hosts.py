@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What one host takes."""
+
+from tempest import config
+from tempest.lib import decorators
+
+from nova_perfvm.tempest_plugin.tests import base
+
+CONF = config.CONF
+
+
+class HostsTest(base.PerfVMTest):
+    def fill(self):
+        """Fill an empty host with high-performance VMs; give it and their ids."""
+        host, first = self.boot_alone(self.high_performance)
+        servers = [first["id"]]
+        servers += [
+            self.boot(self.high_performance, host)["id"]
+            for _ in range(CONF.perfvm.max_per_host - 1)
+        ]
+        return host, servers
+
+    @decorators.idempotent_id("c8de2d9f-b1d3-4fac-9072-8630696a3721")
+    def test_cap(self):
+        """The cap can be reached, is not passed, and a place is free again."""
+        host, servers = self.fill()
+        self.boot_refused(self.high_performance, host)
+        self.delete(servers[0])
+        servers[0] = self.boot(self.high_performance, host)["id"]
+        self.boot_refused(self.high_performance, host)
+
+    @decorators.idempotent_id("7a0ded1b-1b40-4edf-82f9-24d91092d675")
+    def test_topology(self):
+        """Each VM on one NUMA node, each vCPU on a CPU that no other VM has."""
+        _, servers = self.fill()
+        self.assert_disjoint(servers)
+
+    @decorators.idempotent_id("b7fd0a60-571a-46f6-b384-f64698282d1d")
+    def test_general_off_high_performance(self):
+        host, server = self.boot_alone(self.high_performance)
+        self.boot_refused(self.general, host)
+        self.assertEqual([server["id"]], [s["id"] for s in self.servers_of(host)])
+
+    @decorators.idempotent_id("663a8a6b-017c-4c0a-86a5-352a0db4ccff")
+    def test_high_performance_off_general(self):
+        host, server = self.boot_alone(self.general)
+        self.boot_refused(self.high_performance, host)
+        # Others of its class are welcome.
+        other = self.boot(self.general, host)
+        self.assertEqual(
+            {server["id"], other["id"]}, {s["id"] for s in self.servers_of(host)}
+        )

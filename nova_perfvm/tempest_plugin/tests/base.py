@@ -1,0 +1,265 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Servers of both classes on hosts that nobody else uses."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+from oslo_serialization import jsonutils
+from tempest import config, test
+from tempest.lib import decorators
+from tempest.lib import exceptions as lib_exc
+from tempest.lib.common import api_version_utils
+from tempest.lib.common.utils import data_utils
+
+from nova_perfvm import constants as const
+
+CONF = config.CONF
+
+# Of NoValidHost, and of conductor when every host that was left refused.
+REFUSALS = ("No valid host", "Exceeded maximum number of retries")
+
+
+@decorators.serial
+class PerfVMTest(test.BaseTestCase):
+    """Tests with the hosts to themselves: a VM of one class keeps the other class away.
+
+    The administrator asks for everything: only they choose hosts and see them.
+    """
+
+    credentials = ("admin",)
+
+    # From here on nova-api validates extra specs; topology is older (2.78).
+    min_microversion = "2.86"
+    max_microversion = "latest"
+
+    @classmethod
+    def skip_checks(cls) -> None:
+        """Skip where the cloud is not configured for the plugin."""
+        super().skip_checks()
+        if not (CONF.service_available.nova and CONF.service_available.perfvm):
+            raise cls.skipException(
+                "[service_available]perfvm is False: nova-perfvm is not there"
+            )
+        for name in ("high_performance_flavor", "general_flavor"):
+            if not CONF.perfvm[name]:
+                raise cls.skipException(
+                    f"[perfvm]{name} is not set: nova-perfvm tempest config prints it"
+                )
+        api_version_utils.check_skip_with_microversion(
+            cls.min_microversion,
+            cls.max_microversion,
+            CONF.compute.min_microversion,
+            CONF.compute.max_microversion,
+        )
+
+    @classmethod
+    def setup_credentials(cls) -> None:
+        """Ask for no networks."""
+        cls.set_network_resources()
+        super().setup_credentials()
+
+    @classmethod
+    def setup_clients(cls) -> None:
+        """Take Tempest's clients."""
+        super().setup_clients()
+        cls.servers = cls.os_admin.servers_client
+        cls.flavors = cls.os_admin.flavors_client
+        cls.services = cls.os_admin.services_client
+        cls.quotas = cls.os_admin.quotas_client
+        cls.placement = cls.os_admin.placement_client
+        cls.providers = cls.os_admin.resource_providers_client
+
+    @classmethod
+    def resource_setup(cls) -> None:
+        """Find the flavors, and make room in the project's quotas."""
+        super().resource_setup()
+        cls.setup_api_microversion_fixture(
+            compute_microversion=cls.min_microversion, placement_microversion="1.36"
+        )
+        found = cls.flavors.list_flavors(detail=True, is_public="None")["flavors"]
+        cls.flavor_of = {flavor["name"]: flavor for flavor in found}
+        cls.high_performance = cls._flavor("high_performance_flavor")
+        cls.general = cls._flavor("general_flavor")
+        # 20 cores, Nova's default, are one VM.
+        project = cls.os_admin.credentials.tenant_id
+        before = cls.quotas.show_quota_set(project)["quota_set"]
+        names = ("cores", "instances", "ram")
+        cls.addClassResourceCleanup(
+            cls.quotas.update_quota_set,
+            project,
+            force=True,
+            **{name: before[name] for name in names},
+        )
+        cls.quotas.update_quota_set(project, force=True, **dict.fromkeys(names, -1))
+
+    @classmethod
+    def _flavor(cls, option: str) -> str:
+        """Give the id of the flavor that an option names."""
+        name = CONF.perfvm[option]
+        if name not in cls.flavor_of:
+            raise lib_exc.InvalidConfiguration(
+                f"[perfvm]{option} = {name}: the cloud has no such flavor"
+            )
+        return cls.flavor_of[name]["id"]
+
+    # Servers
+
+    def create(self, flavor: str, host: str | None = None) -> str:
+        """Ask for a server without a network; give its id.
+
+        :param flavor: id
+        :param host: the only host that may take it
+        """
+        wish = {} if host is None else {"host": host}
+        server = self.servers.create_server(
+            name=data_utils.rand_name(
+                prefix=CONF.resource_name_prefix, name=self.__class__.__name__
+            ),
+            flavorRef=flavor,
+            imageRef=CONF.compute.image_ref,
+            networks="none",
+            **wish,
+        )["server"]
+        self.addCleanup(self.delete, server["id"])
+        return server["id"]
+
+    def show(self, server: str) -> dict[str, Any]:
+        return self.servers.show_server(server)["server"]
+
+    def wait(self, server: str, *states: str) -> dict[str, Any]:
+        """Give a server that has come to rest in one of the states, or in ERROR.
+
+        :raises TimeoutException: after [compute]build_timeout seconds
+        """
+        deadline = time.monotonic() + CONF.compute.build_timeout
+        while time.monotonic() < deadline:
+            shown = self.show(server)
+            idle = shown["OS-EXT-STS:task_state"] is None
+            if idle and shown["status"] in {*states, "ERROR"}:
+                return shown
+            time.sleep(CONF.compute.build_interval)
+        raise lib_exc.TimeoutException(
+            f"server {server} is {shown['status']}, task "
+            f"{shown['OS-EXT-STS:task_state']}, instead of {' or '.join(states)}"
+        )
+
+    def boot(self, flavor: str, host: str | None = None) -> dict[str, Any]:
+        """Boot a server that has to become ACTIVE; give it."""
+        server = self.wait(self.create(flavor, host), "ACTIVE")
+        self.assertEqual("ACTIVE", server["status"], server.get("fault"))
+        return server
+
+    def boot_refused(self, flavor: str, host: str | None = None) -> None:
+        """Ask for a server for which there has to be no host."""
+        server = self.wait(self.create(flavor, host), "ACTIVE")
+        self.assertEqual("ERROR", server["status"], f"it is on {host_of(server)}")
+        self.assertIn("No valid host was found", server["fault"]["message"])
+        self.assertIsNone(host_of(server))
+        self.delete(server["id"])
+
+    def delete(self, server: str) -> None:
+        """Delete a server, if it is there, and wait until it is gone."""
+        deadline = time.monotonic() + CONF.compute.build_timeout
+        with contextlib.suppress(lib_exc.NotFound):
+            self.servers.delete_server(server)
+            while time.monotonic() < deadline:
+                self.show(server)
+                time.sleep(CONF.compute.build_interval)
+            raise lib_exc.TimeoutException(f"server {server} is not deleted")
+
+    # Hosts
+
+    def empty_hosts(self) -> list[str]:
+        """Give the enabled compute hosts that have no server of anyone."""
+        found = self.services.list_services(binary="nova-compute")["services"]
+        up = [
+            s["host"] for s in found if (s["status"], s["state"]) == ("enabled", "up")
+        ]
+        return [host for host in up if not self.servers_of(host)]
+
+    def servers_of(self, host: str) -> list[dict[str, Any]]:
+        """Give every project's servers on a host."""
+        return self.servers.list_servers(detail=True, all_tenants=True, host=host)[
+            "servers"
+        ]
+
+    def boot_alone(self, flavor: str) -> tuple[str, dict[str, Any]]:
+        """Boot a server on some empty host; give the host and the server.
+
+        Hosts that serve the other class only refuse.
+        """
+        hosts = self.empty_hosts()
+        for host in hosts:
+            server = self.wait(self.create(flavor, host), "ACTIVE")
+            if server["status"] == "ACTIVE":
+                return host, server
+            self.assertIn("No valid host was found", server["fault"]["message"])
+            self.delete(server["id"])
+        raise self.skipException(
+            f"no empty host takes flavor {flavor}; empty are: {', '.join(hosts) or '-'}"
+        )
+
+    # What APIs show
+
+    def pins(self, server: str) -> dict[int, list[int]]:
+        """Give {NUMA node of the host: the CPUs of the server's vCPUs on it}."""
+        _, body = self.servers.get(f"servers/{server}/topology")
+        return {
+            node["host_node"]: list(node["cpu_pinning"].values())
+            for node in jsonutils.loads(body)["nodes"]
+        }
+
+    def assert_pinned(self, server: str) -> tuple[int, frozenset[int]]:
+        """Judge a high-performance VM's topology; give its node and its CPUs."""
+        pins = self.pins(server)
+        self.assertEqual(1, len(pins), f"NUMA nodes of {server}: {pins}")
+        ((node, cpus),) = pins.items()
+        self.assertEqual(CONF.perfvm.vcpus, len(cpus))
+        self.assertEqual(CONF.perfvm.vcpus, len(set(cpus)), f"shared CPUs: {cpus}")
+        return node, frozenset(cpus)
+
+    def assert_disjoint(self, servers: list[str]) -> None:
+        """Judge the high-performance VMs of one host."""
+        taken: dict[int, str] = {}
+        for server in servers:
+            _, cpus = self.assert_pinned(server)
+            self.assertEqual({}, {cpu: taken[cpu] for cpu in cpus & taken.keys()})
+            taken |= dict.fromkeys(cpus, server)
+
+    def allocated(self, server: str, resource: str) -> dict[str, int]:
+        """Give {resource provider: how much of a resource the server has of it}."""
+        found = self.placement.list_allocations(server)["allocations"]
+        return {
+            provider: given["resources"][resource]
+            for provider, given in found.items()
+            if resource in given["resources"]
+        }
+
+    def total(self, provider: str, resource: str) -> int:
+        """Give how much of a resource a provider has."""
+        found = self.providers.list_resource_provider_inventories(provider)
+        return found["inventories"][resource]["total"]
+
+
+def host_of(server: dict[str, Any]) -> str | None:
+    """Give the host of a server as the administrator sees it."""
+    return server["OS-EXT-SRV-ATTR:host"]
+
+
+def class_of(server: dict[str, Any]) -> str | None:
+    """Give the class that the flavor of a server names."""
+    return server["flavor"]["extra_specs"].get(const.CLASS_KEY)

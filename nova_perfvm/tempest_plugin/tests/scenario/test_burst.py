@@ -1,0 +1,49 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests of both classes, all at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from tempest import config
+from tempest.lib import decorators
+
+from nova_perfvm.tempest_plugin.tests import base
+
+CONF = config.CONF
+
+
+class BurstTest(base.PerfVMTest):
+    @decorators.idempotent_id("2cf84fab-2d66-4ef5-b252-b7c41e58edd5")
+    def test_mixed(self):
+        """Whoever wins, no rule is broken, and every loser is told why."""
+        each = 2 * CONF.perfvm.max_per_host + 1
+        flavors = [self.high_performance, self.general] * each
+        with ThreadPoolExecutor(max_workers=len(flavors)) as pool:
+            servers = list(pool.map(self.create, flavors))
+        settled = [self.wait(server, "ACTIVE") for server in servers]
+
+        running = [server for server in settled if server["status"] == "ACTIVE"]
+        self.assertNotEqual([], running, [s.get("fault") for s in settled])
+        for server in settled:
+            if server not in running:
+                message = server["fault"]["message"]
+                self.assertTrue(message.startswith(base.REFUSALS), message)
+
+        pinned = self.flavor_of[CONF.perfvm.high_performance_flavor]["name"]
+        for host in {base.host_of(server) for server in running}:
+            here = [s for s in running if base.host_of(s) == host]
+            classes = {base.class_of(server) for server in here}
+            self.assertEqual(1, len(classes), f"{host} has {classes}")
+            if here[0]["flavor"]["original_name"] == pinned:
+                self.assertLessEqual(len(here), CONF.perfvm.max_per_host, host)
+                self.assert_disjoint([server["id"] for server in here])

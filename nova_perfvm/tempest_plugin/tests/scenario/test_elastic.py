@@ -1,0 +1,49 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""An elastic host serves one class, and then the other."""
+
+from tempest import config
+from tempest.lib import decorators
+
+from nova_perfvm.tempest_plugin.tests import base
+
+CONF = config.CONF
+
+
+class ElasticTest(base.PerfVMTest):
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if CONF.perfvm.placement != "units":
+            raise cls.skipException(
+                f"[perfvm]placement is {CONF.perfvm.placement}: no host is elastic"
+            )
+
+    @decorators.idempotent_id("50215f08-c3e8-4437-bbb1-decd7c2931ce")
+    def test_one_class_and_then_the_other(self):
+        host, server = self.boot_alone(self.high_performance)
+        self.assert_pinned(server["id"])
+        self.boot_refused(self.general, host)
+        self.delete(server["id"])
+
+        servers = [self.boot(self.general, host) for _ in range(2)]
+        for server in servers:
+            # As long as one of them is there
+            self.boot_refused(self.high_performance, host)
+            self.delete(server["id"])
+
+        again = [
+            self.boot(self.high_performance, host)["id"]
+            for _ in range(CONF.perfvm.max_per_host)
+        ]
+        self.assert_disjoint(again)

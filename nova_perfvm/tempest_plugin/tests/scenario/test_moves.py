@@ -1,0 +1,133 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whatever moves a VM, its class's rules hold where it arrives."""
+
+import contextlib
+
+from tempest import config
+from tempest.lib import decorators
+from tempest.lib import exceptions as lib_exc
+
+from nova_perfvm.tempest_plugin.tests import base
+
+CONF = config.CONF
+
+
+class MovesTest(base.PerfVMTest):
+    """Two hosts that take high-performance VMs are needed, and nobody on them."""
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if CONF.compute.min_compute_nodes < 2:
+            raise cls.skipException(
+                "[compute]min_compute_nodes is less than 2: there is nowhere to go"
+            )
+
+    def boot_with_a_way_out(self):
+        """Boot a high-performance VM that another empty host would take, too."""
+        target, other = self.boot_alone(self.high_performance)
+        source, server = self.boot_alone(self.high_performance)
+        self.delete(other["id"])
+        return server["id"], source, target
+
+    def assert_moved(self, server, source):
+        """Judge where a high-performance VM has arrived."""
+        shown = self.show(server)
+        self.assertEqual("ACTIVE", shown["status"], shown.get("fault"))
+        host = base.host_of(shown)
+        self.assertNotEqual(source, host)
+        self.assert_pinned(server)
+        self.boot_refused(self.general, host)
+        # And nothing of it is left where it was.
+        again = [
+            self.boot(self.high_performance, source)["id"]
+            for _ in range(CONF.perfvm.max_per_host)
+        ]
+        self.assert_disjoint(again)
+
+    def confirm(self, server):
+        shown = self.wait(server, "VERIFY_RESIZE", "ACTIVE")
+        self.assertEqual("VERIFY_RESIZE", shown["status"], shown.get("fault"))
+        self.servers.confirm_resize_server(server)
+        self.wait(server, "ACTIVE")
+
+    @decorators.idempotent_id("cd8a7628-1011-4880-a613-fc88d44eeb62")
+    def test_cold_migration(self):
+        if not CONF.compute_feature_enabled.cold_migration:
+            raise self.skipException("[compute-feature-enabled]cold_migration is False")
+        server, source, _ = self.boot_with_a_way_out()
+        self.servers.migrate_server(server)
+        self.confirm(server)
+        self.assert_moved(server, source)
+
+    @decorators.idempotent_id("47c232b5-021e-49ea-9de6-40e7e3db1d67")
+    def test_live_migration(self):
+        if not CONF.compute_feature_enabled.live_migration:
+            raise self.skipException("[compute-feature-enabled]live_migration is False")
+        server, source, target = self.boot_with_a_way_out()
+        self.servers.live_migrate_server(server, host=target, block_migration="auto")
+        self.wait(server, "ACTIVE")
+        self.assert_moved(server, source)
+
+    @decorators.idempotent_id("e7497bdd-c46b-426c-8368-08ccb893a8e6")
+    def test_cold_migration_to_a_host_of_the_other_class(self):
+        if not CONF.compute_feature_enabled.cold_migration:
+            raise self.skipException("[compute-feature-enabled]cold_migration is False")
+        _, server = self.boot_alone(self.high_performance)
+        taken, _ = self.boot_alone(self.general)
+        # Nova answers 400, or 202 and then puts the server back.
+        with contextlib.suppress(lib_exc.BadRequest):
+            self.servers.migrate_server(server["id"], host=taken)
+        shown = self.wait(server["id"], "ACTIVE")
+        self.assertEqual(base.host_of(server), base.host_of(shown))
+        self.assert_pinned(server["id"])
+
+    @decorators.idempotent_id("06f61d75-5d7e-4521-911b-bdebf27bc41d")
+    def test_resize_within_general(self):
+        alt = self._resize_target()
+        host, server = self.boot_alone(self.general)
+        self.servers.resize_server(server["id"], alt)
+        self.confirm(server["id"])
+        shown = self.show(server["id"])
+        self.assertEqual(
+            CONF.perfvm.general_flavor_alt, shown["flavor"]["original_name"]
+        )
+        self.boot_refused(self.high_performance, base.host_of(shown))
+        if base.host_of(shown) != host:
+            self.assertEqual([], self.servers_of(host))
+
+    @decorators.idempotent_id("812c217c-8632-44dd-b06d-41e1c64cf9e9")
+    def test_resize_to_the_other_class(self):
+        """A general VM becomes a high-performance one, where no general one is."""
+        self._resize_target()
+        _, other = self.boot_alone(self.high_performance)
+        _, server = self.boot_alone(self.general)
+        self.delete(other["id"])
+        self.servers.resize_server(server["id"], self.high_performance)
+        self.confirm(server["id"])
+        host = base.host_of(self.show(server["id"]))
+        self.assertEqual([server["id"]], [s["id"] for s in self.servers_of(host)])
+        self.assert_pinned(server["id"])
+        self.boot_refused(self.general, host)
+
+    def _resize_target(self):
+        """Give the other general flavor's id."""
+        if not CONF.compute_feature_enabled.resize:
+            raise self.skipException("[compute-feature-enabled]resize is False")
+        name = CONF.perfvm.general_flavor_alt
+        if name in {None, CONF.perfvm.general_flavor}:
+            raise self.skipException(
+                "[perfvm]general_flavor_alt names no other flavor than general_flavor"
+            )
+        return self._flavor("general_flavor_alt")

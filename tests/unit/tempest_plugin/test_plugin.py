@@ -1,0 +1,143 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import ast
+import configparser
+import importlib.metadata
+import importlib.util
+import pathlib
+import unittest
+import uuid
+
+import fixtures
+import testtools
+from oslo_config import cfg
+
+from nova_perfvm import loader, tempest_plugin
+from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.tempest_plugin import config
+
+PACKAGE = pathlib.Path(tempest_plugin.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# What Tempest keeps for plugins, see "Stable Tempest APIs" in its documentation.
+STABLE = ("tempest.lib", "tempest.config", "tempest.test", "tempest.test_discover")
+
+
+def tests_of(path):
+    """Give the test methods of a module, as the source has them."""
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+
+
+def imported(path):
+    """Give the full names of what a module imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+class OptionsTest(testtools.TestCase):
+    def test_they_are_those_that_the_command_prints(self):
+        parser = configparser.ConfigParser()
+        parser.read_string(tempest_conf(loader.load(None)))
+        self.assertEqual(
+            {
+                config.SERVICE_GROUP: {config.service_option.name},
+                config.group.name: {option.name for option in config.options},
+            },
+            {name: set(parser[name]) for name in parser.sections()},
+        )
+
+    def test_they_take_the_values_that_the_command_prints(self):
+        for placement in ("slots", "units", "none"):
+            policy = loader.load(None, [f"placement={placement}"])
+            directory = self.useFixture(fixtures.TempDir()).path
+            path = pathlib.Path(directory, "tempest.conf")
+            path.write_text(tempest_conf(policy))
+            conf = cfg.ConfigOpts()
+            conf.register_opt(config.service_option, group=config.SERVICE_GROUP)
+            conf.register_group(config.group)
+            conf.register_opts(config.options, group=config.group)
+            conf(["--config-file", str(path)])
+            self.assertTrue(conf.service_available.perfvm)
+            self.assertEqual(
+                (placement, 20, 2, "hp.20c.64g", "g.1c.2g", "g.2c.4g"),
+                (
+                    conf.perfvm.placement,
+                    conf.perfvm.vcpus,
+                    conf.perfvm.max_per_host,
+                    conf.perfvm.high_performance_flavor,
+                    conf.perfvm.general_flavor,
+                    conf.perfvm.general_flavor_alt,
+                ),
+            )
+
+
+class SourcesTest(testtools.TestCase):
+    def test_each_test_has_an_id_of_its_own(self):
+        found = []
+        for path in MODULES:
+            for test in tests_of(path):
+                ids = [
+                    decorator.args[0].value
+                    for decorator in test.decorator_list
+                    if ast.unparse(decorator.func) == "decorators.idempotent_id"
+                ]
+                self.assertEqual(1, len(ids), f"{path.name}: {test.name}")
+                found.append(str(uuid.UUID(ids[0])))
+        self.assertGreater(len(found), 10)
+        self.assertEqual(len(found), len(set(found)))
+
+    def test_only_stable_interfaces(self):
+        names = {name for path in MODULES for name in imported(path)}
+        used = {name for name in names if name.split(".")[0] == "tempest"}
+        self.assertGreater(len(used), 5)
+        self.assertEqual(set(), {name for name in used if not name.startswith(STABLE)})
+
+    def test_nothing_of_nova(self):
+        names = {name for path in MODULES for name in imported(path)}
+        self.assertEqual(set(), {n for n in names if n.split(".")[0] == "nova"})
+
+
+@unittest.skipUnless(
+    importlib.util.find_spec("tempest"),
+    "tempest is not installed: pip install nova-perfvm[tempest]",
+)
+class LoadedTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        (found,) = importlib.metadata.entry_points(
+            group="tempest.test_plugins", name="nova_perfvm"
+        )
+        self.plugin = found.load()()
+
+    def test_registers_what_it_lists(self):
+        conf = cfg.ConfigOpts()
+        self.plugin.register_opts(conf)
+        for group, options in self.plugin.get_opt_lists():
+            for option in options:
+                self.assertEqual(option.default, conf[group][option.name])
+
+    def test_every_test_is_found(self):
+        directory, top = self.plugin.load_tests()
+        discovery = unittest.TestLoader()
+        suite = discovery.discover(directory, top_level_dir=top)
+        self.assertEqual([], discovery.errors)
+        self.assertEqual(
+            sum(len(tests_of(path)) for path in MODULES), suite.countTestCases()
+        )
