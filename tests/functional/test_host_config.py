@@ -12,7 +12,6 @@
 """Generated configurations, loaded by the real nova-compute."""
 
 import importlib
-import itertools
 import json
 import pathlib
 
@@ -26,27 +25,19 @@ from nova_perfvm.hostconfig import (
     HostConfigError,
     HostRequest,
     generate,
-    lscpu,
     rendering,
     residents,
 )
 from nova_perfvm.model import HostShape
+from nova_perfvm.sandbox.topology import pretended_topology
 from tests.functional import base
 
 SHAPES = ("2x20", "2x20x2", "2x22", "4x20")
 TRAIT = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 
 
-def topology_of(shape, memory_gb=500):
-    """Give a pretended host's topology: its siblings are neighbours."""
-    shape = HostShape.parse(shape)
-    rows = []
-    for node, core, _ in itertools.product(
-        range(shape.cells), range(shape.cores), range(shape.threads)
-    ):
-        row = {"cpu": len(rows), "node": node, "core": core, "socket": node}
-        rows.append(row)
-    return lscpu.parse(json.dumps({"cpus": rows}), "host").with_memory(memory_gb)
+def topology_of(shape):
+    return pretended_topology(HostShape.parse(shape), memory_gb=500)
 
 
 def read_as_nova(path):
@@ -150,6 +141,15 @@ class HostConfigTest(base.FunctionalTest):
 
         # What was promised is what a VM gets: a core for each vCPU.
         guest = self.assert_high_performance(self.boot(host="dedicated-2x20x2"))
+        self.assertEqual(set(), {cpu for cpu in guest.pins if cpu % 2})
+
+    def test_a_configured_host_knows_its_siblings(self):
+        """Here CPUs 0 and 1 share a core; a VM owns 20 cores nevertheless."""
+        self.start_cloud()
+        self.cloud.start_configured("host1", self.policy, "dedicated", "2x20x2")
+
+        self.assertEqual((40, 0, 2), self.totals("host1"))
+        guest = self.assert_high_performance(self.boot())
         self.assertEqual(set(), {cpu for cpu in guest.pins if cpu % 2})
 
     def test_dedicated_with_housekeeping(self):

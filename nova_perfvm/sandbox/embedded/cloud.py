@@ -34,6 +34,7 @@ from nova_perfvm.sandbox.embedded.log import Log, Quiet
 from nova_perfvm.sandbox.embedded.servers import Servers
 from nova_perfvm.sandbox.embedded.services import Services
 from nova_perfvm.sandbox.embedded.volumes import Reimaging
+from nova_perfvm.sandbox.topology import pretended_topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,7 +181,7 @@ class EmbeddedCloud(fixtures.Fixture):
         :param mode: dedicated, shared, mixed or elastic
         :param wishes: further members of hostconfig.HostRequest
         """
-        topology = hostconfig.from_shape(HostShape.parse(shape)).with_memory(memory_gb)
+        topology = pretended_topology(HostShape.parse(shape), memory_gb)
         config = hostconfig.generate(
             hostconfig.HostRequest(policy, topology, mode=mode, **wishes)
         )
