@@ -20,13 +20,16 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit contract functional storm benchmark docs sample format clean
+.PHONY: help demo sandbox test test-sandbox lint unit contract functional storm benchmark docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
 	@$(BIN)/python -m nova_perfvm.sandbox.demo
+
+sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended hosts
+	@$(BIN)/nova-perfvm sandbox up
 
 test: lint unit contract functional storm  ## lint, unit, contract, functional tests, storms of requests
 
@@ -45,6 +48,9 @@ contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
 
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
 	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)
+
+test-sandbox: $(STAMP)  ## tests on sandboxes that they start and take down
+	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency 1
 
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (2)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)

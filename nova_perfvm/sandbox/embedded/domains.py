@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import urllib.parse
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET
 
 import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt.libvirt import driver as libvirt_driver
+
+from nova_perfvm.sandbox.domain_xml import with_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ class Domains(fixtures.Fixture):
             # The one description that a migration rewrites for its target
             if flags & fakelibvirt.VIR_DOMAIN_XML_MIGRATABLE:
                 key = domain.UUIDString(), domain._connection.hostname  # noqa: SLF001
-                return _with_addresses(self._xml[key])
+                return with_addresses(self._xml[key])
             return original(domain, flags)
 
         return XMLDesc
@@ -99,15 +100,6 @@ class Domains(fixtures.Fixture):
             domain.complete_job()
 
         return migrateToURI3
-
-
-def _with_addresses(xml: str) -> str:
-    """Give each interface the PCI address that libvirt would have chosen."""
-    root = ET.fromstring(xml)  # noqa: S314
-    for slot, interface in enumerate(root.findall("devices/interface"), start=3):
-        if interface.find("address") is None:
-            ET.SubElement(interface, "address", type="pci", slot=hex(slot))
-    return ET.tostring(root, encoding="unicode")
 
 
 def _power_off(

@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The nova-compute processes, seen from outside."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import socket
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.files import MEMORY_GB
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nova_perfvm.sandbox.processes.environment import Environment
+    from nova_perfvm.sandbox.processes.hostspec import PretendedHost
+    from nova_perfvm.sandbox.processes.layout import Layout
+    from nova_perfvm.sandbox.processes.process import Processes, Record
+
+FORK_SERVER: Final = "compute-fork-server"
+PREFIX: Final = "nova-compute-"
+
+_MODULE: Final = "nova_perfvm.sandbox.processes.hypervisor.forkserver"
+_FORK_S: Final = 120
+
+
+class Computes:
+    """Asks the fork server for computes."""
+
+    def __init__(
+        self, processes: Processes, layout: Layout, environment: Environment
+    ) -> None:
+        """Start nothing yet."""
+        self._processes = processes
+        self._layout = layout
+        self._environment = environment
+
+    def start_fork_server(self) -> Record:
+        """Start the process that all computes are forked from."""
+        self._layout.fork_server.unlink(missing_ok=True)
+        return self._processes.start(
+            FORK_SERVER,
+            [
+                self._environment.program("python"),
+                *("-m", _MODULE, str(self._layout.fork_server)),
+            ],
+            # Threads' arenas of the C library would cost more than Nova itself.
+            env={"MALLOC_ARENA_MAX": "2"},
+        )
+
+    def start(self, host: PretendedHost) -> Record:
+        """Start the nova-compute of a host.
+
+        :raises SandboxError: when it runs already, or the fork server ended
+        """
+        name = PREFIX + host.name
+        found = self._processes.find(name)
+        if found is not None and found.alive:
+            raise SandboxError(f"{name} runs already, pid {found.pid}")
+        self._await_fork_server()
+        pid = self._fork(name, host)
+        return self._processes.adopt(name, pid)
+
+    def _await_fork_server(self) -> None:
+        record = self._processes.find(FORK_SERVER)
+        if record is None or not record.alive:
+            record = self.start_fork_server()
+
+        def ready() -> bool:
+            waiting.check_alive(self._processes, record)
+            return self._layout.fork_server.exists()
+
+        waiting.until(ready, f"{FORK_SERVER} to import Nova", waiting.LIMIT_S)
+
+    def _fork(self, name: str, host: PretendedHost) -> int:
+        own = self._layout.host_etc(host.name)
+        order = {
+            "log": str(self._layout.logs / f"{name}.log"),
+            "output": str(self._processes.output(name)),
+            "config_files": [
+                str(self._layout.etc / "nova" / "nova-compute.conf"),
+                str(own / "nova.conf"),
+                str(own / "sandbox.conf"),
+            ],
+            "hardware": {
+                "hostname": host.name,
+                "shape": str(host.shape),
+                "memory_gb": MEMORY_GB,
+                "domains": str(self._layout.domains(host.name)),
+            },
+        }
+        try:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(_FORK_S)
+                client.connect(str(self._layout.fork_server))
+                client.sendall(json.dumps(order).encode() + b"\n")
+                with client.makefile() as answer:
+                    return int(answer.readline())
+        except (OSError, ValueError) as exc:
+            raise SandboxError(
+                f"{FORK_SERVER} does not start {name}: {exc}; see "
+                f"{self._processes.output(FORK_SERVER)}"
+            ) from exc
+
+
+def reported_since(
+    connection: Any, hosts: Sequence[PretendedHost], since: dt.datetime
+) -> set[str]:
+    """Give the hosts whose nova-compute has reported after a time.
+
+    A service that has just been started is "up" for Nova as long as the last
+    word of the one before is fresh.
+
+    :param since: in UTC
+    """
+    response = connection.compute.get("/os-services?binary=nova-compute")
+    if response.status_code >= 400:
+        return set()
+    wanted = {host.name for host in hosts}
+    return {
+        service["host"]
+        for service in response.json()["services"]
+        if service["host"] in wanted
+        and service["state"] == "up"
+        and service["updated_at"]
+        and dt.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=dt.UTC)
+        > since
+    }

@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Sections that several services have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.sandbox.processes.ports import ADDRESS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nova_perfvm.sandbox.processes.settings import Settings
+
+REGION: Final = "RegionOne"
+SERVICE_USER: Final = "service"
+SERVICE_PROJECT: Final = "service"
+
+Sections = dict[str, dict[str, str]]
+
+
+def render(sections: Mapping[str, Mapping[str, str]]) -> str:
+    """Give an oslo.config file."""
+    return "\n".join(
+        f"[{section}]\n"
+        + "".join(f"{key} = {value}\n" for key, value in options.items())
+        for section, options in sections.items()
+    )
+
+
+def credentials(settings: Settings) -> dict[str, str]:
+    """Give how a service authenticates at another."""
+    return {
+        "auth_type": "password",
+        "auth_url": settings.url("keystone", "/v3"),
+        "username": SERVICE_USER,
+        "password": settings.password,
+        "project_name": SERVICE_PROJECT,
+        "user_domain_name": "Default",
+        "project_domain_name": "Default",
+        "region_name": REGION,
+    }
+
+
+def tokens(settings: Settings) -> dict[str, str]:
+    """Give ``keystone_authtoken``, by which a service checks its callers."""
+    return credentials(settings) | {
+        "www_authenticate_uri": settings.url("keystone", "/v3"),
+        "service_token_roles_required": "true",
+        "service_token_roles": "service",
+        "memcached_servers": f"{ADDRESS}:{settings.ports['memcached']}",
+    }
+
+
+def database(settings: Settings, name: str) -> dict[str, str]:
+    """Give a section with a database."""
+    return {
+        "connection": settings.database_url(name),
+        "max_pool_size": "5",
+        "max_overflow": "20",
+    }

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""placement.conf, glance-api.conf and neutron's two files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm.sandbox.processes.configuration import common
+
+if TYPE_CHECKING:
+    from nova_perfvm.sandbox.processes.environment import Environment
+    from nova_perfvm.sandbox.processes.layout import Layout
+    from nova_perfvm.sandbox.processes.settings import Settings
+
+
+def placement_conf(layout: Layout, settings: Settings, retries: int) -> str:
+    """Give placement.conf.
+
+    :param retries: allocation_conflict_retry_count; see
+        :func:`nova_perfvm.hostconfig.controller.placement_settings`
+    """
+    return common.render(
+        {
+            "DEFAULT": {"log_file": str(layout.logs / "placement.log")},
+            "api": {"auth_strategy": "keystone"},
+            "placement": {"allocation_conflict_retry_count": str(retries)},
+            "placement_database": common.database(settings, "placement"),
+            "keystone_authtoken": common.tokens(settings),
+        }
+    )
+
+
+def glance_conf(layout: Layout, settings: Settings, environment: Environment) -> str:
+    """Give glance-api.conf."""
+    data = layout.data / "glance"
+    return common.render(
+        {
+            "DEFAULT": {
+                "log_file": str(layout.logs / "glance.log"),
+                "enabled_backends": "file:file",
+                "worker_self_reference_url": settings.url("glance"),
+                "enabled_import_methods": "[]",
+                "image_cache_dir": str(data / "cache"),
+            },
+            "glance_store": {"default_backend": "file"},
+            "file": {"filesystem_store_datadir": str(data / "images")},
+            "os_glance_staging_store": {
+                "filesystem_store_datadir": str(data / "staging")
+            },
+            "os_glance_tasks_store": {"filesystem_store_datadir": str(data / "tasks")},
+            "database": common.database(settings, "glance"),
+            "paste_deploy": {
+                "flavor": "keystone",
+                "config_file": str(environment.etc / "glance" / "glance-api-paste.ini"),
+            },
+            "keystone_authtoken": common.tokens(settings),
+        }
+    )
+
+
+def neutron_conf(layout: Layout, settings: Settings, environment: Environment) -> str:
+    """Give neutron.conf."""
+    data = layout.data / "neutron"
+    return common.render(
+        {
+            "DEFAULT": {
+                "log_file": str(layout.logs / "neutron.log"),
+                "core_plugin": "ml2",
+                "service_plugins": "",
+                "transport_url": settings.transport_url("neutron"),
+                "auth_strategy": "keystone",
+                "api_paste_config": str(environment.etc / "neutron" / "api-paste.ini"),
+                "state_path": str(data),
+                "notify_nova_on_port_status_changes": "true",
+                "notify_nova_on_port_data_changes": "true",
+            },
+            "oslo_concurrency": {"lock_path": str(data / "lock")},
+            "database": common.database(settings, "neutron"),
+            "nova": common.credentials(settings),
+            "keystone_authtoken": common.tokens(settings),
+        }
+    )
+
+
+def ml2_conf() -> str:
+    """Give ml2_conf.ini, with the mechanism driver that binds every port."""
+    return common.render(
+        {
+            "ml2": {
+                "type_drivers": "local",
+                "tenant_network_types": "local",
+                "mechanism_drivers": "perfvm_sandbox",
+                "extension_drivers": "port_security",
+            }
+        }
+    )

@@ -1,0 +1,145 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The virtual environment that all services and the client run in."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import sys
+import urllib.parse
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import nova_perfvm
+from nova_perfvm.sandbox.processes import programs, running
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
+
+# Released together; all else follows from the constraints.
+OPENSTACK: Final = (
+    "nova",
+    "keystone",
+    "openstack-placement",
+    "glance",
+    "neutron",
+    "python-openstackclient",
+    "osc-placement",
+    "PyMySQL",
+    "python-memcached",
+    "uwsgi",
+    # What the plugin is built with, so that nothing is fetched for that.
+    "pip",
+    "setuptools",
+    "wheel",
+    "pbr",
+)
+
+
+class Environment:
+    """The virtual environment in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        """Know the directory; nothing is made yet."""
+        self.directory = directory
+
+    def program(self, name: str) -> str:
+        """Give the path of a program in it."""
+        return str(self.directory / "bin" / name)
+
+    @property
+    def etc(self) -> Path:
+        """Where the wheels put their files of configuration."""
+        return self.directory / "etc"
+
+    def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
+        """Install OpenStack and this package, if they are not there already.
+
+        :param tell: called with what takes time
+        :raises SandboxError: when something cannot be installed
+        """
+        self._install(
+            "openstack",
+            _openstack_digest(),
+            log,
+            lambda: tell(f"installing OpenStack into {self.directory} (minutes)"),
+        )
+        self._install(
+            "plugin", _plugin_digest(), log, lambda: tell("installing nova-perfvm")
+        )
+
+    def _install(
+        self, what: str, digest: str, log: Path, announce: Callable[[], None]
+    ) -> None:
+        stamp = self.directory / f".nova-perfvm-{what}"
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+            return
+        announce()
+        if what == "openstack":
+            programs.check_compiler()
+            running.run([sys.executable, "-m", "venv", str(self.directory)], log=log)
+            self._pip(log, *OPENSTACK)
+        else:
+            self._pip(log, "--no-build-isolation", *_plugin())
+        stamp.write_text(digest, encoding="utf-8")
+
+    def _pip(self, log: Path, *arguments: str) -> None:
+        running.run(
+            [
+                self.program("python"),
+                *("-m", "pip", "--disable-pip-version-check", "install"),
+                *("--constraint", str(CONSTRAINTS), *arguments),
+            ],
+            log=log,
+        )
+
+
+def _openstack_digest() -> str:
+    made_of = (CONSTRAINTS.read_text(encoding="utf-8"), *OPENSTACK, sys.version)
+    return hashlib.sha256("\n".join(made_of).encode()).hexdigest()
+
+
+def _plugin_digest() -> str:
+    """Give a digest of what pip would do anew; the sources are used in place."""
+    arguments = _plugin()
+    setup = Path(arguments[-1]) / "setup.cfg"
+    text = setup.read_text(encoding="utf-8") if setup.exists() else ""
+    return hashlib.sha256("\n".join((*arguments, text)).encode()).hexdigest()
+
+
+def _plugin() -> tuple[str, ...]:
+    """Give pip's arguments for this package as it is here.
+
+    A checkout is used in place, so that a service that is started anew runs what
+    was edited.  Otherwise it is installed from where it was installed here.
+    """
+    checkout = Path(nova_perfvm.__file__).parents[1]
+    if (checkout / "setup.cfg").exists():
+        return "--editable", str(checkout)
+    distribution = importlib.metadata.distribution("nova-perfvm")
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    url = urllib.parse.urlsplit(origin.get("url", ""))
+    if url.scheme == "file":
+        source = Path(urllib.parse.unquote(url.path))
+        if not source.exists():
+            raise SandboxError(
+                f"nova-perfvm was installed from {source}, which is gone: install it "
+                "again from where it is now"
+            )
+        return (str(source),)
+    return (f"nova-perfvm=={distribution.version}",)

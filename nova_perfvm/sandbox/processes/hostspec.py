@@ -1,0 +1,81 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which compute hosts the sandbox pretends: ``3xdedicated:2x20,1xshared:2x20``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from nova_perfvm.exceptions import ShapeError
+from nova_perfvm.hostconfig import MODES
+from nova_perfvm.model import HostShape
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
+if TYPE_CHECKING:
+    from nova_perfvm.hostconfig import Mode
+
+DEFAULT_HOSTS: Final = "2xdedicated:2x20,1xshared:2x20"
+MAX_HOSTS: Final = 200
+
+_GROUP = re.compile(r"(?:(\d{1,4})x)?([a-z]+):(.+)")
+_EXAMPLE: Final = "such as 3xdedicated:2x20,2xshared:2x20,1xdedicated:2x20x2"
+
+
+@dataclass(frozen=True, slots=True)
+class PretendedHost:
+    """One compute host.
+
+    :ivar name: its mode and a number: ``dedicated1``
+    """
+
+    name: str
+    mode: Mode
+    shape: HostShape
+
+
+def parse_hosts(text: str) -> tuple[PretendedHost, ...]:
+    """Read ``[COUNTx]MODE:SHAPE,...``.
+
+    :raises SandboxError: naming the group that is wrong, and what was expected
+    """
+    hosts: list[PretendedHost] = []
+    numbers: dict[str, int] = {}
+    for group in text.split(","):
+        count, mode, shape = _parse_group(group.strip())
+        for _ in range(count):
+            numbers[mode] = numbers.get(mode, 0) + 1
+            hosts.append(PretendedHost(f"{mode}{numbers[mode]}", mode, shape))
+        if len(hosts) > MAX_HOSTS:
+            raise SandboxError(f"--hosts {text!r}: expected at most {MAX_HOSTS} hosts")
+    return tuple(hosts)
+
+
+def _parse_group(group: str) -> tuple[int, Mode, HostShape]:
+    where = f"--hosts: {group!r}"
+    match = _GROUP.fullmatch(group)
+    if match is None:
+        raise SandboxError(
+            f"{where}: expected [COUNTx]MODE:SHAPE, several joined by commas, "
+            f"{_EXAMPLE}"
+        )
+    count, mode, shape = match.groups()
+    if mode not in MODES:
+        raise SandboxError(f"{where}: mode {mode!r}: expected {', '.join(MODES)}")
+    if count is not None and not int(count):
+        raise SandboxError(f"{where}: expected 1 host or more, or leave the group out")
+    try:
+        return int(count or 1), cast("Mode", mode), HostShape.parse(shape)
+    except ShapeError as exc:
+        raise SandboxError(f"{where}: {exc}") from exc

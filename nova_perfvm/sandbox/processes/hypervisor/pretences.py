@@ -1,0 +1,81 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What of Nova is replaced in a compute: whatever would touch this machine."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+from unittest import mock
+
+from nova.virt.libvirt import driver as libvirt_driver
+from nova.virt.libvirt import host as libvirt_host
+from oslo_utils import units
+
+from nova_perfvm.sandbox.processes.hypervisor.libvirt import (
+    Connection,
+    Hardware,
+    fakelibvirt,
+    imagebackend,
+)
+
+HOST_MEMORY_KB = 2 * units.Mi
+LOCAL_DISK_GB = 4000
+
+
+def pretend(hardware: Hardware) -> None:
+    """Let this process's libvirt driver find a host of this hardware."""
+    connection = Connection(hardware)
+    fakelibvirt.LibvirtFixture().setUp()
+    imagebackend.LibvirtImageBackendFixture().setUp()
+    cpus = set(range(connection.host_info.cpus))
+    free_kb = connection.host_info.kB_mem - HOST_MEMORY_KB
+    disk = {"total": LOCAL_DISK_GB, "used": 0, "free": LOCAL_DISK_GB}
+
+    host = libvirt_host.Host
+    _replace(host, "get_connection", lambda _host: connection)
+    _replace(host, "get_online_cpus", lambda _host: cpus)
+    _replace(host, "_get_avail_memory_kb", lambda _host: free_kb)
+    # The cgroups of the machine this runs on do not matter.
+    _replace(host, "_has_cgroupsv1_cpu_controller", lambda _host: False)
+    _replace(host, "_has_cgroupsv2_cpu_controller", lambda _host: True)
+
+    driver = libvirt_driver.LibvirtDriver
+    _replace(driver, "_get_local_gb_info", staticmethod(lambda: disk))
+    _replace(
+        driver,
+        "_get_disk_over_committed_size_total",
+        lambda _driver: connection.disk_gb() * units.Gi,
+    )
+    _replace(driver, "_create_image", lambda *_args, **_kwargs: (False, False))
+    _replace(driver, "_get_host_sysinfo_serial_os", lambda _driver: None)
+    _replace(driver, "migrate_disk_and_power_off", _power_off)
+    _replace(libvirt_driver.libvirt_utils, "file_open", lambda *_a, **_k: io.BytesIO())
+    _patch("nova.virt.libvirt.utils.is_valid_hostname", lambda _name: True)
+    _patch("nova.privsep.utils.supports_direct_io", lambda *_args: True)
+
+
+def _power_off(
+    driver: Any, _context: Any, instance: Any, *_args: Any, **_kwargs: Any
+) -> str:
+    # There are no disks to move: the rest of the real method is file copies.
+    driver._destroy(instance)  # noqa: SLF001
+    return "{}"
+
+
+def _replace(owner: Any, name: str, value: Any) -> None:
+    mock.patch.object(owner, name, value).start()
+
+
+def _patch(path: str, value: Any) -> None:
+    mock.patch(path, value).start()

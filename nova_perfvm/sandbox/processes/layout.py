@@ -1,0 +1,94 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Where the sandbox keeps what."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def default_directory() -> Path:
+    """Give ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "nova_perfvm" / "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The state directory of one sandbox, and what is where in it."""
+
+    directory: Path
+
+    @property
+    def settings(self) -> Path:
+        """What the sandbox was made with."""
+        return self.directory / "sandbox.json"
+
+    @property
+    def environment(self) -> Path:
+        """OpenStack's virtual environment, unless another is named."""
+        return self.directory / "venv"
+
+    @property
+    def clouds(self) -> Path:
+        """clouds.yaml."""
+        return self.directory / "clouds.yaml"
+
+    @property
+    def logs(self) -> Path:
+        """Every log and all output of the processes."""
+        return self.directory / "logs"
+
+    @property
+    def etc(self) -> Path:
+        """Every configuration file."""
+        return self.directory / "etc"
+
+    @property
+    def policy(self) -> Path:
+        """The policy file of nova-scheduler and nova-api."""
+        return self.etc / "nova" / "perfvm.yaml"
+
+    @property
+    def data(self) -> Path:
+        """What the services keep."""
+        return self.directory / "data"
+
+    @property
+    def made(self) -> Path:
+        """A file for each thing that has to be made only once."""
+        return self.data / "made"
+
+    @property
+    def processes(self) -> Path:
+        """A record of each process that was started."""
+        return self.directory / "processes"
+
+    @property
+    def fork_server(self) -> Path:
+        """The socket at which new nova-compute processes are asked for."""
+        return self.directory / "computes.sock"
+
+    def host(self, name: str) -> Path:
+        """Give what one compute host keeps."""
+        return self.data / "hosts" / name
+
+    def domains(self, host: str) -> Path:
+        """Give the domain XML of the guests on a host."""
+        return self.host(host) / "domains"
+
+    def host_etc(self, name: str) -> Path:
+        """Give the configuration of one compute host."""
+        return self.etc / "hosts" / name

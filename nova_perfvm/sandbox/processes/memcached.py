@@ -1,0 +1,40 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A private memcached, for keystone's tokens."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes.ports import ADDRESS
+
+if TYPE_CHECKING:
+    from nova_perfvm.sandbox.processes.process import Processes
+    from nova_perfvm.sandbox.processes.programs import Programs
+    from nova_perfvm.sandbox.processes.settings import Settings
+
+
+def start(processes: Processes, programs: Programs, settings: Settings) -> None:
+    """Start memcached.
+
+    :raises SandboxError: when it does not start
+    """
+    port = settings.ports["memcached"]
+    command = [programs.memcached, "-l", ADDRESS, "-p", str(port), "-m", "64"]
+    if os.geteuid() == 0:
+        # It refuses to run as root.
+        command += ["-u", "nobody"]
+    record = processes.start("memcached", command, port=port)
+    waiting.until_listening(processes, record)

@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The sandbox's policy: that of a file, or the built-in one for its hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from nova_perfvm import loader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nova_perfvm.model import Policy
+    from nova_perfvm.sandbox.processes.hostspec import PretendedHost
+
+ROOT_GB = 20
+
+
+def sandbox_policy(
+    hosts: Sequence[PretendedHost], path: str | None, *, filters_only: bool
+) -> Policy:
+    """Give the policy for a sandbox of these hosts.
+
+    :param path: a policy file, which is taken as it is; None for the built-in
+        policy fitted to the hosts
+    :param filters_only: ``placement: none``, whatever the file says
+    :raises PolicyError: with every mistake of the file, or when the hosts'
+        shapes cannot serve the built-in classes
+    """
+    if path is not None and not filters_only:
+        return loader.load(path)
+    document = loader.load(path).as_document()
+    if path is None:
+        _fit(document, hosts)
+    if filters_only:
+        document["placement"] = "none"
+    source = path or f"{loader.BUILT_IN}, fitted to the sandbox's hosts"
+    return loader.parse(yaml.safe_dump(document, sort_keys=False), source)
+
+
+def _fit(document: dict[str, Any], hosts: Sequence[PretendedHost]) -> None:
+    """Change what the built-in policy says of hosts and disks."""
+    shapes = {host.shape for host in hosts if host.mode != "shared"}
+    if shapes:
+        document["host_shape"] = [str(shape) for shape in sorted(shapes)]
+    modes = {host.mode for host in hosts}
+    if "elastic" in modes:
+        document["placement"] = "units"
+    for vm_class in document["classes"].values():
+        if vm_class["cpu_policy"] != "dedicated":
+            continue
+        if "mixed" in modes:
+            vm_class["exclusive"] = "cell"
+        # There is no Cinder to make a volume.
+        vm_class["disk"] |= {"source": "image", "volume_type": None}
+        for size in vm_class["flavors"]["sizes"]:
+            size["root_gb"] = size["root_gb"] or ROOT_GB
+
+
+def remarks(policy: Policy) -> Iterator[str]:
+    """Say where the sandbox is not what the policy is written for."""
+    for vm_class in policy.classes:
+        if vm_class.disk.source == "volume":
+            yield (
+                f"class {vm_class.name} boots from a volume, and the sandbox has no "
+                "Cinder: boot from the image, as the administrator if root_gb is 0"
+            )

@@ -1,0 +1,77 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""TCP ports on 127.0.0.1 that nobody uses."""
+
+from __future__ import annotations
+
+import random
+import socket
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ADDRESS: Final = "127.0.0.1"
+NAMES: Final = (
+    "mariadb",
+    "rabbitmq",
+    "rabbitmq-dist",
+    "epmd",
+    "memcached",
+    "keystone",
+    "placement",
+    "glance",
+    "neutron",
+    "nova-api",
+)
+
+# Below what Linux gives to outgoing connections, which come and go.
+_FIRST, _LAST, _STEP = 20000, 32000, 20
+
+
+def choose_ports() -> dict[str, int]:
+    """Give a free port for each name, all in one block.
+
+    Blocks are tried in random order: two sandboxes that start at the same time
+    hardly ever meet.
+
+    :raises SandboxError: when no block is free
+    """
+    blocks = list(range(_FIRST, _LAST, _STEP))
+    random.shuffle(blocks)
+    for first in blocks:
+        ports = {name: first + offset for offset, name in enumerate(NAMES)}
+        if not taken(ports.values()):
+            return ports
+    raise SandboxError(
+        f"no {len(NAMES)} free ports in a row between {_FIRST} and {_LAST} on "
+        f"{ADDRESS}: stop something that listens there"
+    )
+
+
+def taken(ports: Iterable[int]) -> list[int]:
+    """Give those of the ports that somebody listens on."""
+    return [port for port in ports if not _is_free(port)]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # Connections of an earlier run that linger are no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError:
+            return False
+    return True

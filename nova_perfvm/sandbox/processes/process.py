@@ -1,0 +1,224 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Processes that outlive the command that started them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from nova_perfvm.sandbox.processes.layout import Layout
+
+# In the environment of every process of a sandbox: whatever they start in turn
+# is known by it.
+MARK: Final = "NOVA_PERFVM_SANDBOX"
+
+_PAUSE_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One process that was started.
+
+    :ivar started: when, in the kernel's ticks since boot: another process that
+        got the same pid later was started at another time
+    :ivar port: the port that it listens on, if any
+    """
+
+    name: str
+    pid: int
+    started: int
+    port: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs; a zombie does not."""
+        return _started(self.pid) == self.started
+
+
+class Processes:
+    """The processes of one sandbox; each leads a session of its own."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Know what earlier commands have started."""
+        self._layout = layout
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+
+    def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Give the environment of a process: ours without what is not its own."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("OS_", "PYTHON", "RABBITMQ_"))
+        }
+        return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
+
+    def output(self, name: str) -> Path:
+        """Give where a process's stdout and stderr go."""
+        return self._layout.logs / f"{name}.out"
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        port: int | None = None,
+    ) -> Record:
+        """Start a process.
+
+        :raises SandboxError: when one of this name runs already
+        """
+        found = self.find(name)
+        if found is not None and found.alive:
+            raise SandboxError(f"{name} runs already, pid {found.pid}")
+        with self.output(name).open("ab") as output:
+            child = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=self.environment(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        self._children[child.pid] = child
+        return self.adopt(name, child.pid, port)
+
+    def adopt(self, name: str, pid: int, port: int | None = None) -> Record:
+        """Record a process that somebody else has started."""
+        started = _started(pid)
+        # 0 is no process's start: it has ended already.
+        record = Record(name, pid, 0 if started is None else started, port)
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(record)), encoding="utf-8")
+        return record
+
+    def all(self) -> list[Record]:
+        """Give all that were started and not stopped, dead ones, too."""
+        found = (
+            self.find(p.stem) for p in sorted(self._layout.processes.glob("*.json"))
+        )
+        return [record for record in found if record is not None]
+
+    def find(self, name: str) -> Record | None:
+        """Give the process of a name; None if none was started."""
+        try:
+            return Record(**json.loads(self._path(name).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def kill(self, name: str, signal_number: int = signal.SIGKILL) -> Record:
+        """Kill a process and its children, as a crash would.
+
+        :raises SandboxError: when it does not run
+        """
+        record = self.find(name)
+        if record is None or not record.alive:
+            raise SandboxError(f"{name} does not run")
+        _signal_group(record, signal_number)
+        self._await_end([record], 30)
+        return record
+
+    def stop(self, names: Iterable[str], timeout_s: float = 20) -> list[str]:
+        """End processes in order; give those that had to be killed."""
+        records = [r for r in map(self.find, names) if r is not None]
+        for record in records:
+            if record.alive:
+                os.kill(record.pid, signal.SIGTERM)
+        stubborn = self._await_end(records, timeout_s)
+        for record in stubborn:
+            _signal_group(record, signal.SIGKILL)
+        self._await_end(stubborn, 10)
+        for record in records:
+            self._path(record.name).unlink(missing_ok=True)
+        return [record.name for record in stubborn]
+
+    def leftovers(self) -> list[int]:
+        """Give the pids of all that the sandbox's processes have left behind."""
+        mark = f"{MARK}={self._layout.directory}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+                continue
+            try:
+                marked = mark in (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if marked and _started(int(entry.name)) is not None:
+                found.append(int(entry.name))
+        return sorted(found)
+
+    def sweep(self, grace_s: float = 5) -> list[int]:
+        """Kill what was left behind; give what took more than the grace."""
+        end = time.monotonic() + grace_s
+        while (pids := self.leftovers()) and time.monotonic() < end:
+            time.sleep(_PAUSE_S)
+        for pid in pids:
+            _kill(pid, signal.SIGKILL)
+        return pids
+
+    def reap(self) -> None:
+        """Take note of our own children that have ended."""
+        for child in self._children.values():
+            child.poll()
+
+    def _await_end(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
+        end = time.monotonic() + timeout_s
+        while True:
+            self.reap()
+            left = [record for record in records if record.alive]
+            if not left or time.monotonic() > end:
+                return left
+            time.sleep(_PAUSE_S)
+
+    def _path(self, name: str) -> Path:
+        return self._layout.processes / f"{name}.json"
+
+
+def _signal_group(record: Record, number: int) -> None:
+    try:
+        os.killpg(record.pid, number)
+    except ProcessLookupError:
+        _kill(record.pid, number)
+
+
+def _kill(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _started(pid: int) -> int | None:
+    """Give when a process started, in ticks since boot; None if it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may have any character.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])

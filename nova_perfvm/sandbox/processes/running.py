@@ -1,0 +1,57 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Run a command to its end."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+def run(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> str:
+    """Run a command and give what it printed.
+
+    :param log: a file that gets what it printed, too
+    :raises SandboxError: with the end of its output, when it fails
+    """
+    result = subprocess.run(  # noqa: S603
+        command,
+        check=False,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=None if env is None else dict(env),
+    )
+    if log is not None:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"$ {' '.join(command)}\n{result.stdout}")
+    if result.returncode:
+        shown = "\n".join(f"  {line}" for line in result.stdout.splitlines()[-15:])
+        where = "" if log is None else f" (all of it is in {log})"
+        raise SandboxError(
+            f"failed with {result.returncode}{where}: {' '.join(command)}\n{shown}"
+        )
+    return result.stdout

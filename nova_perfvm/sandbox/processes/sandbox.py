@@ -1,0 +1,340 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The sandbox as commands and tests use it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nova_perfvm.sandbox.processes import bringup, computes, policy, ports, programs
+from nova_perfvm.sandbox.processes import settings as kept_settings
+from nova_perfvm.sandbox.processes.configuration import identity
+from nova_perfvm.sandbox.processes.databases import Databases
+from nova_perfvm.sandbox.processes.environment import Environment
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.files import Files, host_configs
+from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS, parse_hosts
+from nova_perfvm.sandbox.processes.layout import Layout, default_directory
+from nova_perfvm.sandbox.processes.process import Processes
+from nova_perfvm.sandbox.processes.starter import Starter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nova_perfvm.model import Policy
+    from nova_perfvm.sandbox.processes.process import Record
+    from nova_perfvm.sandbox.processes.settings import Settings
+
+# The kernel takes no longer address of a socket.
+_MAX_SOCKET = 107
+
+# In this order, each group at once: whoever needs another ends before it.
+_STOP_ORDER = (
+    (computes.PREFIX, computes.FORK_SERVER),
+    ("nova-", "neutron", "glance", "placement", "keystone"),
+    ("rabbitmq", "mariadb", "memcached"),
+    ("",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is asked of a start.
+
+    :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`;
+        None for what there is already, or the default
+    :ivar policy: a policy file; None for the built-in policy, fitted
+    :ivar filters_only: switch Placement's layer off
+    """
+
+    hosts: str | None = None
+    policy: str | None = None
+    filters_only: bool = False
+    schedulers: int = 2
+    placement_retries: int = 1
+
+
+def _silent(_text: str) -> None:
+    """Tell nobody."""
+
+
+class Sandbox:
+    """One sandbox: its state directory and what runs of it."""
+
+    def __init__(
+        self,
+        directory: str | Path | None = None,
+        *,
+        environment: str | Path | None = None,
+        tell: Callable[[str], None] = _silent,
+    ) -> None:
+        """Know where the sandbox is; nothing is made or started.
+
+        :param directory: the state directory (default: below ~/.cache)
+        :param environment: OpenStack's virtual environment, made if it is not
+            there, for several sandboxes to share (default: in the directory)
+        :param tell: called with a line for each step that is done
+        """
+        self.layout = Layout(Path(directory or default_directory()).absolute())
+        self.environment = Environment(
+            Path(environment).absolute() if environment else self.layout.environment
+        )
+        self.processes = Processes(self.layout)
+        self._tell = tell
+
+    @property
+    def settings(self) -> Settings:
+        """What the sandbox was made with.
+
+        :raises SandboxError: when it was never started
+        """
+        found = kept_settings.load(self.layout.settings)
+        if found is None:
+            raise SandboxError(
+                f"there is no sandbox in {self.layout.directory}: start one with "
+                "nova-perfvm sandbox up"
+            )
+        return found
+
+    def up(self, wishes: Wishes | None = None) -> None:
+        """Start everything; on failure nothing is left running.
+
+        :raises PerfVMError: when it runs already, a wish cannot be met, or
+            something does not come up
+        """
+        wishes = wishes or Wishes()
+        _check(wishes)
+        settings, chosen = self._settle(wishes)
+        configs = host_configs(settings.pretended, chosen)
+        found = programs.find_programs()
+        with self._lock():
+            self._refuse_running()
+            self.layout.logs.mkdir(parents=True, exist_ok=True)
+            self.environment.prepare(self.layout.logs / "install.log", self._tell)
+            kept_settings.save(settings, self.layout.settings)
+            files = Files(self.layout, settings, self.environment)
+            files.write(chosen, configs, wishes.schedulers, wishes.placement_retries)
+            for remark in policy.remarks(chosen):
+                self._tell(f"note: {remark}")
+            try:
+                self._bring_up(settings, found).run(chosen, wishes.schedulers)
+            except BaseException:
+                self._tell("failed: stopping what was started")
+                self._stop_all()
+                raise
+
+    def down(self) -> None:
+        """Stop everything that runs; data and logs stay.
+
+        :raises SandboxError: when another command works on the sandbox
+        """
+        if self.layout.directory.exists():
+            with self._lock():
+                self._stop_all()
+
+    def wipe(self, *, environment: bool = True) -> None:
+        """Stop everything and remove the state directory.
+
+        :param environment: remove OpenStack's environment in it, too
+        :raises SandboxError: when the directory is no sandbox's
+        """
+        directory = self.layout.directory
+        if not directory.exists():
+            return
+        with self._lock():
+            self._stop_all()
+            for path in directory.iterdir():
+                if path == self.layout.environment:
+                    if environment:
+                        shutil.rmtree(path)
+                elif path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+        with contextlib.suppress(OSError):
+            directory.rmdir()
+
+    def status(self) -> list[Record]:
+        """Give every process that was started and not stopped, dead ones, too."""
+        self.processes.reap()
+        return self.processes.all()
+
+    def kill(self, name: str) -> Record:
+        """End a process as a crash would, with its children.
+
+        :raises SandboxError: when it does not run
+        """
+        return self.processes.kill(name)
+
+    def start(self, name: str) -> None:
+        """Start one process of a running sandbox again.
+
+        :raises SandboxError: when it runs already or does not come up
+        """
+        self._starter(self.settings, programs.find_programs()).start(name)
+
+    def stop(self, name: str) -> None:
+        """End one process in good order."""
+        self.processes.stop([name])
+
+    def connect(self) -> Any:
+        """Give an SDK connection of the administrator."""
+        # The command line imports this module and seldom needs the SDK.
+        import openstack  # noqa: PLC0415
+
+        entry = dict(identity.cloud(self.settings))
+        entry.pop("compute_api_version")
+        entry.pop("placement_api_version")
+        return openstack.connect(load_yaml_config=False, load_envvars=False, **entry)
+
+    def domain_xml(self, host: str, server_name: str) -> str:
+        """Give what Nova's libvirt driver defined for a guest.
+
+        :param server_name: OS-EXT-SRV-ATTR:instance_name
+        :raises SandboxError: when the host has no such guest
+        """
+        path = self.layout.domains(host) / f"{server_name}.xml"
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SandboxError(f"{host} has no guest {server_name}") from None
+
+    def exports(self) -> dict[str, str]:
+        """Give the variables with which the openstack client finds the cloud.
+
+        ``PATH`` is what has to be put before it.
+        """
+        self.settings  # noqa: B018 - raises where there is no sandbox
+        return {
+            "OS_CLIENT_CONFIG_FILE": str(self.layout.clouds),
+            "OS_CLOUD": identity.CLOUD,
+            "PATH": str(Path(self.environment.program("openstack")).parent),
+        }
+
+    def _settle(self, wishes: Wishes) -> tuple[Settings, Policy]:
+        """Give the settings, kept or new, and the policy."""
+        kept = kept_settings.load(self.layout.settings)
+        hosts = wishes.hosts or (kept.hosts if kept else DEFAULT_HOSTS)
+        if kept is not None and (wishes.hosts, wishes.policy) == (None, None):
+            chosen = policy.sandbox_policy(
+                kept.pretended, str(self.layout.policy), filters_only=False
+            )
+        else:
+            chosen = policy.sandbox_policy(
+                parse_hosts(hosts), wishes.policy, filters_only=wishes.filters_only
+            )
+        if kept is None:
+            return (
+                kept_settings.new_settings(
+                    hosts, chosen.digest, filters_only=wishes.filters_only
+                ),
+                chosen,
+            )
+        same = (kept.hosts, kept.policy_digest) == (hosts, chosen.digest)
+        if not same or (wishes.filters_only and not kept.filters_only):
+            raise SandboxError(
+                f"{self.layout.directory} has data of a sandbox with --hosts "
+                f"{kept.hosts} and policy SHA-256 {kept.policy_digest[:12]}: leave the "
+                "options out, use another --directory, or wipe it first"
+            )
+        return kept, chosen
+
+    def _refuse_running(self) -> None:
+        running = [record for record in self.status() if record.alive]
+        if running:
+            raise SandboxError(
+                f"the sandbox in {self.layout.directory} is up already: "
+                f"{len(running)} of {len(self.status())} processes run (nova-perfvm "
+                "sandbox status); take it down first (nova-perfvm sandbox down)"
+            )
+        # Workers whose masters were killed, say.
+        self.processes.sweep(0)
+        kept = kept_settings.load(self.layout.settings)
+        taken = ports.taken(kept.ports.values()) if kept else []
+        if taken:
+            raise SandboxError(
+                f"port {', '.join(map(str, taken))} on {ports.ADDRESS} belongs to the "
+                "sandbox, and something else listens there: stop that, or wipe the "
+                "sandbox, which gets other ports then"
+            )
+
+    def _starter(self, settings: Settings, found: programs.Programs) -> Starter:
+        return Starter(self.layout, settings, self.environment, found, self.processes)
+
+    def _bring_up(
+        self, settings: Settings, found: programs.Programs
+    ) -> bringup.BringUp:
+        databases = Databases(
+            self.layout, settings, self.environment, self.processes.environment()
+        )
+        return bringup.BringUp(
+            self.layout,
+            self.processes,
+            self._starter(settings, found),
+            databases,
+            self.connect,
+            self._tell,
+        )
+
+    def _stop_all(self) -> None:
+        for prefixes in _STOP_ORDER:
+            names = [r.name for r in self.status() if r.name.startswith(prefixes)]
+            killed = self.processes.stop(names)
+            if killed:
+                self._tell(f"had to be killed: {', '.join(killed)}")
+            elif names:
+                self._tell(f"stopped {', '.join(names)}")
+        self.processes.sweep()
+        self.layout.fork_server.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Keep other commands from the sandbox meanwhile."""
+        directory = self.layout.directory
+        if len(str(self.layout.fork_server)) > _MAX_SOCKET:
+            raise SandboxError(
+                f"{directory} is too long for the address of a socket: use another "
+                "--directory"
+            )
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            names = {path.name for path in directory.iterdir()}
+            if names - {self.layout.environment.name} and "lock" not in names:
+                raise SandboxError(
+                    f"{directory} has other files in it: expected an empty directory, "
+                    "or one that nova-perfvm sandbox up has made"
+                )
+            with (directory / "lock").open("w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise SandboxError(
+                        f"another nova-perfvm sandbox command works on {directory}"
+                    ) from None
+                yield
+        except PermissionError as exc:
+            raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
+
+
+def _check(wishes: Wishes) -> None:
+    if not 1 <= wishes.schedulers <= 16:
+        raise SandboxError(f"--schedulers {wishes.schedulers}: expected 1 to 16")
+    if not 0 <= wishes.placement_retries <= 100:
+        raise SandboxError(
+            f"--placement-retries {wishes.placement_retries}: expected 0 to 100"
+        )

@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a sandbox was made with: kept, as its databases rest on it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.hostspec import PretendedHost, parse_hosts
+from nova_perfvm.sandbox.processes.ports import ADDRESS, choose_ports
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that does not change while the sandbox has data.
+
+    :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`
+    :ivar filters_only: whether Placement's layer is switched off
+    :ivar policy_digest: SHA-256 of the policy's meaning
+    :ivar ports: by the name of the service
+    :ivar password: of every user in every service
+    """
+
+    hosts: str
+    filters_only: bool
+    policy_digest: str
+    ports: dict[str, int]
+    password: str
+
+    @property
+    def pretended(self) -> tuple[PretendedHost, ...]:
+        """The compute hosts."""
+        return parse_hosts(self.hosts)
+
+    def url(self, service: str, path: str = "") -> str:
+        """Give the address of an API."""
+        return f"http://{ADDRESS}:{self.ports[service]}{path}"
+
+    def database_url(self, name: str) -> str:
+        """Give the address of a database, for SQLAlchemy."""
+        return (
+            f"mysql+pymysql://openstack:{self.password}@{ADDRESS}:"
+            f"{self.ports['mariadb']}/{name}?charset=utf8mb4"
+        )
+
+    def transport_url(self, vhost: str) -> str:
+        """Give the address of a RabbitMQ vhost, for oslo.messaging."""
+        return (
+            f"rabbit://openstack:{self.password}@{ADDRESS}:"
+            f"{self.ports['rabbitmq']}/{vhost}"
+        )
+
+
+def new_settings(hosts: str, policy_digest: str, *, filters_only: bool) -> Settings:
+    """Choose ports and a password."""
+    return Settings(
+        hosts, filters_only, policy_digest, choose_ports(), secrets.token_hex(12)
+    )
+
+
+def load(path: Path) -> Settings | None:
+    """Read the settings; None where there are none yet.
+
+    :raises SandboxError: when the file is none of this version's
+    """
+    try:
+        return Settings(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as exc:
+        raise SandboxError(
+            f"{path} cannot be used ({exc}): end the sandbox with nova-perfvm sandbox "
+            "wipe"
+        ) from exc
+
+
+def save(settings: Settings, path: Path) -> None:
+    """Write the settings for the owner's eyes only, as a password is among them."""
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(asdict(settings), indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,115 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Wait until something is so, and say what it was when it does not come."""
+
+from __future__ import annotations
+
+import socket
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.ports import ADDRESS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from nova_perfvm.sandbox.processes.process import Processes, Record
+
+_PAUSE_S: Final = 0.2
+_TAIL: Final = 12
+
+# On a starved machine everything takes its time; a process that ends is noticed
+# at once, so this is for one that hangs.
+LIMIT_S: Final = 600
+
+
+def until(condition: Callable[[], bool], what: str, timeout_s: float) -> None:
+    """Wait until a condition holds.
+
+    :param what: for the message: ``port 21005 to open``
+    :raises SandboxError: when it does not in that time
+    """
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            raise SandboxError(f"waited {timeout_s:.0f} s in vain for {what}")
+        time.sleep(_PAUSE_S)
+
+
+def until_listening(processes: Processes, record: Record) -> None:
+    """Wait until a process listens on its port.
+
+    :raises SandboxError: when it ends, or does not in that time
+    """
+
+    def listening() -> bool:
+        check_alive(processes, record)
+        return record.port is not None and _connects(record.port)
+
+    until(listening, f"{record.name} to listen on port {record.port}", LIMIT_S)
+
+
+def until_answering(processes: Processes, record: Record, url: str) -> None:
+    """Wait until an API answers; uwsgi listens long before.
+
+    :raises SandboxError: when its process ends, or does not in that time
+    """
+
+    def answering() -> bool:
+        check_alive(processes, record)
+        try:
+            urllib.request.urlopen(url, timeout=60).close()  # noqa: S310
+        except urllib.error.HTTPError as answer:
+            answer.close()
+            if answer.code >= 500:
+                raise SandboxError(
+                    f"{record.name} answers {url} with {answer.code}: see "
+                    f"{processes.output(record.name).parent}"
+                ) from None
+        except OSError:
+            return False
+        return True
+
+    until(answering, f"{record.name} to answer {url}", LIMIT_S)
+
+
+def check_alive(processes: Processes, record: Record) -> None:
+    """Make sure that a process runs.
+
+    :raises SandboxError: with the end of its output when it does not
+    """
+    processes.reap()
+    if not record.alive:
+        path = processes.output(record.name)
+        raise SandboxError(f"{record.name} ended; the end of {path}:\n{tail(path)}")
+
+
+def tail(path: Path) -> str:
+    """Give the last lines of a file."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "  (no such file)"
+    return "\n".join(f"  {line}" for line in lines[-_TAIL:]) or "  (empty)"
+
+
+def _connects(port: int) -> bool:
+    try:
+        socket.create_connection((ADDRESS, port), 1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,215 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A sandbox for each class of tests, and what they do in it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import testtools
+from testtools.content import text_content
+
+from nova_perfvm.sandbox.processes import content, waiting
+from nova_perfvm.sandbox.processes.layout import default_directory
+from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
+
+HP = "hp.20c.64g"
+GENERAL = "g.2c.4g"
+
+# That of the sandbox of `make sandbox`: it takes minutes to make.
+ENVIRONMENT = os.environ.get("PERFVM_SANDBOX_ENVIRONMENT") or (
+    default_directory() / "venv"
+)
+# On a starved machine everything takes its time.
+SECONDS = 240
+
+_BEGAN = time.monotonic()
+
+
+def tell(text):
+    """Show progress past stestr, which shows nothing before a test ends."""
+    sys.__stderr__.write(f"[{time.monotonic() - _BEGAN:6.1f} s] {text}\n")
+
+
+class SandboxTest(testtools.TestCase):
+    """Tests that share a sandbox, and leave no server behind.
+
+    :cvar HOSTS: the pretended hosts
+    """
+
+    HOSTS = "1xdedicated:2x20,1xshared:2x20"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        directory = tempfile.mkdtemp(prefix="perfvm-")
+        cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
+        cls.sandbox = Sandbox(
+            Path(directory) / "state", environment=ENVIRONMENT, tell=tell
+        )
+        cls.wishes = Wishes(hosts=cls.HOSTS)
+        cls.sandbox.up(cls.wishes)
+        cls.addClassCleanup(cls.sandbox.down)
+        cls.compute = cls.sandbox.connect().compute
+
+    def setUp(self):
+        super().setUp()
+        self.servers = []
+        self.addOnException(self._show_logs)
+        self.addCleanup(self.delete_all)
+
+    # Commands
+
+    def command(self, *arguments, check=True):
+        """Run a program of OpenStack's environment as openrc has it."""
+        exports = self.sandbox.exports()
+        path = f"{exports.pop('PATH')}:{os.environ['PATH']}"
+        result = subprocess.run(
+            arguments,
+            check=False,
+            capture_output=True,
+            text=True,
+            env=self.sandbox.processes.environment({"PATH": path}) | exports,
+        )
+        if check:
+            self.assertEqual(0, result.returncode, result.stdout + result.stderr)
+        return result
+
+    def openstack(self, *arguments):
+        """Run the openstack client; give what it prints as JSON."""
+        return json.loads(self.command("openstack", *arguments, "-f", "json").stdout)
+
+    def nova_perfvm(self, *arguments, check=True):
+        where = ("--directory", str(self.sandbox.layout.directory))
+        where += ("--environment", str(self.sandbox.environment.directory))
+        return self.command(
+            *("nova-perfvm", "sandbox", *arguments, *where), check=check
+        )
+
+    # Servers
+
+    def create(self, flavor, host=None):
+        """Ask for a server; give its id."""
+        body = {
+            "name": f"{flavor}-{len(self.servers)}",
+            "flavorRef": self.compute.find_flavor(flavor).id,
+            "imageRef": self.sandbox.connect().image.find_image(content.IMAGE).id,
+            "networks": "none",
+        }
+        if host is not None:
+            body["host"] = host
+        response = self.compute.post(
+            "/servers", json={"server": body}, microversion="2.86"
+        )
+        self.assertEqual(202, response.status_code, response.text)
+        self.servers.append(response.json()["server"]["id"])
+        return self.servers[-1]
+
+    def show(self, server):
+        response = self.compute.get(f"/servers/{server}", microversion="2.96")
+        self.assertEqual(200, response.status_code, response.text)
+        return response.json()["server"]
+
+    def settled(self, server):
+        """Give a server that is ACTIVE or in ERROR."""
+        waiting.until(
+            lambda: self.show(server)["status"] in {"ACTIVE", "ERROR"},
+            f"server {server}",
+            SECONDS,
+        )
+        return self.show(server)
+
+    def boot(self, flavor, host=None):
+        """Boot a server that has to become ACTIVE; give it."""
+        server = self.settled(self.create(flavor, host))
+        self.assertEqual("ACTIVE", server["status"], server.get("fault"))
+        return server
+
+    def boot_refused(self, flavor, host=None):
+        """Boot a server for which there has to be no host."""
+        server = self.settled(self.create(flavor, host))
+        self.assertEqual("ERROR", server["status"], host_of(server))
+        self.assertIn("No valid host was found", server["fault"]["message"])
+
+    def delete_all(self):
+        for server in self.servers:
+            self.compute.delete(f"/servers/{server}")
+        waiting.until(
+            lambda: (
+                not any(
+                    self.compute.get(f"/servers/{server}").status_code == 200
+                    for server in self.servers
+                )
+            ),
+            "servers to be deleted",
+            SECONDS,
+        )
+        self.servers.clear()
+
+    def pins(self, server):
+        """Give {node of the host: CPUs that the server owns on it}."""
+        path = f"/servers/{server['id']}/topology"
+        nodes = self.compute.get(path, microversion="2.78").json()["nodes"]
+        return {
+            node["host_node"]: set(map(int, node["cpu_pinning"].values()))
+            for node in nodes
+        }
+
+    def domain(self, server):
+        """Give the domain XML of a server's guest."""
+        return ET.fromstring(
+            self.sandbox.domain_xml(
+                host_of(server), server["OS-EXT-SRV-ATTR:instance_name"]
+            )
+        )
+
+    def assert_high_performance(self, server):
+        """Judge where a server's vCPUs are; give the node and the CPUs."""
+        ((node, cpus),) = self.pins(server).items()
+        self.assertEqual(20, len(cpus))
+        domain = self.domain(server)
+        pinned = {int(pin.get("cpuset")) for pin in domain.findall("cputune/vcpupin")}
+        self.assertEqual(cpus, pinned)
+        memory = domain.find("numatune/memory")
+        self.assertEqual(
+            ("strict", str(node)), (memory.get("mode"), memory.get("nodeset"))
+        )
+        return node, cpus
+
+    def await_report(self, binary, host):
+        """Wait until a service that was started has reported."""
+        before = self._report(binary, host)
+        waiting.until(
+            lambda: self._report(binary, host) != before,
+            f"{binary} on {host} to report",
+            SECONDS,
+        )
+
+    def _report(self, binary, host):
+        path = f"/os-services?binary={binary}&host={host}"
+        (service,) = self.compute.get(path).json()["services"]
+        return service["updated_at"]
+
+    def _show_logs(self, _exc_info):
+        for path in sorted(self.sandbox.layout.logs.glob("nova-*")):
+            self.addDetail(path.name, text_content(waiting.tail(path)))
+
+
+def host_of(server):
+    return server["OS-EXT-SRV-ATTR:host"]

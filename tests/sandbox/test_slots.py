@@ -1,0 +1,152 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Dedicated and shared hosts, whose slots Placement counts."""
+
+from nova_perfvm.sandbox.processes import ports, waiting
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.sandbox import base
+from tests.sandbox.base import GENERAL, HP
+
+
+class SlotsTest(base.SandboxTest):
+    HOSTS = "1xdedicated:2x20,1xshared:2x20,1xdedicated:2x20x2"
+
+    def test_two_high_performance_vms_a_host(self):
+        servers = [self.settled(self.create(HP)) for _ in range(4)]
+
+        taken = []
+        for server in servers:
+            self.assertEqual("ACTIVE", server["status"], server.get("fault"))
+            node, cpus = self.assert_high_performance(server)
+            taken.append((base.host_of(server), node))
+            if base.host_of(server) == "dedicated2":
+                # A core for each vCPU: siblings are neighbours here.
+                self.assertEqual(set(), {cpu for cpu in cpus if cpu % 2})
+        expected = {(f"dedicated{host}", node) for host in (1, 2) for node in (0, 1)}
+        self.assertEqual(expected, set(taken))
+        self.boot_refused(HP)
+
+    def test_general_vms_stay_off_dedicated_hosts(self):
+        self.assertEqual("shared1", base.host_of(self.boot(GENERAL)))
+        self.boot_refused(GENERAL, host="dedicated1")
+        self.boot_refused(HP, host="shared1")
+
+    def test_the_client_and_the_generated_commands(self):
+        """As in the documentation, word by word."""
+        block = self.command(
+            *("nova-perfvm", "flavor", "generate"),
+            *("--policy", str(self.sandbox.layout.policy)),
+            *("--class", "high-performance", "--memory-gb", "32"),
+        ).stdout
+        self.command("sh", "-c", block)
+
+        made = self.openstack(
+            *("--os-cloud", "perfvm", "server", "create", "--wait"),
+            *("--flavor", "hp.20c.32g", "--image", "guest"),
+            *("--network", "private", "vm1"),
+        )
+
+        self.servers.append(made["id"])
+        server = self.show(made["id"])
+        self.assertEqual("ACTIVE", server["status"], server.get("fault"))
+        self.assertEqual(["private"], list(server["addresses"]))
+        self.assert_high_performance(server)
+        # Multiqueue: a queue for each vCPU.
+        driver = self.domain(server).find("devices/interface/driver")
+        self.assertEqual("20", driver.get("queues"))
+
+    def test_typo_in_a_flavor_is_refused(self):
+        result = self.command(
+            *("openstack", "flavor", "set", HP, "--property", "perfvm:clas=x"),
+            check=False,
+        )
+
+        self.assertNotEqual(0, result.returncode)
+        self.assertIn("perfvm:clas", result.stdout + result.stderr)
+
+    def test_scheduler_is_killed(self):
+        self.sandbox.kill("nova-scheduler-1")
+
+        self.boot(GENERAL)
+        self.sandbox.start("nova-scheduler-1")
+        self.await_report("nova-scheduler", "nova-scheduler-1")
+        self.sandbox.kill("nova-scheduler-2")
+        self.boot(GENERAL)
+        self.sandbox.start("nova-scheduler-2")
+
+    def test_compute_is_killed(self):
+        server = self.boot(HP, host="dedicated1")
+        before = self.assert_high_performance(server)
+        self.sandbox.kill("nova-compute-dedicated1")
+        self.assertIn("dead", self.nova_perfvm("status", check=False).stdout)
+
+        self.sandbox.start("nova-compute-dedicated1")
+        self.await_report("nova-compute", "dedicated1")
+
+        self.assertEqual("ACTIVE", self.show(server["id"])["status"])
+        self.assertEqual(before, self.assert_high_performance(server))
+        node, _ = self.assert_high_performance(self.boot(HP, host="dedicated1"))
+        self.assertNotEqual(before[0], node)
+        self.boot_refused(HP, host="dedicated1")
+
+    def test_live_migration(self):
+        server = self.boot(HP, host="dedicated1")
+        body = {"os-migrateLive": {"host": "dedicated2", "block_migration": "auto"}}
+        response = self.compute.post(
+            f"/servers/{server['id']}/action", json=body, microversion="2.86"
+        )
+        self.assertEqual(202, response.status_code, response.text)
+
+        waiting.until(
+            lambda: (
+                self.show(server["id"])["status"] != "MIGRATING"
+                and self.show(server["id"])["OS-EXT-STS:task_state"] is None
+            ),
+            "the migration",
+            base.SECONDS,
+        )
+
+        moved = self.show(server["id"])
+        self.assertEqual(
+            ("ACTIVE", "dedicated2"), (moved["status"], base.host_of(moved))
+        )
+        _, cpus = self.assert_high_performance(moved)
+        self.assertEqual(set(), {cpu for cpu in cpus if cpu % 2})
+        self.assertRaises(
+            SandboxError,
+            self.sandbox.domain_xml,
+            "dedicated1",
+            server["OS-EXT-SRV-ATTR:instance_name"],
+        )
+
+    def test_up_twice_down_and_up_again(self):
+        server = self.boot(HP)
+        said = str(self.assertRaises(SandboxError, self.sandbox.up, self.wishes))
+        self.assertIn("is up already", said)
+        result = self.nova_perfvm("up", check=False)
+        self.assertEqual(1, result.returncode)
+        self.assertIn("is up already", result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
+
+        self.sandbox.down()
+
+        self.assertEqual(([], []), self.left())
+        # Data are kept: the same cloud comes back, guests and all.
+        self.sandbox.up()
+        self.assertEqual("ACTIVE", self.show(server["id"])["status"])
+        self.assert_high_performance(server)
+
+    def left(self):
+        """Give processes and ports of the sandbox that are still in use."""
+        listening = ports.taken(self.sandbox.settings.ports.values())
+        return self.sandbox.processes.leftovers(), listening

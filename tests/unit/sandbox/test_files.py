@@ -1,0 +1,136 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import configparser
+from pathlib import Path
+
+import fixtures
+import testtools
+import yaml
+
+from nova_perfvm import loader
+from nova_perfvm.hostconfig import HostConfigError
+from nova_perfvm.sandbox.processes.environment import Environment
+from nova_perfvm.sandbox.processes.files import Files, host_configs
+from nova_perfvm.sandbox.processes.hostspec import parse_hosts
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.policy import sandbox_policy
+from nova_perfvm.sandbox.processes.ports import NAMES
+from nova_perfvm.sandbox.processes.settings import Settings
+
+PORTS = {name: 21000 + number for number, name in enumerate(NAMES)}
+
+
+class FilesTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
+        self.layout = Layout(self.directory / "state")
+        environment = Environment(self.directory / "venv")
+        paste = environment.etc / "nova" / "api-paste.ini"
+        paste.parent.mkdir(parents=True)
+        paste.write_text("")
+        self.environment = environment
+
+    def write(self, hosts, retries=1):
+        pretended = parse_hosts(hosts)
+        policy = sandbox_policy(pretended, None, filters_only=False)
+        settings = Settings(hosts, False, policy.digest, PORTS, "secret")
+        configs = host_configs(pretended, policy)
+        files = Files(self.layout, settings, self.environment)
+        files.write(policy, configs, schedulers=2, placement_retries=retries)
+        return policy
+
+    def read(self, *names):
+        """Give a service's options as oslo.config would see them."""
+        conf = configparser.RawConfigParser(strict=False, default_section="")
+        found = conf.read([self.layout.etc / name for name in names])
+        self.assertEqual(len(names), len(found))
+        return conf
+
+    def test_hosts_have_what_host_config_gives(self):
+        self.write("dedicated:2x20,shared:2x20,dedicated:2x20x2")
+
+        even = ",".join(str(cpu) for cpu in range(0, 80, 2))
+        for host, option, cpus in (
+            ("dedicated1", "cpu_dedicated_set", "0-39"),
+            ("shared1", "cpu_shared_set", "0-39"),
+            ("dedicated2", "cpu_dedicated_set", even),
+        ):
+            conf = self.read(f"hosts/{host}/nova.conf", f"hosts/{host}/sandbox.conf")
+            self.assertEqual(cpus, conf["compute"][option])
+            self.assertEqual(host, conf["DEFAULT"]["host"])
+        (provider,) = yaml.safe_load(
+            (
+                self.layout.etc / "hosts/dedicated1/provider_config/provider.yaml"
+            ).read_text()
+        )["providers"]
+        slots = provider["inventories"]["additional"][0]["CUSTOM_PERFVM_SLOT"]
+        self.assertEqual(2, slots["total"])
+
+    def test_a_file_that_a_host_no_longer_has_is_removed(self):
+        self.write("dedicated:2x20")
+        self.write("elastic:2x20,dedicated:2x20")
+        directory = self.layout.etc / "hosts/elastic1/provider_config"
+        (directory / "provider.yaml").write_text("stale")
+        self.write("elastic:2x20,dedicated:2x20")
+
+        self.assertEqual([], list(directory.iterdir()))
+
+    def test_scheduler(self):
+        policy = self.write("elastic:2x20")
+
+        conf = self.read(
+            "nova/nova.conf", "nova/scheduler.conf", "nova/nova-scheduler-2.conf"
+        )
+        self.assertEqual("nova-scheduler-2", conf["DEFAULT"]["host"])
+        self.assertIn("PerfVMFilter", conf["filter_scheduler"]["enabled_filters"])
+        self.assertIn("PerfVMWeigher", conf["filter_scheduler"]["weight_classes"])
+        self.assertEqual(
+            "True", conf["scheduler"]["enable_isolated_aggregate_filtering"]
+        )
+        path = conf["perfvm"]["policy_file"]
+        self.assertEqual(policy, loader.load(path))
+        self.assertEqual(str(self.layout.policy), path)
+
+    def test_placement_retries(self):
+        self.write("dedicated:2x20", retries=10)
+
+        conf = self.read("placement/placement.conf")
+        self.assertEqual("10", conf["placement"]["allocation_conflict_retry_count"])
+
+    def test_computes_know_no_database(self):
+        self.write("dedicated:2x20")
+
+        text = (self.layout.etc / "nova/nova-compute.conf").read_text()
+        self.assertNotIn("mysql", text)
+
+    def test_everything_is_on_this_machine_only(self):
+        self.write("dedicated:2x20")
+
+        for path in self.layout.etc.rglob("*.conf"):
+            self.assertNotIn("0.0.0.0", path.read_text(), path)
+
+    def test_clouds(self):
+        self.write("dedicated:2x20")
+
+        cloud = yaml.safe_load(self.layout.clouds.read_text())["clouds"]["perfvm"]
+        self.assertEqual("http://127.0.0.1:21005/v3", cloud["auth"]["auth_url"])
+        self.assertEqual("secret", cloud["auth"]["password"])
+
+    def test_host_that_the_policy_forbids_is_refused(self):
+        pretended = parse_hosts("dedicated:2x20,elastic:2x20")
+        policy = sandbox_policy(pretended[:1], None, filters_only=False)
+
+        error = self.assertRaises(HostConfigError, host_configs, pretended, policy)
+
+        self.assertIn("units", str(error))

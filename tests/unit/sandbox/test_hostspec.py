@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm.model import HostShape
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS, parse_hosts
+
+
+class HostSpecTest(testtools.TestCase):
+    def test_groups_are_numbered_by_mode(self):
+        hosts = parse_hosts("2xdedicated:2x20, shared:2x20,1xdedicated:2x20x2")
+
+        self.assertEqual(
+            [
+                ("dedicated1", "dedicated", HostShape(2, 20)),
+                ("dedicated2", "dedicated", HostShape(2, 20)),
+                ("shared1", "shared", HostShape(2, 20)),
+                ("dedicated3", "dedicated", HostShape(2, 20, 2)),
+            ],
+            [(host.name, host.mode, host.shape) for host in hosts],
+        )
+
+    def test_default(self):
+        names = [host.name for host in parse_hosts(DEFAULT_HOSTS)]
+        self.assertEqual(["dedicated1", "dedicated2", "shared1"], names)
+
+    def test_mistakes_name_the_group_and_the_remedy(self):
+        for text, *words in (
+            ("", "--hosts: ''", "expected [COUNTx]MODE:SHAPE"),
+            ("3xdedicated", "'3xdedicated'", "such as 3xdedicated:2x20"),
+            ("dedicated:2x20,", "--hosts: ''"),
+            ("2x20:dedicated", "'2x20:dedicated'"),
+            ("2xfast:2x20", "mode 'fast'", "dedicated, shared, mixed, elastic"),
+            ("0xshared:2x20", "'0xshared:2x20'", "leave the group out"),
+            ("1xshared:2by20", "'2by20'", "such as 2x20 or 2x20x2"),
+            ("-1xshared:2x20", "'-1xshared:2x20'"),
+            ("150xshared:2x20,51xshared:2x20", "at most 200 hosts"),
+        ):
+            with self.subTest(text):
+                error = self.assertRaises(SandboxError, parse_hosts, text)
+                for word in words:
+                    self.assertIn(word, str(error))

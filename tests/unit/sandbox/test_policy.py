@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from pathlib import Path
+
+import fixtures
+import testtools
+
+from nova_perfvm import loader
+from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.sandbox.processes.hostspec import parse_hosts
+from nova_perfvm.sandbox.processes.policy import remarks, sandbox_policy
+
+
+def policy_for(hosts, path=None, *, filters_only=False):
+    return sandbox_policy(parse_hosts(hosts), path, filters_only=filters_only)
+
+
+class PolicyTest(testtools.TestCase):
+    def test_built_in_policy_without_cinder(self):
+        policy = policy_for("dedicated:2x20,shared:2x20")
+
+        pinned = policy.get_class("high-performance")
+        self.assertEqual(("image", None), (pinned.disk.source, pinned.disk.volume_type))
+        self.assertEqual({20}, {size.root_gb for size in pinned.flavors.sizes})
+        self.assertEqual("slots", policy.placement)
+        self.assertEqual([], list(remarks(policy)))
+
+    def test_elastic_hosts_bring_units(self):
+        policy = policy_for("4xelastic:2x20,1xdedicated:2x20x2,shared:2x6")
+
+        self.assertEqual("units", policy.placement)
+        self.assertEqual(["2x20", "2x20x2"], [str(s) for s in policy.host_shapes])
+
+    def test_mixed_hosts_keep_classes_apart_by_cell(self):
+        policy = policy_for("mixed:2x20")
+
+        self.assertEqual("cell", policy.get_class("high-performance").exclusive)
+
+    def test_filters_only(self):
+        policy = policy_for("dedicated:2x20", filters_only=True)
+
+        self.assertEqual("none", policy.placement)
+
+    def test_shape_that_fits_no_vm_is_refused(self):
+        error = self.assertRaises(PolicyError, policy_for, "dedicated:2x6")
+
+        self.assertIn("fitted to the sandbox's hosts", str(error))
+
+    def test_file_is_taken_as_it_is(self):
+        path = Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
+        path.write_text(loader.dump(loader.load()))
+
+        policy = policy_for("elastic:2x20", str(path))
+
+        self.assertEqual(loader.load(), policy)
+        (remark,) = remarks(policy)
+        self.assertIn("no Cinder", remark)
+        same = policy_for("dedicated:2x20", str(path), filters_only=True)
+        self.assertEqual("none", same.placement)

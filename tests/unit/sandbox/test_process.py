@@ -1,0 +1,133 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import fixtures
+import testtools
+
+from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.process import Processes
+
+SLEEP = "import time; time.sleep(600)"
+DEAF = f"import signal; signal.signal(15, signal.SIG_IGN); print('deaf'); {SLEEP}"
+PARENT = (
+    "import subprocess, sys; "
+    f"subprocess.Popen([sys.executable, '-c', {SLEEP!r}], start_new_session=True); "
+    "print('parent')"
+)
+
+
+class ProcessesTest(testtools.TestCase):
+    """With real processes, which are cheap."""
+
+    def setUp(self):
+        super().setUp()
+        layout = Layout(Path(self.useFixture(fixtures.TempDir()).path) / "state")
+        layout.logs.mkdir(parents=True)
+        self.layout = layout
+        self.processes = Processes(layout)
+        self.addCleanup(self.processes.sweep, 0)
+
+    def start(self, name, code=SLEEP):
+        return self.processes.start(name, [sys.executable, "-u", "-c", code])
+
+    def await_output(self, name, word):
+        path = self.processes.output(name)
+        waiting.until(lambda: word in path.read_text(), f"{name} to say {word}", 30)
+
+    def test_another_command_knows_and_stops_it(self):
+        record = self.start("one")
+
+        others = Processes(self.layout)
+        self.assertEqual([record], others.all())
+        self.assertTrue(record.alive)
+        self.assertEqual([record.pid], others.leftovers())
+        # Its parent is this process, which buries it.
+        self.assertEqual([], self.processes.stop(["one"]))
+        self.assertFalse(record.alive)
+        self.assertEqual(([], []), (others.all(), others.leftovers()))
+
+    def test_twice(self):
+        record = self.start("one")
+
+        error = self.assertRaises(SandboxError, self.start, "one")
+
+        self.assertIn(f"one runs already, pid {record.pid}", str(error))
+
+    def test_killed_is_seen_as_dead_and_can_be_started(self):
+        first = self.start("one")
+        self.processes.kill("one")
+
+        self.assertFalse(self.processes.find("one").alive)
+        self.assertRaises(SandboxError, self.processes.kill, "one")
+        second = self.start("one")
+        self.assertTrue(second.alive)
+        self.assertNotEqual(first, second)
+
+    def test_a_pid_of_somebody_else_is_not_ours(self):
+        record = self.processes.adopt("one", os.getpid())
+        path = self.layout.processes / "one.json"
+        path.write_text(
+            path.read_text().replace(str(record.started), str(record.started - 1))
+        )
+
+        self.assertFalse(self.processes.find("one").alive)
+        self.processes.stop(["one"])
+
+    def test_who_does_not_listen_is_killed(self):
+        record = self.start("one", DEAF)
+        self.await_output("one", "deaf")
+
+        self.assertEqual(["one"], self.processes.stop(["one"], timeout_s=0.5))
+
+        self.assertFalse(record.alive)
+
+    def test_what_a_process_leaves_behind_is_swept(self):
+        self.start("one", PARENT)
+        self.await_output("one", "parent")
+        self.processes.stop(["one"])
+
+        (pid,) = self.processes.leftovers()
+        self.assertEqual([pid], self.processes.sweep(grace_s=0))
+        waiting.until(lambda: not self.processes.leftovers(), "the end", 10)
+
+    def test_end_of_output_is_shown_when_it_ends(self):
+        record = self.start("one", "raise SystemExit('no such table')")
+        waiting.until(lambda: self.processes.reap() or not record.alive, "end", 30)
+
+        error = self.assertRaises(
+            SandboxError, waiting.check_alive, self.processes, record
+        )
+
+        self.assertIn("one ended", str(error))
+        self.assertIn("no such table", str(error))
+
+    def test_their_environment_is_not_ours(self):
+        self.useFixture(fixtures.EnvironmentVariable("OS_CLOUD", "production"))
+
+        env = self.processes.environment({"A": "b"})
+
+        self.assertNotIn("OS_CLOUD", env)
+        self.assertEqual(("b", os.environ["PATH"]), (env["A"], env["PATH"]))
+
+    def test_signal(self):
+        record = self.start("one")
+
+        self.processes.kill("one", signal.SIGTERM)
+
+        self.assertFalse(record.alive)

@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import socket
+from pathlib import Path
+
+import fixtures
+import testtools
+
+from nova_perfvm.sandbox.processes import ports
+from nova_perfvm.sandbox.processes import settings as kept_settings
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
+
+
+class SandboxTest(testtools.TestCase):
+    """What is refused before anything is started."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = Path(self.useFixture(fixtures.TempDir()).path) / "state"
+        self.sandbox = Sandbox(self.directory)
+        # Whether the servers are installed here does not matter.
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova_perfvm.sandbox.processes.programs.find_programs", lambda: None
+            )
+        )
+
+    def refused(self, **wishes):
+        return str(self.assertRaises(SandboxError, self.sandbox.up, Wishes(**wishes)))
+
+    def keep(self, hosts="dedicated:2x20", digest="0" * 64):
+        settings = kept_settings.new_settings(hosts, digest, filters_only=False)
+        self.directory.mkdir()
+        (self.directory / "lock").touch()
+        kept_settings.save(settings, self.sandbox.layout.settings)
+        return settings
+
+    def test_bad_wishes_change_nothing(self):
+        for wishes, words in (
+            ({"hosts": "x"}, "--hosts"),
+            ({"schedulers": 0}, "--schedulers 0: expected 1 to 16"),
+            ({"placement_retries": -1}, "--placement-retries -1"),
+        ):
+            self.assertIn(words, self.refused(**wishes))
+        self.assertFalse(self.directory.exists())
+
+    def test_without_a_sandbox(self):
+        self.assertEqual([], self.sandbox.status())
+        self.sandbox.down()
+        self.sandbox.wipe()
+        error = self.assertRaises(SandboxError, self.sandbox.exports)
+        self.assertIn("nova-perfvm sandbox up", str(error))
+        self.assertFalse(self.directory.exists())
+
+    def test_a_directory_with_other_files_is_left_alone(self):
+        self.directory.mkdir()
+        (self.directory / "thesis.txt").touch()
+
+        self.assertIn("has other files in it", self.refused())
+        self.assertRaises(SandboxError, self.sandbox.wipe)
+        self.assertTrue((self.directory / "thesis.txt").exists())
+
+    def test_other_hosts_than_the_data_were_made_for(self):
+        self.keep()
+
+        said = self.refused(hosts="2xdedicated:2x20")
+
+        self.assertIn("--hosts dedicated:2x20", said)
+        self.assertIn("wipe it first", said)
+
+    def test_settings_are_kept_and_private(self):
+        settings = self.keep()
+
+        self.assertEqual(settings, self.sandbox.settings)
+        mode = self.sandbox.layout.settings.stat().st_mode & 0o777
+        self.assertEqual(0o600, mode)
+
+    def test_settings_of_something_else(self):
+        self.keep()
+        self.sandbox.layout.settings.write_text('{"hosts": 1}')
+
+        self.assertIn("nova-perfvm sandbox wipe", self.refused())
+
+    def test_directory_that_is_too_deep(self):
+        sandbox = Sandbox(self.directory / ("x" * 100))
+
+        error = self.assertRaises(SandboxError, sandbox.up)
+
+        self.assertIn("use another --directory", str(error))
+
+    def test_another_command_at_work(self):
+        self.keep()
+        with self.sandbox._lock():
+            error = self.assertRaises(SandboxError, Sandbox(self.directory).down)
+
+        self.assertIn("another nova-perfvm sandbox command", str(error))
+
+    def test_wipe(self):
+        self.keep()
+        (self.directory / "venv").mkdir()
+
+        self.sandbox.wipe(environment=False)
+        self.assertEqual([self.directory / "venv"], list(self.directory.iterdir()))
+        self.sandbox.wipe()
+        self.assertFalse(self.directory.exists())
+
+
+class PortsTest(testtools.TestCase):
+    def test_ports_are_free_and_distinct(self):
+        chosen = ports.choose_ports()
+
+        self.assertEqual(set(ports.NAMES), set(chosen))
+        self.assertEqual(len(ports.NAMES), len(set(chosen.values())))
+        self.assertEqual([], ports.taken(chosen.values()))
+
+    def test_taken(self):
+        with socket.socket() as server:
+            server.bind((ports.ADDRESS, 0))
+            server.listen()
+            port = server.getsockname()[1]
+            self.assertEqual([port], ports.taken([port]))
