@@ -20,7 +20,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox lint unit contract functional storm benchmark docs sample format clean
+.PHONY: help demo sandbox test test-sandbox tempest lint unit contract functional storm benchmark docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ functional: $(STAMP)  ## tests on a real Nova and Placement in the test's proces
 
 test-sandbox: $(STAMP)  ## tests on sandboxes that they start and take down
 	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency 1
+
+tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
+	$(BIN)/python -m tests.tempest
 
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (2)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)

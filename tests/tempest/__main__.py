@@ -1,0 +1,105 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Tempest on a sandbox: the plugin's tests, and Tempest's own of flavors.
+
+    python -m tests.tempest [--directory DIR] [--environment DIR] [REGEX]
+
+A sandbox that is up in the directory is used and left as it is; otherwise one is
+started, and wiped in the end.  Fails also when a test of the plugin was skipped.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import tempest
+from stestr.repository import util
+
+from nova_perfvm.sandbox.processes.layout import default_directory
+from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
+from tests.count import BAD, GOOD, Totals
+from tests.tempest.conf import sandbox_conf
+
+# Migrations need two, and one host can show both classes only if it is elastic.
+HOSTS = "2xelastic:2x20"
+PLUGIN = "nova_perfvm.tempest_plugin."
+REGEX = (
+    r"^nova_perfvm\.tempest_plugin\.|"
+    r"^tempest\.api\.compute\.(admin|flavors)\.test_flavors"
+)
+
+
+def main():
+    """Start what is needed, run the tests, print the totals."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--directory", type=pathlib.Path)
+    parser.add_argument("--environment", type=pathlib.Path)
+    parser.add_argument("--hosts", default=HOSTS)
+    parser.add_argument("regex", nargs="?", default=REGEX)
+    wanted = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        scratch = pathlib.Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="perfvm-tempest-"))
+        )
+        sandbox = Sandbox(
+            wanted.directory or scratch / "state",
+            # That of `make sandbox`: it takes minutes to make.
+            environment=wanted.environment or default_directory() / "venv",
+            tell=lambda text: sys.stderr.write(f"{text}\n"),
+        )
+        if not any(record.alive for record in sandbox.status()):
+            stack.callback(sandbox.wipe, environment=False)
+            sandbox.up(Wishes(hosts=wanted.hosts))
+        return run(sandbox, scratch / "tempest", wanted.regex)
+
+
+def run(sandbox, workspace, regex):
+    """Run Tempest in a workspace; give the exit status."""
+    workspace.mkdir()
+    (workspace / "tempest.conf").write_text(sandbox_conf(sandbox, workspace))
+    package = pathlib.Path(tempest.__file__).parent
+    (workspace / ".stestr.conf").write_text(
+        f"[DEFAULT]\ntest_path={package / 'test_discover'}\ntop_dir={package.parent}\n"
+    )
+    command = pathlib.Path(sys.executable).with_name("tempest")
+    # One at a time: VMs of one class keep those of the other away.
+    status = subprocess.run(
+        [
+            *(command, "run", "--config-file", workspace / "tempest.conf"),
+            *("--serial", "--regex", regex),
+        ],
+        check=False,
+        cwd=workspace,
+    ).returncode
+    totals = Totals()
+    totals.startTestRun()
+    util.get_repo_open(repo_url=str(workspace)).get_latest_run().get_test().run(totals)
+    totals.stopTestRun()
+    states = list(totals.ended.values())
+    skipped = sum(state == "skip" for state in states)
+    sys.stdout.write(
+        f"{sum(state in GOOD for state in states)} passed, "
+        f"{sum(state in BAD for state in states)} failed, {skipped} skipped\n"
+    )
+    ours = {name: s for name, s in totals.ended.items() if PLUGIN in name}
+    if "skip" in ours.values():
+        sys.stdout.write("a test of the plugin was skipped\n")
+        return 1
+    return status or int(not states)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
