@@ -79,9 +79,11 @@ class Databases:
         self._nova_manage("cell_v2", "discover_hosts")
 
     def _run(self, service: str, program: str, *arguments: str) -> str:
+        # Arguments are shown when a command fails, and to anyone who runs ps.
+        password = {"OS_BOOTSTRAP_PASSWORD": self._settings.password}
         return running.run(
             [self._environment.program(program), *arguments],
-            env=self._env,
+            env=self._env | password,
             log=self._layout.logs / f"{service}-manage.log",
         )
 
@@ -100,7 +102,6 @@ class Databases:
             "keystone",
             "keystone-manage",
             *(*conf, "bootstrap"),
-            *("--bootstrap-password", self._settings.password),
             *("--bootstrap-region-id", common.REGION),
             *("--bootstrap-admin-url", url),
             *("--bootstrap-internal-url", url),

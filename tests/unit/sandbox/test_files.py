@@ -120,6 +120,15 @@ class FilesTest(testtools.TestCase):
         for path in self.layout.etc.rglob("*.conf"):
             self.assertNotIn("0.0.0.0", path.read_text(), path)
 
+    def test_keystone_keeps_its_keys_to_itself(self):
+        """By default they would be below /etc, which root could write."""
+        self.write("dedicated:2x20")
+
+        conf = self.read("keystone/keystone.conf")
+        for section in ("fernet_tokens", "fernet_receipts", "credential"):
+            path = conf[section]["key_repository"]
+            self.assertTrue(path.startswith(str(self.layout.data)), section)
+
     def test_clouds(self):
         self.write("dedicated:2x20")
 

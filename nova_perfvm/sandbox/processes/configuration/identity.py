@@ -45,6 +45,8 @@ def keystone_conf(layout: Layout, settings: Settings) -> str:
             },
             "token": {"provider": "fernet", "expiration": "86400"},
             "fernet_tokens": {"key_repository": str(keys / "fernet")},
+            # One repository for both, as by default; which is below /etc.
+            "fernet_receipts": {"key_repository": str(keys / "fernet")},
             "credential": {"key_repository": str(keys / "credential")},
         }
     )
