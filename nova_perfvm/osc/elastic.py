@@ -16,20 +16,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cliff.lister import Lister
-
 from nova_perfvm import loader
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.osc.base import OfflineCommand, ask, changing_arguments, cloud_of
+from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.reconcile import DEFAULT_AGGREGATE, plan_enroll, plan_unenroll
-from nova_perfvm.reconcile.preflight import preflight, worst
+from nova_perfvm.reconcile.preflight import preflight
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from nova_perfvm.reconcile import Change
 
@@ -168,14 +167,12 @@ class Rollback(ChangingCommand):
         return 1 if remained else 0
 
 
-class Preflight(Lister):
+class Preflight(ChecksLister):
     """Look for what would break the guarantee of elastic hosts.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
     failures.
     """
-
-    auth_required = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the hosts and the files."""
@@ -194,14 +191,7 @@ class Preflight(Lister):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give the worst check's code for an exit status."""
-        self._exit_code = 0
-        return super().run(parsed_args) or self._exit_code
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
         view = gathering.view_cloud(
             cloud_of(self.app),
@@ -210,9 +200,4 @@ class Preflight(Lister):
             parsed_args.placement_conf,
         )
         results = preflight(loader.load(parsed_args.policy), view)
-        self._exit_code = worst(results).exit_code
-        rows = [
-            (title, result.code.name, "\n".join(result.details), result.remedy)
-            for title, result in results
-        ]
-        return ("Check", "Result", "Details", "Remedy"), rows
+        return self.listed(results)

@@ -16,17 +16,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cliff.lister import Lister
-
 from nova_perfvm import loader
 from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import cloud_of, flavor_arguments, flavors_of, policy_argument
+from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take
 from nova_perfvm.reconcile.policy_check import PolicyView, check_policy
-from nova_perfvm.reconcile.preflight import worst
 
 if TYPE_CHECKING:
     import argparse
@@ -34,14 +32,12 @@ if TYPE_CHECKING:
     from nova_perfvm.snapshot import Snapshot
 
 
-class CheckCloudPolicy(Lister):
+class CheckCloudPolicy(ChecksLister):
     """Compare a policy with a cloud: flavors, aggregates, hosts, filters.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
     failures.
     """
-
-    auth_required = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the file, how flavors were made, and nova.conf."""
@@ -59,14 +55,7 @@ class CheckCloudPolicy(Lister):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give the worst check's code for an exit status."""
-        self._exit_code = 0
-        return super().run(parsed_args) or self._exit_code
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
         if parsed_args.file is not None and parsed_args.policy is not None:
             raise PerfVMError("name the policy file once: FILE, or --policy FILE")
@@ -81,12 +70,7 @@ class CheckCloudPolicy(Lister):
             isolated_aggregates=parsed_args.isolated_aggregates,
         )
         results = check_policy(policy, view)
-        self._exit_code = worst(results).exit_code
-        rows: list[tuple[str, ...]] = [
-            (title, result.code.name, "\n".join(result.details), result.remedy)
-            for title, result in results
-        ]
-        return ("Check", "Result", "Details", "Remedy"), rows
+        return self.listed(results)
 
 
 class DiffCloudPolicy(DiffPolicy):

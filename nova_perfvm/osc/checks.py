@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Commands that run checks in order; the worst one is the exit status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cliff.lister import Lister
+
+from nova_perfvm.reconcile.preflight import worst
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nova_perfvm.reconcile.preflight import Result
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+class ChecksLister(Lister):
+    """A command that lists the results of checks.
+
+    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
+    failures.
+    """
+
+    auth_required = True
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Give the worst check's code for an exit status."""
+        self._exit_code = 0
+        return super().run(parsed_args) or self._exit_code
+
+    def listed(self, results: list[tuple[str, Result]]) -> Table:
+        """Give the table of results, and keep the code of the worst."""
+        self._exit_code = worst(results).exit_code
+        rows: list[tuple[str, ...]] = [
+            (title, result.code.name, "\n".join(result.details), result.remedy)
+            for title, result in results
+        ]
+        return ("Check", "Result", "Details", "Remedy"), rows
