@@ -105,15 +105,9 @@ class Servers:
         :param properties: further members of the request's ``server``
         :returns: a Server, or a list of them if count is not 1
         """
-        self._count += 1
-        request = {
-            "name": name or f"vm{self._count}",
-            "flavorRef": flavor,
-            "networks": [{"uuid": self._network}],
-        }
         if from_volume is None:
-            from_volume = self._api.get_flavor(flavor)["disk"] == 0
-        request |= _root_disk(image, from_volume=from_volume)
+            from_volume = self._has_no_disk(flavor)
+        request = self._request(flavor, image, name, from_volume=from_volume)
         if host is not None:
             request["host"] = host
         if az is not None:
@@ -130,15 +124,11 @@ class Servers:
 
         :returns: Servers in the order of the flavors, each ACTIVE or ERROR
         """
-        bodies = []
-        for flavor in flavors:
-            self._count += 1
-            disk = _root_disk(
-                image, from_volume=self._api.get_flavor(flavor)["disk"] == 0
-            )
-            request = {"name": f"vm{self._count}", "flavorRef": flavor}
-            request["networks"] = [{"uuid": self._network}]
-            bodies.append({"server": request | disk})
+        volumes = {flavor: self._has_no_disk(flavor) for flavor in set(flavors)}
+        bodies = [
+            {"server": self._request(flavor, image, from_volume=volumes[flavor])}
+            for flavor in flavors
+        ]
         with futures.ThreadPoolExecutor(len(bodies)) as pool:
             ids = [server_id for (server_id,) in pool.map(self._post, bodies)]
         # They become ready at about the same time, and looks compete with them.
@@ -233,6 +223,19 @@ class Servers:
     def rebuild(self, server: Server, image: str) -> Server:
         """Write another image onto its root disk."""
         return self._act(server, {"rebuild": {"imageRef": image}}, "ACTIVE")
+
+    def _has_no_disk(self, flavor: str) -> bool:
+        return bool(self._api.get_flavor(flavor)["disk"] == 0)
+
+    def _request(
+        self, flavor: str, image: str, name: str | None = None, *, from_volume: bool
+    ) -> dict[str, Any]:
+        self._count += 1
+        return {
+            "name": name or f"vm{self._count}",
+            "flavorRef": flavor,
+            "networks": [{"uuid": self._network}],
+        } | _root_disk(image, from_volume=from_volume)
 
     def _post(self, body: dict[str, Any]) -> list[str]:
         answer = self._api.api_post("/servers", body).body
