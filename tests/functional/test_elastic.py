@@ -52,6 +52,9 @@ class ElasticCase(ElasticTest):
         """Give the units that each VM has of a child, children joined."""
         return [units for child in self.units(host).values() for units in child]
 
+    def free(self, host):
+        return not any(self.units(host).values())
+
     def active(self, servers):
         return [server for server in servers if server.status == "ACTIVE"]
 
@@ -147,9 +150,6 @@ class TestMoves(ElasticCase):
         super().setUp()
         self.start("e1", "e2")
 
-    def free(self, host):
-        return not any(self.units(host).values())
-
     def test_units_follow_a_high_performance_vm(self):
         server = self.boot(HIGH, host="e1")
 
@@ -210,6 +210,28 @@ class TestMoves(ElasticCase):
         moved = self.servers.evacuate(server)
         self.assertEqual("e2", moved.host)
         self.assertEqual([1000], self.taken("e2"))
+
+
+class TestStaleUsage(ElasticCase):
+    """A host that a VM was moved to, and where it was deleted soon after."""
+
+    FILTERS = DEFAULT_FILTERS
+
+    def setUp(self):
+        super().setUp()
+        self.start("e1", "e2")
+
+    def test_it_is_empty_only_from_the_next_report_on(self):
+        # Nova counts what arrived as a migration, and a deletion ends no migration
+        # (ResourceTracker.update_usage) before the next periodic task.
+        server = self.boot(HIGH, host="e1")
+        moved = self.servers.confirm(self.servers.cold_migrate(server))
+        self.servers.delete(moved)
+        self.assertTrue(self.free("e2"))
+
+        self.boot_refused(GENERAL, host="e2")
+        self.cloud.run_periodics()
+        self.assertEqual("e2", self.boot(GENERAL, host="e2").host)
 
 
 class TestHostsOfManySizes(ElasticCase):

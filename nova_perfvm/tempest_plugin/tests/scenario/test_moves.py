@@ -60,8 +60,9 @@ class MovesTest(base.PerfVMTest):
     def resize(self, server, flavor):
         """Resize and confirm, once a host has room.
 
-        A host that a VM was moved to, and where it was deleted soon after, may
-        count as taken until nova-compute's next periodic task.
+        A host that a VM was moved to, and where it was deleted soon after, counts
+        as taken until nova-compute's next periodic task: until then Nova knows
+        the VM as a migration, which a deletion does not end.
         """
         deadline = time.monotonic() + CONF.compute.build_timeout
         while True:
