@@ -18,7 +18,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nova_perfvm.audit import claims, hosts, placement, servers, settings, units
+from nova_perfvm.audit import (
+    claims,
+    hosts,
+    placement,
+    progress,
+    servers,
+    settings,
+    units,
+)
 from nova_perfvm.audit.finding import SEVERITIES, Finding, Severity
 
 if TYPE_CHECKING:
@@ -91,6 +99,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("Elastic hosts are exclusive", units.check),
     ("Allocations are the servers'", placement.check),
     ("Providers belong to hosts", placement.check_orphans),
+    ("Nova gets on with its work", progress.check),
     ("Placement grants what it has", settings.check_retries),
     ("All was seen", settings.check_gaps),
 )

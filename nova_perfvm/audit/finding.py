@@ -89,6 +89,7 @@ ORPHANED_CHILD: Final = "audit.orphaned_child"
 ORPHANED_PROVIDER: Final = "audit.orphaned_provider"
 CHILDREN_DIFFER: Final = "audit.children_differ"
 FLAVOR_WITHOUT_UNITS: Final = "audit.flavor_without_units"
+STUCK: Final = "audit.stuck"
 RETRY_COUNT: Final = "audit.retry_count"
 
 RETRY_COUNT_UNKNOWN: Final = "audit.retry_count_unknown"

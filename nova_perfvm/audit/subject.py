@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.flavors import generate_flavors
 from nova_perfvm.properties import BUILT_IN
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from nova_perfvm.reconcile.preflight import Settings
     from nova_perfvm.snapshot import Server, Snapshot
 
+# [DEFAULT]long_rpc_timeout: the longest that Nova waits for an answer.
+STUCK_AFTER_MIN: Final = 30
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -41,12 +44,14 @@ class Subject:
 
     :ivar placement_settings: what placement.conf says; None without the file
     :ivar generators: of flavors' extra specs and images' properties
+    :ivar stuck_after_min: after how many minutes Nova should be done with a server
     """
 
     policy: Policy
     snapshot: Snapshot
     placement_settings: Settings | None = None
     generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
+    stuck_after_min: int = STUCK_AFTER_MIN
 
     @cached_property
     def requests(self) -> dict[str, RequestFacts]:

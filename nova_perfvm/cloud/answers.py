@@ -152,6 +152,7 @@ def server(found: Mapping[str, Any]) -> Server:
         fault=(found.get("fault") or {}).get("message") or "",
         availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
         created=found.get("created") or "",
+        updated=found.get("updated") or "",
     )
 
 

@@ -21,6 +21,7 @@ from cliff.formatters.base import ListFormatter
 from cliff.lister import Lister
 
 from nova_perfvm import audit, loader
+from nova_perfvm.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.formats import monitoring, page
@@ -100,6 +101,14 @@ class Audit(Lister):
             help="copy of placement.conf, to judge what no API shows",
         )
         parser.add_argument(
+            "--stuck-after",
+            type=int,
+            metavar="MINUTES",
+            default=STUCK_AFTER_MIN,
+            help="take a server for stuck with which Nova has been busy so long "
+            "(default: %(default)s)",
+        )
+        parser.add_argument(
             "--strict", action="store_true", help="exit with 1 for what is unknown, too"
         )
         parser.add_argument(
@@ -128,7 +137,9 @@ class Audit(Lister):
                 "warning: the snapshot was taken with another policy "
                 f"({seen.policy_digest}): name that with --policy\n"
             )
-        subject = audit.Subject(policy, seen, settings, extensions.load())
+        subject = audit.Subject(
+            policy, seen, settings, extensions.load(), parsed_args.stuck_after
+        )
         report = audit.run(subject)
         parsed_args.report = report
         self._exit_code = report.exit_code(strict=parsed_args.strict)

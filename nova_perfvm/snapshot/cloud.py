@@ -116,6 +116,7 @@ class Server:
     :ivar image: ID of the image it was booted from; None for a volume
     :ivar fault: message of its last fault, empty without one
     :ivar availability_zone: that of its host, or else the requested one
+    :ivar created: when, ISO 8601; ``updated`` is when it last changed
     :ivar cells: its NUMA topology, empty without one; None where it was not
         looked up, as for servers that have no reason to have one
     :ivar page_size_kb: size of its memory pages in KiB, None where not told
@@ -138,6 +139,7 @@ class Server:
     fault: str = ""
     availability_zone: str = ""
     created: str = ""
+    updated: str = ""
     cells: tuple[ServerCell, ...] | None = None
     page_size_kb: int | None = None
 

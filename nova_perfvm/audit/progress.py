@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whether Nova gets on with what it has begun.
+
+A conductor or a compute that dies takes with it what it was told to do.  Nova
+leaves the server as it is, for ever, and with it what Placement gave it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.audit import finding as codes
+from nova_perfvm.audit.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.audit.subject import Subject
+    from nova_perfvm.snapshot import Server
+
+# Not VERIFY_RESIZE, which waits for the user.
+_UNDER_WAY: Final = frozenset({"BUILD", "RESIZE", "MIGRATING", "REBUILD"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """List servers with which Nova has been busy too long."""
+    snapshot = subject.snapshot
+    # Guests that are busy take hours to copy.
+    copied = {m.server for m in snapshot.migrations if m.kind == "live-migration"}
+    taken = _time(snapshot.taken_at)
+    for server in snapshot.servers:
+        busy = server.status in _UNDER_WAY or server.task is not None
+        since = _since(server)
+        if not busy or server.id in copied or taken is None or since is None:
+            continue
+        minutes = int((taken - since).total_seconds() / 60)
+        if minutes >= subject.stuck_after_min:
+            yield Finding(
+                codes.STUCK,
+                str(server),
+                f"{server.status}, {_doing(server)} for {minutes} minutes"
+                + _held(subject, server),
+                _remedy(server),
+            )
+
+
+def _since(server: Server) -> dt.datetime | None:
+    # Nova says "now" of what was never updated, as a server that waits for its
+    # host may not be.
+    return _time(server.created if server.status == "BUILD" else server.updated)
+
+
+def _time(text: str) -> dt.datetime | None:
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+
+
+def _doing(server: Server) -> str:
+    where = f"on {server.host}" if server.host else "on no host"
+    return f"task {server.task or 'none'} {where}"
+
+
+def _held(subject: Subject, server: Server) -> str:
+    providers = subject.snapshot.providers
+    names = [p.name for p in providers if server.id in p.allocations]
+    return f"; it holds allocations of {', '.join(names)}" if names else ""
+
+
+def _remedy(server: Server) -> str:
+    """Give what frees the server, after a look at the logs of its host."""
+    delete = f"openstack server delete {server.id}"
+    if server.status == "BUILD":
+        return delete
+    if server.task == "deleting":
+        return f"openstack server set --state error {server.id}\n{delete}"
+    return f"openstack server set --state active {server.id}"

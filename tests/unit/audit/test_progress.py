@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm import audit
+from nova_perfvm.audit import finding as codes
+from nova_perfvm.audit import progress
+from nova_perfvm.snapshot import Migration
+from tests.unit.snapshot.clouds import Cloud
+
+# The snapshot is from midnight.
+LATE, LONG_AGO = "2025-12-31T23:31:00Z", "2025-12-31T23:29:00Z"
+
+
+class StuckTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.cloud = Cloud()
+        self.cloud.add_host("hp1")
+
+    def found(self, **options):
+        subject = audit.Subject(self.cloud.policy, self.cloud.snapshot(), **options)
+        return list(progress.check(subject))
+
+    def test_build_that_nobody_works_at(self):
+        self.cloud.add_hp(
+            "a", None, status="BUILD", task="scheduling", created=LONG_AGO, updated=LATE
+        )
+        self.cloud.allocate("i-a", "hp1", {"PCPU": 20})
+
+        (finding,) = self.found()
+
+        self.assertEqual((codes.STUCK, "a (i-a)"), (finding.code, finding.subject))
+        self.assertEqual(
+            "BUILD, task scheduling on no host for 31 minutes; it holds allocations "
+            "of hp1",
+            finding.evidence,
+        )
+        self.assertEqual("openstack server delete i-a", finding.remedy)
+        self.assertEqual(1, finding.severity.exit_code)
+
+    def test_build_that_is_young(self):
+        self.cloud.add_hp("a", None, status="BUILD", created=LATE)
+        self.assertEqual([], self.found())
+        self.assertEqual(1, len(self.found(stuck_after_min=29)))
+
+    def test_task_of_a_server(self):
+        for task, command in (
+            ("powering-off", "openstack server set --state active i-a"),
+            (
+                "deleting",
+                "openstack server set --state error i-a\nopenstack server delete i-a",
+            ),
+        ):
+            self.cloud.add_hp(
+                "a", "hp1", task=task, created="2025-01-01T00:00:00Z", updated=LATE
+            )
+            self.assertEqual([], self.found())
+            self.cloud.change_server("a", updated=LONG_AGO)
+            (finding,) = self.found()
+            self.assertEqual(command, finding.remedy)
+            self.assertIn(f"task {task} on hp1 for 31 minutes", finding.evidence)
+
+    def test_migration_of_a_busy_guest(self):
+        self.cloud.add_hp(
+            "a", "hp1", status="MIGRATING", task="migrating", updated=LONG_AGO
+        )
+        self.assertEqual(1, len(self.found()))
+        migration = Migration("m", "i-a", "live-migration", "running")
+        self.cloud.parts["migrations"] = (migration,)
+        self.assertEqual([], self.found())
+
+    def test_what_waits_for_its_user_or_for_nothing(self):
+        self.cloud.add_hp("a", "hp1", status="VERIFY_RESIZE", updated=LONG_AGO)
+        self.cloud.add_hp("b", "hp1", updated=LONG_AGO)
+        # Snapshots of earlier versions do not say.
+        self.cloud.add_hp("c", "hp1", task="rebuilding")
+        self.assertEqual([], self.found())
