@@ -62,6 +62,8 @@ _TOPOLOGY_KEYS: Final = (
     "hw:pmem",
     "hw:mem_encryption",
 )
+# Nova refuses an image that wants pinned CPUs with a flavor that says this.
+_SHARED: Final = "shared"
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -245,7 +247,11 @@ class _Taker:
                 server.id in owners
                 or _wants_topology(server, properties.get(server.image or ""))
                 # The image of a volume could say so, and no list has it.
-                or (server.image not in properties and server.node not in counting)
+                or (
+                    server.image not in properties
+                    and server.node not in counting
+                    and server.extra_specs.get(const.CPU_POLICY) != _SHARED
+                )
             )
         ]
 
@@ -271,9 +277,12 @@ class _Taker:
 
 
 def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> bool:
-    keys = {key.replace("_", ":", 1) for key in properties or {}}
-    keys.update(server.extra_specs)
-    return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in keys)
+    named = {key.replace("_", ":", 1): value for key, value in (properties or {}).items()}
+    named.update(server.extra_specs)
+    if named.get(const.CPU_POLICY) == _SHARED:
+        # As general flavors say it: by itself it makes no topology.
+        del named[const.CPU_POLICY]
+    return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)
 
 
 def _without(provider: Provider, consumers: set[str]) -> Provider:

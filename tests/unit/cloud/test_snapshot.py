@@ -170,6 +170,9 @@ class TakeTest(testtools.TestCase):
             # A volume's image could pin it, and VCPU does not tell.
             (["VCPU"], {}, volume, 1),
             (["VCPU"], {}, {}, 0),
+            # As general flavors say it; Nova refuses images that pin then.
+            (["VCPU"], {const.CPU_POLICY: "shared"}, {}, 0),
+            (["VCPU"], {const.CPU_POLICY: "shared"}, volume, 0),
         ):
             with self.subTest(classes=classes, specs=specs, members=members):
                 api = FakeAPI()
