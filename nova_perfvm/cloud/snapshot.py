@@ -277,7 +277,9 @@ class _Taker:
 
 
 def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> bool:
-    named = {key.replace("_", ":", 1): value for key, value in (properties or {}).items()}
+    named = {
+        key.replace("_", ":", 1): value for key, value in (properties or {}).items()
+    }
     named.update(server.extra_specs)
     if named.get(const.CPU_POLICY) == _SHARED:
         # As general flavors say it: by itself it makes no topology.

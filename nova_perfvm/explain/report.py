@@ -274,7 +274,7 @@ def _warnings(request: Request, verdicts: Iterable[Verdict]) -> Iterator[str]:
     if guessed:
         yield (
             f"NUMA cells of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "
-            "--from-nova-db reads them on a controller"
+            "--from-nova-db reads them on a controller, --inventory from a file"
         )
     if request.unseen:
         yield (

@@ -113,6 +113,6 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     const.CELLS_UNKNOWN: lambda _: (
         "the host's NUMA cells are in no API and cannot be guessed, so the rules "
-        "cannot be asked: see --from-nova-db"
+        "cannot be asked: see --from-nova-db and --inventory"
     ),
 }

@@ -56,7 +56,7 @@ class ShowCapacity(LookingCommand):
         """Count the slots."""
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
-        snapshot = self.snapshot(parsed_args)
+        snapshot = self.snapshot(parsed_args, policy)
         found = capacity.host_capacity(policy, snapshot, settings)
         if parsed_args.by == "aggregate":
             found = capacity.aggregate_capacity(snapshot, found)

@@ -108,7 +108,7 @@ class Explain(LookingCommand):
         """Judge all hosts; the exit status says whether one would take it."""
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
-        snapshot = self.snapshot(parsed_args)
+        snapshot = self.snapshot(parsed_args, policy)
         request, about = explain.request_of(
             snapshot,
             flavor=parsed_args.flavor,

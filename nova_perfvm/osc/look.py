@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cliff.lister import Lister
 
-from nova_perfvm import loader
+from nova_perfvm import inventory, loader
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.explain import Settings, settings_for
 from nova_perfvm.osc import snapshot as snapshots
@@ -55,6 +55,12 @@ class LookingCommand(Lister):
             "standard input), not at the cloud",
         )
         snapshots.nova_db_argument(where)
+        parser.add_argument(
+            "--inventory",
+            metavar="FILE",
+            help="inventory file that tells hosts' NUMA cells, for those of which "
+            "Nova's database has told none",
+        )
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -97,11 +103,15 @@ class LookingCommand(Lister):
 
         return settings_for(policy, read_settings(parsed_args.nova_conf))
 
-    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
+    def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
         """Give what there is to look at; what is missing in it is said.
 
         :raises PerfVMError: when it cannot be read, or the cloud fails
         """
+        # First, as a mistake there shows at once.
+        cells = None
+        if parsed_args.inventory is not None:
+            cells = inventory.load(parsed_args.inventory, policy)
         if parsed_args.snapshot is not None:
             found = snapshots.read(parsed_args.snapshot)
             self.remark([f"as it was at {found.taken_at}"])
@@ -109,6 +119,9 @@ class LookingCommand(Lister):
             self._log_in()
             found = snapshots.take(self.app, nova_conf=parsed_args.from_nova_db)
         self.remark(f"not seen: {gap}" for gap in found.gaps)
+        if cells is not None:
+            found, remarks = inventory.with_inventory(found, cells)
+            self.remark(remarks)
         return found
 
     @property

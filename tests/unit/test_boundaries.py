@@ -35,6 +35,7 @@ PURE = (
     "hostconfig",
     "reconcile",
     "snapshot",
+    "inventory",
     "audit",
     "explain",
     "capacity",

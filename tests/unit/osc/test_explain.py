@@ -50,6 +50,34 @@ class ExplainTest(SavedCase):
         self.assertIn("1 of 2 host(s) would take it", self.stderr)
         self.assertIn("NUMA cells of 2 host(s) are assumed symmetric", self.stderr)
 
+    def test_an_inventory_tells_the_cells(self):
+        path = pathlib.Path(self.path).with_name("inventory.yaml")
+        hosts = {
+            "hp1": {"shape": "2x20", "mode": "dedicated"},
+            "hp2": {"cells": [{"dedicated": "0-19"}, {"dedicated": "20-37"}]},
+        }
+        document = {"schema_version": "1.0", "hosts": hosts}
+        path.write_text(json.dumps(document), encoding="utf-8")
+        told = ("--inventory", str(path))
+
+        status = self.run_saved(
+            "explain", "--flavor", HP, "--long", "-f", "json", *told
+        )
+
+        self.assertEqual(1, status)
+        rows = json.loads(self.stdout)
+        self.assertEqual({"inventory file"}, {row["Source of Cells"] for row in rows})
+        self.assertIn("cell 1: 18 of 18 pCPUs free, need 20", rows[1]["Cells"])
+        self.assertIn("38 dedicated CPUs, and Placement counts 40", self.stderr)
+        self.assertNotIn("assumed symmetric", self.stderr)
+        self.assertEqual(0, self.run_saved("capacity", "show", "-f", "value", *told))
+        self.assertIn("hp2 high-performance 1 1 0 0", self.stdout)
+
+        path.write_text("hosts: {hp1: {shape: x}}", encoding="utf-8")
+        self.assertEqual(2, self.run_saved("explain", "--flavor", HP, *told))
+        self.assertIn("  schema_version: missing", self.stderr)
+        self.assertIn("line 1: hosts.hp1: expected shape and mode", self.stderr)
+
     def test_no_host_takes_it(self):
         self.cloud.add_hp("hp2-b", "hp2", first=20, node=1)
         self.save()
