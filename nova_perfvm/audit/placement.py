@@ -90,11 +90,17 @@ def check(subject: Subject) -> Iterator[Finding]:
         for provider in snapshot.providers
         for name, used, capacity in provider.overused()
     )
-    yield from check_consumers(
+    homeless = {
+        server.id: f"{server} is in {server.status} and on no host"
+        for server in snapshot.servers
+        if server.host is None and not _moving(snapshot, server)
+    }
+    for leak in check_consumers(
         (consumer for p in snapshot.providers for consumer in p.allocations),
-        (s.id for s in snapshot.servers if s.host is not None or _moving(snapshot, s)),
+        (server.id for server in snapshot.servers if server.id not in homeless),
         (migration.id for migration in snapshot.migrations),
-    )
+    ):
+        yield leak._replace(evidence=homeless.get(leak.subject, leak.evidence))
     yield from _places(snapshot)
 
 

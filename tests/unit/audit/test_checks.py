@@ -396,6 +396,7 @@ class PlacementTest(AuditTest):
         cloud = small()
         cloud.change_server("c", host=None, status="ERROR")
         self.assertEqual([(codes.LEAKED_ALLOCATION, "i-c")], self.found(cloud))
+        self.assertIn("c (i-c) is in ERROR and on no host", self.evidence(cloud))
 
     def test_missing_and_elsewhere(self):
         cloud = small()
