@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import grp
 import os
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.sandbox.processes.environment import Environment
     from nova_perfvm.sandbox.processes.layout import Layout
+    from nova_perfvm.sandbox.processes.schemas import Schemas
     from nova_perfvm.sandbox.processes.settings import Settings
 
 
@@ -39,6 +41,7 @@ class Databases:
         layout: Layout,
         settings: Settings,
         environment: Environment,
+        schemas: Schemas,
         env: dict[str, str],
     ) -> None:
         """Know where everything is.
@@ -48,6 +51,7 @@ class Databases:
         self._layout = layout
         self._settings = settings
         self._environment = environment
+        self._schemas = schemas
         self._env = env
 
     def make(self, tell: Callable[[str], None]) -> None:
@@ -85,11 +89,15 @@ class Databases:
             [self._environment.program(program), *arguments],
             env=self._env | password,
             log=self._layout.logs / f"{service}-manage.log",
+            password=self._settings.password,
         )
 
     def _keystone(self) -> None:
         conf = ("--config-file", str(self._layout.etc / "keystone" / "keystone.conf"))
-        self._run("keystone", "keystone-manage", *conf, "db_sync")
+        self._schemas.fill(
+            "keystone",
+            lambda: self._run("keystone", "keystone-manage", *conf, "db_sync"),
+        )
         owner = (
             *("--keystone-user", getpass.getuser()),
             *("--keystone-group", grp.getgrgid(os.getegid()).gr_name),
@@ -114,15 +122,25 @@ class Databases:
             *("--config-file", str(etc / "neutron.conf")),
             *("--config-file", str(etc / "plugins" / "ml2" / "ml2_conf.ini")),
         )
-        self._run("neutron", "neutron-db-manage", *files, "upgrade", "heads")
+        self._schemas.fill(
+            "neutron",
+            lambda: self._run(
+                "neutron", "neutron-db-manage", *files, "upgrade", "heads"
+            ),
+        )
 
     def _nova(self) -> None:
-        self._nova_manage("api_db", "sync")
+        self._schemas.fill("nova_api", lambda: self._nova_manage("api_db", "sync"))
+        # What no host took lives in cell0.
+        for cell, conf in (("cell0", "nova-cell0.conf"), ("cell1", "nova.conf")):
+            self._schemas.fill(
+                f"nova_{cell}",
+                functools.partial(
+                    self._nova_manage, "db", "sync", "--local_cell", conf=conf
+                ),
+            )
         cell0 = self._settings.database_url("nova_cell0")
         self._nova_manage("cell_v2", "map_cell0", "--database_connection", cell0)
-        self._nova_manage("db", "sync", "--local_cell")
-        # What no host took lives in cell0, whose tables the command above skips.
-        self._nova_manage("db", "sync", "--local_cell", conf="nova-cell0.conf")
         if "cell1" not in self._nova_manage("cell_v2", "list_cells"):
             self._nova_manage("cell_v2", "create_cell", "--name", "cell1")
 
@@ -132,8 +150,18 @@ class Databases:
 
     def _glance(self) -> None:
         path = str(self._layout.etc / "glance" / "glance-api.conf")
-        self._run("glance", "glance-manage", "--config-file", path, "db_sync")
+        self._schemas.fill(
+            "glance",
+            lambda: self._run(
+                "glance", "glance-manage", "--config-file", path, "db_sync"
+            ),
+        )
 
     def _placement(self) -> None:
         path = str(self._layout.etc / "placement" / "placement.conf")
-        self._run("placement", "placement-manage", "--config-file", path, "db", "sync")
+        self._schemas.fill(
+            "placement",
+            lambda: self._run(
+                "placement", "placement-manage", "--config-file", path, "db", "sync"
+            ),
+        )

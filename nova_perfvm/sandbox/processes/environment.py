@@ -67,6 +67,11 @@ class Environment:
         """Where the wheels put their files of configuration."""
         return self.directory / "etc"
 
+    @property
+    def schemas(self) -> Path:
+        """Where the tables that this OpenStack makes are kept."""
+        return self.directory / f"schemas-{_openstack_digest()[:12]}"
+
     def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
         """Install OpenStack and this package, if they are not there already.
 

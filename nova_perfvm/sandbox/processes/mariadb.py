@@ -22,6 +22,8 @@ from nova_perfvm.sandbox.processes import running, waiting
 from nova_perfvm.sandbox.processes.ports import ADDRESS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
     from nova_perfvm.sandbox.processes.programs import Programs
@@ -38,6 +40,11 @@ DATABASES: Final = (
 )
 
 
+def socket_of(layout: Layout) -> Path:
+    """Give where a sandbox's MariaDB lets its own root in."""
+    return layout.data / "mariadb" / "socket"
+
+
 def start(
     processes: Processes, programs: Programs, layout: Layout, settings: Settings
 ) -> None:
@@ -51,7 +58,7 @@ def start(
     :raises SandboxError: when it does not start
     """
     data = layout.data / "mariadb"
-    socket = data / "socket"
+    socket = socket_of(layout)
     user = pwd.getpwuid(os.geteuid()).pw_name
     if not (data / "mysql").exists():
         data.mkdir(parents=True, exist_ok=True)
@@ -97,5 +104,6 @@ def start(
         for name in DATABASES
     )
     running.run(
-        [programs.mariadb, "--no-defaults", "-uroot", f"--socket={socket}", "-e", sql]
+        [programs.mariadb, "--no-defaults", "-uroot", f"--socket={socket}", "-e", sql],
+        password=settings.password,
     )

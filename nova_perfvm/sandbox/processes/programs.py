@@ -43,6 +43,7 @@ PACKAGES: Final = {
     "mariadbd": "mariadb-server",
     "mariadb-install-db": "mariadb-server",
     "mariadb": "mariadb-client",
+    "mariadb-dump": "mariadb-client",
     "rabbitmq-server": "rabbitmq-server",
     "rabbitmqctl": "rabbitmq-server",
     "epmd": "erlang-base",
@@ -75,6 +76,7 @@ class Programs:
     mariadbd: str
     mariadb_install_db: str
     mariadb: str
+    mariadb_dump: str
     rabbitmq_server: str
     rabbitmqctl: str
     epmd: str

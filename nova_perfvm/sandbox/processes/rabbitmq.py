@@ -60,6 +60,7 @@ def start(
         [programs.rabbitmqctl, "eval", _users(settings.password)],
         env=processes.environment(env),
         log=processes.output("rabbitmq"),
+        password=settings.password,
     )
 
 

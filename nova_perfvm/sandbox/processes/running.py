@@ -29,10 +29,12 @@ def run(
     *,
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
+    password: str | None = None,
 ) -> str:
     """Run a command and give what it printed.
 
     :param log: a file that gets what it printed, too
+    :param password: what is not to be seen in messages and in the file
     :raises SandboxError: with the end of its output, when it fails
     """
     result = subprocess.run(  # noqa: S603
@@ -45,13 +47,14 @@ def run(
         stderr=subprocess.STDOUT,
         env=None if env is None else dict(env),
     )
+    told, line = result.stdout, " ".join(command)
+    if password:
+        told, line = told.replace(password, "***"), line.replace(password, "***")
     if log is not None:
         with log.open("a", encoding="utf-8") as file:
-            file.write(f"$ {' '.join(command)}\n{result.stdout}")
+            file.write(f"$ {line}\n{told}")
     if result.returncode:
-        shown = "\n".join(f"  {line}" for line in result.stdout.splitlines()[-15:])
+        shown = "\n".join(f"  {text}" for text in told.splitlines()[-15:])
         where = "" if log is None else f" (all of it is in {log})"
-        raise SandboxError(
-            f"failed with {result.returncode}{where}: {' '.join(command)}\n{shown}"
-        )
+        raise SandboxError(f"failed with {result.returncode}{where}: {line}\n{shown}")
     return result.stdout

@@ -21,7 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm.sandbox.processes import bringup, computes, policy, ports, programs
+from nova_perfvm.sandbox.processes import (
+    bringup,
+    computes,
+    mariadb,
+    policy,
+    ports,
+    programs,
+)
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.configuration import identity
 from nova_perfvm.sandbox.processes.databases import Databases
@@ -31,6 +38,7 @@ from nova_perfvm.sandbox.processes.files import Files, host_configs
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS, parse_hosts
 from nova_perfvm.sandbox.processes.layout import Layout, default_directory
 from nova_perfvm.sandbox.processes.process import Processes
+from nova_perfvm.sandbox.processes.schemas import Schemas
 from nova_perfvm.sandbox.processes.starter import Starter
 
 if TYPE_CHECKING:
@@ -215,14 +223,17 @@ class Sandbox:
             raise SandboxError(f"{host} has no guest {server_name}") from None
 
     def exports(self) -> dict[str, str]:
-        """Give the variables with which the openstack client finds the cloud.
+        """Give the variables with which the client finds cloud and policy.
 
-        ``PATH`` is what has to be put before it.
+        ``PATH`` is what has to be put before it; ``PERFVM_SANDBOX`` is the state
+        directory, with the services' configuration in ``etc``.
         """
         self.settings  # noqa: B018 - raises where there is no sandbox
         return {
             "OS_CLIENT_CONFIG_FILE": str(self.layout.clouds),
             "OS_CLOUD": identity.CLOUD,
+            "PERFVM_POLICY": str(self.layout.policy),
+            "PERFVM_SANDBOX": str(self.layout.directory),
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 
@@ -280,7 +291,11 @@ class Sandbox:
         self, settings: Settings, found: programs.Programs
     ) -> bringup.BringUp:
         databases = Databases(
-            self.layout, settings, self.environment, self.processes.environment()
+            self.layout,
+            settings,
+            self.environment,
+            Schemas(self.environment.schemas, found, mariadb.socket_of(self.layout)),
+            self.processes.environment(),
         )
         return bringup.BringUp(
             self.layout,
