@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from cliff.command import Command
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
     from nova_perfvm.flavors import Flavor
     from nova_perfvm.model import Policy
+
+# What `nova-perfvm sandbox openrc` sets, too.
+POLICY_VARIABLE: Final = "PERFVM_POLICY"
 
 
 class OfflineCommand(Command):
@@ -81,12 +84,28 @@ def cloud_of(app: Any) -> API:
 
 
 def policy_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--policy``."""
+    """Add ``--policy``, whose default is the variable PERFVM_POLICY."""
     parser.add_argument(
         "--policy",
         metavar="FILE",
-        help="policy file (default: the built-in policy)",
+        default=os.environ.get(POLICY_VARIABLE) or None,
+        help=f"policy file (default: {POLICY_VARIABLE} of the environment, else the "
+        "built-in policy)",
     )
+
+
+def policy_path(parsed_args: argparse.Namespace) -> str | None:
+    """Give the policy file of a command that takes FILE as well as ``--policy``.
+
+    :raises PerfVMError: when both are given
+    """
+    named: str | None = parsed_args.policy
+    if parsed_args.file is None:
+        return named
+    if named not in {None, os.environ.get(POLICY_VARIABLE)}:
+        raise PerfVMError("name the policy file once: FILE, or --policy FILE")
+    file: str = parsed_args.file
+    return file
 
 
 def changing_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Final
 from cliff.lister import Lister
 
 from nova_perfvm import loader
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.model import advice
-from nova_perfvm.osc.base import OfflineCommand
+from nova_perfvm.osc.base import OfflineCommand, policy_path
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.snapshot import read
 from nova_perfvm.properties import extensions
@@ -89,9 +88,7 @@ class CheckPolicy(OfflineCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print a summary; warnings go to stderr."""
-        if parsed_args.file is not None and parsed_args.policy is not None:
-            raise PerfVMError("name the policy file once: FILE, or --policy FILE")
-        source = parsed_args.file or parsed_args.policy
+        source = policy_path(parsed_args)
         policy = loader.load(source)
         self.write(summary(policy, source or loader.BUILT_IN))
         for problem in advice(policy):

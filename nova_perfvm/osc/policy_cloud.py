@@ -19,8 +19,13 @@ from typing import TYPE_CHECKING
 from nova_perfvm import loader
 from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
-from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import cloud_of, flavor_arguments, flavors_of, policy_argument
+from nova_perfvm.osc.base import (
+    cloud_of,
+    flavor_arguments,
+    flavors_of,
+    policy_argument,
+    policy_path,
+)
 from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take
@@ -57,9 +62,7 @@ class CheckCloudPolicy(ChecksLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
-        if parsed_args.file is not None and parsed_args.policy is not None:
-            raise PerfVMError("name the policy file once: FILE, or --policy FILE")
-        policy = loader.load(parsed_args.file or parsed_args.policy)
+        policy = loader.load(policy_path(parsed_args))
         path = parsed_args.nova_conf
         settings = read_settings(path) if path else None
         desired = flavors_of(policy, parsed_args)

@@ -41,6 +41,7 @@ class CommandCase(testtools.TestCase):
         root = logging.getLogger()
         self.useFixture(fixtures.MonkeyPatch("logging.root.handlers", []))
         self.addCleanup(root.setLevel, root.level)
+        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
 
     def run_command(self, *arguments):
         """Run a command, keep what it prints, and give its exit status."""
@@ -226,6 +227,18 @@ class PolicyTest(CommandCase):
     def test_two_files(self):
         path = self.file(BAD)
         self.assert_refused(1, "once", "policy", "check", path, "--policy", path)
+
+    def test_the_environment_names_the_file(self):
+        path = self.file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
+        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", path))
+        self.run_command("policy", "show")
+        self.assertIn("labelled", self.stdout)
+        self.run_command("policy", "check")
+        self.assertIn(f"{path}: valid", self.stdout)
+        # What stands on the command line comes first.
+        other = self.file(BAD)
+        for arguments in (["check", other], ["show", "--policy", other]):
+            self.assert_refused(1, other, "policy", *arguments)
 
 
 class FlavorTest(CommandCase):
