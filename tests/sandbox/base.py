@@ -78,18 +78,22 @@ class SandboxTest(testtools.TestCase):
 
     def command(self, *arguments, check=True):
         """Run a program of OpenStack's environment as openrc has it."""
-        exports = self.sandbox.exports()
-        path = f"{exports.pop('PATH')}:{os.environ['PATH']}"
         result = subprocess.run(
             arguments,
             check=False,
             capture_output=True,
             text=True,
-            env=self.sandbox.processes.environment({"PATH": path}) | exports,
+            env=self.client_environment(),
         )
         if check:
             self.assertEqual(0, result.returncode, result.stdout + result.stderr)
         return result
+
+    def client_environment(self):
+        """Give the environment of a shell that has evaluated openrc."""
+        exports = self.sandbox.exports()
+        path = f"{exports.pop('PATH')}:{os.environ['PATH']}"
+        return self.sandbox.processes.environment({"PATH": path}) | exports
 
     def openstack(self, *arguments):
         """Run the openstack client; give what it prints as JSON."""

@@ -12,11 +12,11 @@
 
 """Elastic hosts, which serve one class at a time."""
 
-from tests.sandbox import base
+from tests.sandbox import base, documented
 from tests.sandbox.base import GENERAL, HP
 
 
-class ElasticTest(base.SandboxTest):
+class ElasticTest(documented.DocumentedCommands, base.SandboxTest):
     HOSTS = "1xelastic:2x20,1xdedicated:2x20"
 
     def test_one_class_and_then_the_other(self):
@@ -44,6 +44,21 @@ class ElasticTest(base.SandboxTest):
                 *("--policy", policy, "--yes"),
             )
             self.assertEqual("nothing to do\n", result.stdout)
+
+    def test_commands_of_the_documentation(self):
+        readme = documented.block_with("README.rst", "openstack perfvm preflight HOST")
+        page = documented.own_commands("doc/source/admin/elastic.rst")
+        enroll = "openstack perfvm host enroll HOST --policy perfvm.yaml"
+        self.assertIn(enroll, page)
+
+        # Without nova.conf and placement.conf some of it stays unknown.
+        self.documented(readme, {"preflight": 1}, HOST="elastic1")
+        self.command("openstack", "perfvm", "host", "unenroll", "elastic1", "--yes")
+        self.boot_refused(HP, host="elastic1")
+        printed = self.documented(page, asking=[enroll], HOST="elastic1")
+
+        self.assertIn("Proceed? [y/N]", printed[enroll])
+        self.boot(HP, host="elastic1")
 
     def test_preflight_finds_nothing(self):
         etc = self.sandbox.layout.etc

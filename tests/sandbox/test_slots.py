@@ -14,11 +14,11 @@
 
 from nova_perfvm.sandbox.processes import ports, waiting
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from tests.sandbox import base
+from tests.sandbox import base, documented
 from tests.sandbox.base import GENERAL, HP
 
 
-class SlotsTest(base.SandboxTest):
+class SlotsTest(documented.DocumentedCommands, base.SandboxTest):
     HOSTS = "1xdedicated:2x20,1xshared:2x20,1xdedicated:2x20x2"
 
     def test_two_high_performance_vms_a_host(self):
@@ -64,6 +64,48 @@ class SlotsTest(base.SandboxTest):
         # Multiqueue: a queue for each vCPU.
         driver = self.domain(server).find("devices/interface/driver")
         self.assertEqual("20", driver.get("queues"))
+
+    def test_the_tour_of_the_readme(self):
+        openrc, *tour = documented.block_with(
+            "README.rst", "openstack perfvm host list"
+        )
+        self.assertIn("sandbox openrc", openrc)
+        delete = ("openstack", "server", "delete", "--wait", "vm1")
+        self.addCleanup(self.command, *delete, check=False)
+        # A warning, that 20 + 20 = 40, is 1.
+        printed = self.documented(tour, {"policy check": 1})
+
+        check, sync, hosts, create, capacity, explain, audit = printed.values()
+        self.assertNotIn("Failure", check)
+        self.assertIn("leave", sync)
+        for name in ("dedicated1", "shared1", "dedicated2"):
+            for table in (hosts, capacity, explain):
+                self.assertIn(name, table)
+        self.assertIn("ACTIVE", create)
+        self.assertNotIn("error", audit)
+
+    def test_commands_of_the_documentation(self):
+        """On these hosts; test_elastic has the others."""
+        server = self.boot(HP)
+        names = {
+            "HOST": "dedicated1",
+            "hp2": "dedicated2",
+            "SERVER": server["id"],
+            "IMAGE": "guest",
+            "/var/lib/node_exporter/": "",
+        }
+        # A warning, that 20 + 20 = 40, is 1.
+        statuses = {"openstack perfvm policy check": 1}
+        for page in (
+            "doc/source/admin/audit.rst",
+            "doc/source/admin/explain.rst",
+            "doc/source/admin/host-modes.rst",
+            "doc/source/admin/policy.rst",
+            "doc/source/user/flavors.rst",
+        ):
+            commands = documented.own_commands(page)
+            self.assertNotEqual([], commands, page)
+            self.documented(commands, statuses, **names)
 
     def test_typo_in_a_flavor_is_refused(self):
         result = self.command(

@@ -1,0 +1,133 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Commands of the documentation, run as an operator would type them."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+_OURS = re.compile(r"(openstack perfvm|nova-perfvm|lscpu) ")
+
+
+def literal_blocks(page):
+    """Give the literal blocks of a page: lists of commands.
+
+    Continued lines are joined, output, prompts and comments left out.
+
+    :param page: path from the project's directory
+    """
+    blocks, block = [], []
+    for line in (*(ROOT / page).read_text().splitlines(), "end"):
+        if line and not line.startswith(" "):
+            if block:
+                blocks.append(_joined(block))
+            block = []
+        elif line.startswith("    "):
+            block.append(line)
+    return blocks
+
+
+def _joined(lines):
+    text = re.sub(r"\\\n\s*", "", "\n".join(line.strip() for line in lines))
+    # With prompts all the rest is output.
+    if re.search(r"^\$ ", text, re.MULTILINE):
+        text = "\n".join(re.findall(r"^\$ (.*)$", text, re.MULTILINE))
+    return text.splitlines()
+
+
+def own_commands(page):
+    """Give the project's commands on a page, in order."""
+    return [
+        command
+        for block in literal_blocks(page)
+        for command in block
+        if _OURS.match(command) and not command.startswith("nova-perfvm sandbox")
+    ]
+
+
+def block_with(page, words):
+    """Give the literal block of a page in which the words are."""
+    (block,) = (
+        block for block in literal_blocks(page) if any(words in line for line in block)
+    )
+    return block
+
+
+class DocumentedCommands:
+    """Runs commands in a directory with the files that they name; a mixin."""
+
+    def documented(self, commands, statuses=None, asking=(), **names):
+        """Run commands by a shell; each has to be understood, and to end well.
+
+        :param statuses: {words of a command: the exit status that is right}, for
+            those that do not end with 0
+        :param asking: commands that ask whether to proceed
+        :param names: what stands for the placeholders, such as HOST
+        :return: {command: what it printed on standard output}
+        """
+        directory = self._directory()
+        printed = {}
+        for command in commands:
+            typed = re.sub(r"\[(.+?)(\.\.\.)?\]", r"\1", command)
+            for name, value in names.items():
+                typed = re.sub(rf"(?<![-\w]){name}", value, typed)
+            line = typed
+            if command in asking:
+                # Only a terminal is asked.
+                line = f"script -qec {shlex.quote(typed)} /dev/null <<< y"
+            result = self.shell(line, directory)
+            expected = next(
+                (
+                    status
+                    for words, status in (statuses or {}).items()
+                    if words in command
+                ),
+                0,
+            )
+            self.assertEqual(
+                expected, result.returncode, f"{typed}\n{result.stdout}{result.stderr}"
+            )
+            self.assertNotIn("Traceback", result.stderr, typed)
+            self.assertNotIn("usage: ", result.stderr, typed)
+            printed[command] = result.stdout
+        return printed
+
+    def shell(self, command, directory):
+        """Run a line by a shell in the environment of openrc."""
+        return subprocess.run(
+            ["bash", "-c", command],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=directory,
+            env=self.client_environment(),
+        )
+
+    def _directory(self):
+        """Make a directory with the files that the documentation names."""
+        directory = Path(tempfile.mkdtemp(prefix="perfvm-doc-"))
+        self.addCleanup(shutil.rmtree, directory)
+        etc = self.sandbox.layout.etc
+        for name, source in (
+            ("perfvm.yaml", self.sandbox.layout.policy),
+            ("new.yaml", self.sandbox.layout.policy),
+            ("nova.conf", etc / "nova" / "scheduler.conf"),
+            ("placement.conf", etc / "placement" / "placement.conf"),
+        ):
+            shutil.copy(source, directory / name)
+        return directory
