@@ -53,7 +53,7 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and take down
 	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency 1
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
-	$(BIN)/python -m tests.tempest
+	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
 
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (2)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)

@@ -12,10 +12,13 @@
 
 """Tempest on a sandbox: the plugin's tests, and Tempest's own of flavors.
 
-    python -m tests.tempest [--directory DIR] [--environment DIR] [REGEX]
+    python -m tests.tempest [--directory DIR] [--environment DIR] [--hosts SPEC]
+                            [--list] [--store] [REGEX]
 
 A sandbox that is up in the directory is used and left as it is; otherwise one is
 started, and wiped in the end.  Fails also when a test of the plugin was skipped.
+With --list the tests are only listed, and no sandbox is needed; with --store the
+results also go into the stestr repository of the current directory.
 """
 
 import argparse
@@ -40,6 +43,7 @@ REGEX = (
     r"^nova_perfvm\.tempest_plugin\.|"
     r"^tempest\.api\.compute\.(admin|flavors)\.test_flavors"
 )
+PROGRAMS = pathlib.Path(sys.executable).parent
 
 
 def main():
@@ -48,8 +52,17 @@ def main():
     parser.add_argument("--directory", type=pathlib.Path)
     parser.add_argument("--environment", type=pathlib.Path)
     parser.add_argument("--hosts", default=HOSTS)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--store", action="store_true")
     parser.add_argument("regex", nargs="?", default=REGEX)
     wanted = parser.parse_args()
+    if wanted.list:
+        with tempfile.TemporaryDirectory() as workspace:
+            prepare(pathlib.Path(workspace))
+            subprocess.run([PROGRAMS / "stestr", "init"], check=True, cwd=workspace)
+            return subprocess.run(
+                [PROGRAMS / "stestr", "list", wanted.regex], check=False, cwd=workspace
+            ).returncode
     with contextlib.ExitStack() as stack:
         scratch = pathlib.Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="perfvm-tempest-"))
@@ -63,22 +76,46 @@ def main():
         if not any(record.alive for record in sandbox.status()):
             stack.callback(sandbox.wipe, environment=False)
             sandbox.up(Wishes(hosts=wanted.hosts))
-        return run(sandbox, scratch / "tempest", wanted.regex)
+        status = run(sandbox, scratch / "tempest", wanted.regex)
+        if wanted.store:
+            store(scratch / "tempest")
+        return status
+
+
+def prepare(workspace):
+    """Make a directory in which stestr finds Tempest's tests."""
+    package = pathlib.Path(tempest.__file__).parent
+    (workspace / ".stestr.conf").write_text(
+        f"[DEFAULT]\ntest_path={package / 'test_discover'}\ntop_dir={package.parent}\n"
+    )
+
+
+def store(workspace):
+    """Copy the results of a workspace's last run into the project's repository."""
+    stream = subprocess.run(
+        [PROGRAMS / "stestr", "last", "--subunit"],
+        check=True,
+        stdout=subprocess.PIPE,
+        cwd=workspace,
+    ).stdout
+    # Its exit status says whether tests failed, which is known.
+    subprocess.run(
+        [PROGRAMS / "stestr", "load", "--force-init"],
+        check=False,
+        input=stream,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def run(sandbox, workspace, regex):
     """Run Tempest in a workspace; give the exit status."""
     workspace.mkdir()
     (workspace / "tempest.conf").write_text(sandbox_conf(sandbox, workspace))
-    package = pathlib.Path(tempest.__file__).parent
-    (workspace / ".stestr.conf").write_text(
-        f"[DEFAULT]\ntest_path={package / 'test_discover'}\ntop_dir={package.parent}\n"
-    )
-    command = pathlib.Path(sys.executable).with_name("tempest")
+    prepare(workspace)
     # One at a time: VMs of one class keep those of the other away.
     status = subprocess.run(
         [
-            *(command, "run", "--config-file", workspace / "tempest.conf"),
+            *(PROGRAMS / "tempest", "run", "--config-file", workspace / "tempest.conf"),
             *("--serial", "--regex", regex),
         ],
         check=False,
