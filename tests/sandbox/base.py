@@ -51,9 +51,11 @@ class SandboxTest(testtools.TestCase):
     """Tests that share a sandbox, and leave no server behind.
 
     :cvar HOSTS: the pretended hosts
+    :cvar WISHES: what else is asked of the sandbox
     """
 
     HOSTS = "1xdedicated:2x20,1xshared:2x20"
+    WISHES = {}  # noqa: RUF012
 
     @classmethod
     def setUpClass(cls):
@@ -63,7 +65,7 @@ class SandboxTest(testtools.TestCase):
         cls.sandbox = Sandbox(
             Path(directory) / "state", environment=ENVIRONMENT, tell=tell
         )
-        cls.wishes = Wishes(hosts=cls.HOSTS)
+        cls.wishes = Wishes(hosts=cls.HOSTS, **cls.WISHES)
         cls.sandbox.up(cls.wishes)
         cls.addClassCleanup(cls.sandbox.down)
         cls.compute = cls.sandbox.connect().compute
@@ -110,20 +112,22 @@ class SandboxTest(testtools.TestCase):
 
     def create(self, flavor, host=None):
         """Ask for a server; give its id."""
-        body = {
-            "name": f"{flavor}-{len(self.servers)}",
-            "flavorRef": self.compute.find_flavor(flavor).id,
-            "imageRef": self.sandbox.connect().image.find_image(content.IMAGE).id,
-            "networks": "none",
-        }
-        if host is not None:
-            body["host"] = host
+        body = self.request(flavor) | ({} if host is None else {"host": host})
         response = self.compute.post(
             "/servers", json={"server": body}, microversion="2.86"
         )
         self.assertEqual(202, response.status_code, response.text)
         self.servers.append(response.json()["server"]["id"])
         return self.servers[-1]
+
+    def request(self, flavor):
+        """Give what Nova is asked for."""
+        return {
+            "name": flavor,
+            "flavorRef": self.compute.find_flavor(flavor).id,
+            "imageRef": self.sandbox.connect().image.find_image(content.IMAGE).id,
+            "networks": "none",
+        }
 
     def show(self, server):
         response = self.compute.get(f"/servers/{server}", microversion="2.96")

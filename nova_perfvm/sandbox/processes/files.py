@@ -83,9 +83,6 @@ class Files:
         _write(layout.policy, loader.dump(policy))
         etc = {
             "keystone/keystone.conf": identity.keystone_conf(layout, settings),
-            "placement/placement.conf": others.placement_conf(
-                layout, settings, placement_retries
-            ),
             "glance/glance-api.conf": others.glance_conf(layout, settings, environment),
             "neutron/neutron.conf": others.neutron_conf(layout, settings, environment),
             "neutron/plugins/ml2/ml2_conf.ini": others.ml2_conf(),
@@ -104,10 +101,19 @@ class Files:
             etc[f"nova/{name}.conf"] = nova.scheduler_conf(layout, name)
         for name, text in etc.items():
             _write(layout.etc / name, text)
+        self.write_placement(placement_retries)
         paste = environment.etc / "nova" / "api-paste.ini"
         shutil.copy(paste, layout.etc / "nova" / "api-paste.ini")
         for host, config in configs.items():
             self._write_host(host, config)
+
+    def write_placement(self, retries: int) -> None:
+        """Write placement.conf.
+
+        :param retries: allocation_conflict_retry_count
+        """
+        text = others.placement_conf(self._layout, self._settings, retries)
+        _write(self._layout.etc / "placement" / "placement.conf", text)
 
     def _write_host(self, host: str, config: HostConfig) -> None:
         directory = self._layout.host_etc(host)

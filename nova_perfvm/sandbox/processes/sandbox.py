@@ -200,6 +200,19 @@ class Sandbox:
         """End one process in good order."""
         self.processes.stop([name])
 
+    def set_placement_retries(self, retries: int) -> None:
+        """Restart Placement with another allocation_conflict_retry_count.
+
+        The next ``up`` sets it again.
+
+        :raises SandboxError: when Placement does not come up
+        """
+        _check(Wishes(placement_retries=retries))
+        files = Files(self.layout, self.settings, self.environment)
+        files.write_placement(retries)
+        self.stop("placement")
+        self.start("placement")
+
     def connect(self) -> Any:
         """Give an SDK connection of the administrator."""
         # The command line imports this module and seldom needs the SDK.

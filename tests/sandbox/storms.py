@@ -1,0 +1,145 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Storms: hundreds of servers asked for at once, and what came of them."""
+
+import collections
+import json
+import os
+import random
+
+from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes.configuration import identity
+from tests.sandbox import base, clients, judge
+from tests.sandbox.base import GENERAL, HP
+
+CLIENTS = 6
+# More want to be alone on a host than want company.
+FLAVORS = (HP, HP, HP, GENERAL)
+# One request can ask for several servers.
+COUNTS = (1, 1, 1, 3)
+SERVERS = int(os.environ.get("PERFVM_SANDBOX_STORM", "200"))
+
+_ALL = "all_tenants=1"
+
+
+class StormTest(base.SandboxTest):
+    """Tests that fill a cloud, judge it and empty it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cloud = identity.cloud(cls.sandbox.settings)
+
+    def calls(self, seed, servers=SERVERS, flavors=FLAVORS, hosts=(None,)):
+        """Give requests for about so many servers, as the seed has it.
+
+        :param hosts: names of hosts that are demanded, None for any
+        """
+        rng = random.Random(seed)
+        made = {flavor: self.request(flavor) for flavor in set(flavors)}
+        calls = []
+        while servers > 0:
+            count = rng.choice(COUNTS)
+            body = made[rng.choice(flavors)] | {"max_count": count}
+            host = rng.choice(hosts)
+            if host is not None:
+                body["host"] = host
+            calls.append(clients.Call("POST", "/servers", {"server": body}))
+            servers -= count
+        return calls
+
+    def storm(self, calls):
+        """Make all calls at once; give the servers when Nova is done."""
+        answers = clients.ask(self.cloud, calls, CLIENTS)
+        statuses = collections.Counter(answer.status for answer in answers)
+        self.assertEqual({202: len(calls)}, statuses)
+        self.await_built()
+        servers = self.all_servers()
+        count = collections.Counter(
+            f"{server['status']} {server['name'].split('.')[0]}" for server in servers
+        )
+        base.tell(f"{len(calls)} requests for {len(servers)} servers: {dict(count)}")
+        return servers
+
+    def all_servers(self):
+        """Give every server of the cloud."""
+        return self.listed(f"/servers/detail?{_ALL}")
+
+    def listed(self, path):
+        response = self.compute.get(path, microversion="2.86")
+        self.assertEqual(200, response.status_code, response.text)
+        return response.json()["servers"]
+
+    def await_built(self, seconds=base.SECONDS * 4):
+        """Wait until nothing is being built."""
+        self.await_none(f"/servers?{_ALL}&limit=1&status=BUILD", "builds", seconds)
+
+    def await_none(self, path, what, seconds=base.SECONDS * 4):
+        waiting.until(lambda: not self.listed(path), f"{what} to end", seconds)
+
+    def delete_all(self):
+        """Delete every server of the cloud; nothing may be left of them."""
+        calls = [
+            clients.Call("DELETE", f"/servers/{server['id']}")
+            for server in self.listed(f"/servers?{_ALL}")
+        ]
+        clients.ask(self.cloud, calls, 2)
+        self.await_none(f"/servers?{_ALL}&limit=1", "servers")
+        self.assertEqual([], judge.guests(self.sandbox))
+        self.assertEqual(frozenset(), self.books().consumers)
+
+    # Judgements
+
+    def books(self):
+        return judge.books(self.sandbox.connect())
+
+    def complaints(self):
+        """List what is wrong with the guests."""
+        hosts = self.sandbox.settings.pretended
+        return judge.complaints(hosts, judge.guests(self.sandbox))
+
+    def audit(self, *options):
+        """Give (code, subject, evidence) of what the audit finds."""
+        etc = self.sandbox.layout.etc
+        result = self.command(
+            *("openstack", "perfvm", "audit", "-f", "json"),
+            *("--policy", str(self.sandbox.layout.policy)),
+            *("--placement-conf", str(etc / "placement" / "placement.conf")),
+            *options,
+            check=False,
+        )
+        self.assertIn(result.returncode, {0, 1, 2}, result.stderr)
+        return [
+            (row["Code"], row["Subject"], row["Evidence"])
+            for row in json.loads(result.stdout)
+        ]
+
+    def assert_invariants(self, servers):
+        """Judge the cloud by the guests' XML, Placement's books and the audit."""
+        self.assertEqual(set(), {s["status"] for s in servers} - {"ACTIVE", "ERROR"})
+        self.assertEqual([], self.complaints())
+        placed = {s["id"]: base.host_of(s) for s in servers if base.host_of(s)}
+        guests = {guest.id: guest.host for guest in judge.guests(self.sandbox)}
+        self.assertEqual(placed, guests)
+        books = self.books()
+        self.assertEqual((), books.over)
+        self.assertEqual(set(placed), books.consumers)
+        self.assertEqual([], self.audit())
+
+
+def running(servers, flavor):
+    """Count the servers of a flavor that run."""
+    return sum(
+        server["status"] == "ACTIVE" and server["name"].startswith(flavor)
+        for server in servers
+    )
