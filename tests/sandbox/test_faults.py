@@ -1,0 +1,141 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a process that dies in mid-storm leaves behind."""
+
+import collections
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from nova_perfvm.audit import finding
+from nova_perfvm.sandbox.processes import computes, waiting
+from tests.sandbox import base, clients, judge, storms
+
+# Half a minute more than [DEFAULT]rpc_response_timeout, after which Nova
+# gives up what a dead process had in hand.
+QUIET_S = 90
+SERVERS = 40
+
+
+class FaultsTest(storms.StormTest):
+    """kill -9, some seconds of outage, and a start."""
+
+    HOSTS = "4xelastic:2x20,2xdedicated:2x20"
+    WISHES = {"schedulers": 3}  # noqa: RUF012
+
+    def test_scheduler(self):
+        self.storm_with_outage(lambda: "nova-scheduler-1")
+
+    def test_conductor(self):
+        self.storm_with_outage(lambda: "nova-conductor")
+
+    def test_compute(self):
+        self.storm_with_outage(self.busy_compute)
+
+    def test_rabbitmq(self):
+        self.storm_with_outage(lambda: "rabbitmq")
+
+    def storm_with_outage(self, choose):
+        """Kill in mid-storm; nothing may be lost, and the audit names what is left.
+
+        :param choose: called in mid-storm, gives the name of a process
+        """
+        calls = self.calls(self.id(), SERVERS)
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(clients.ask, self.cloud, calls, storms.CLIENTS)
+            self.await_some_running()
+            name = choose()
+            self.sandbox.kill(name)
+            base.tell(f"{name} was killed")
+            time.sleep(5)
+            self.sandbox.start(name)
+            answers = asked.result()
+        self.await_quiet()
+
+        servers = {server["id"]: server for server in self.all_servers()}
+        base.tell(str(collections.Counter(s["status"] for s in servers.values())))
+        promised = 0
+        for call, answer in zip(calls, answers, strict=True):
+            # After 5xx the client knows that it has to look.
+            self.assertIn(answer.status // 100, {2, 5}, answer.text)
+            if answer.status == 202:
+                self.assertIn(json.loads(answer.text)["server"]["id"], servers)
+                promised += call.body["server"]["max_count"]
+        self.assertGreaterEqual(len(servers), promised)
+        findings = self.audit("--stuck-after", "0")
+        for found in findings:
+            base.tell(" ".join(found))
+        self.judge(servers, findings)
+        self.delete_all()
+        self.assertEqual([], self.audit())
+        self.assertEqual("ACTIVE", self.boot(storms.HP)["status"])
+
+    def judge(self, servers, findings):
+        self.assertEqual([], self.complaints())
+        guests = {guest.id: guest.host for guest in judge.guests(self.sandbox)}
+        books = self.books()
+        self.assertEqual((), books.over)
+        active = {
+            server["id"]: base.host_of(server)
+            for server in servers.values()
+            if server["status"] == "ACTIVE"
+        }
+        # Each that runs has its guest and its allocation.
+        self.assertEqual(active, {i: guests.get(i) for i in active})
+        self.assertEqual(set(), active.keys() - books.consumers)
+        named = collections.defaultdict(set)
+        for code, subject, _ in findings:
+            named[code].add(subject.rpartition("(")[2].removesuffix(")"))
+        unsettled = {
+            i for i, s in servers.items() if s["status"] not in {"ACTIVE", "ERROR"}
+        }
+        self.assertEqual(unsettled, named.pop(finding.STUCK, set()))
+        placed = {i for i, s in servers.items() if base.host_of(s)}
+        self.assertEqual(
+            books.consumers - placed - unsettled,
+            named.pop(finding.LEAKED_ALLOCATION, set()),
+        )
+        self.assertEqual({}, named)
+        self.assertEqual(set(), guests.keys() - placed)
+
+    def busy_compute(self):
+        """Give the compute of a host on which a server is just being built."""
+        building = []
+
+        def found():
+            building.extend(
+                base.host_of(server)
+                for server in self.listed("/servers/detail?all_tenants=1&status=BUILD")
+                if base.host_of(server)
+            )
+            return building
+
+        waiting.until(found, "a host to build a server", base.SECONDS)
+        return computes.PREFIX + building[0]
+
+    def await_some_running(self):
+        path = "/servers?all_tenants=1&limit=3&status=ACTIVE"
+        waiting.until(lambda: len(self.listed(path)) == 3, "servers", base.SECONDS)
+
+    def await_quiet(self):
+        """Wait until nothing is under way, or nothing of it changes any more."""
+        last, since = None, time.monotonic()
+        while last != [] and time.monotonic() - since < QUIET_S:
+            time.sleep(2)
+            state = [
+                (server["id"], server["status"], server["OS-EXT-STS:task_state"])
+                for server in self.all_servers()
+                if server["status"] not in {"ACTIVE", "ERROR"}
+            ]
+            if state != last:
+                last, since = state, time.monotonic()
