@@ -110,9 +110,9 @@ class SandboxTest(testtools.TestCase):
 
     # Servers
 
-    def create(self, flavor, host=None):
+    def create(self, flavor, host=None, image=content.IMAGE):
         """Ask for a server; give its id."""
-        body = self.request(flavor) | ({} if host is None else {"host": host})
+        body = self.request(flavor, image) | ({} if host is None else {"host": host})
         response = self.compute.post(
             "/servers", json={"server": body}, microversion="2.86"
         )
@@ -120,12 +120,12 @@ class SandboxTest(testtools.TestCase):
         self.servers.append(response.json()["server"]["id"])
         return self.servers[-1]
 
-    def request(self, flavor):
+    def request(self, flavor, image=content.IMAGE):
         """Give what Nova is asked for."""
         return {
             "name": flavor,
             "flavorRef": self.compute.find_flavor(flavor).id,
-            "imageRef": self.sandbox.connect().image.find_image(content.IMAGE).id,
+            "imageRef": self.sandbox.connect().image.find_image(image).id,
             "networks": "none",
         }
 
