@@ -12,11 +12,15 @@
 
 """Elastic hosts, which serve one class at a time."""
 
-from tests.sandbox import base, documented
+from nova_perfvm.audit import finding as codes
+from nova_perfvm.cloud.api import API
+from tests.sandbox import base, documented, looking
 from tests.sandbox.base import GENERAL, HP
 
 
-class ElasticTest(documented.DocumentedCommands, base.SandboxTest):
+class ElasticTest(
+    documented.DocumentedCommands, looking.LookingMixin, base.SandboxTest
+):
     HOSTS = "1xelastic:2x20,1xdedicated:2x20"
 
     def test_one_class_and_then_the_other(self):
@@ -68,3 +72,39 @@ class ElasticTest(documented.DocumentedCommands, base.SandboxTest):
             *("--nova-conf", str(etc / "nova" / "scheduler.conf")),
             *("--placement-conf", str(etc / "placement" / "placement.conf")),
         )
+
+    def test_what_breaks_the_exclusion_is_found(self):
+        server = self.boot(HP, host="elastic1")["id"]
+        self.assertEqual((0, []), self.audit()[:2])
+        api = self.api = API(self.sandbox.connect())
+        query = "/resource_providers?name=elastic1"
+        (root,) = api.placement("GET", query, key="resource_providers")
+        query = f"/resource_providers?in_tree={root['uuid']}"
+        tree = api.placement("GET", query, key="resource_providers")
+        child = next(found for found in tree if found["parent_provider_uuid"])
+        held = api.placement("GET", f"/allocations/{server}")
+        lacking = {root["uuid"]: held["allocations"][root["uuid"]]}
+        self.put(f"/allocations/{server}", allocations=lacking)
+        self.put(f"/resource_providers/{root['uuid']}/aggregates", aggregates=[])
+        self.put(f"/resource_providers/{child['uuid']}/traits", traits=[])
+
+        status, found, _ = self.audit()
+
+        expected = {
+            codes.UNITS_LACKING,
+            codes.HOST_NOT_ISOLATED,
+            codes.CHILDREN_DIFFER,
+        }
+        found = {row["Code"] for row in found if row["Subject"] == "elastic1"}
+        self.assertEqual((2, set()), (status, expected - found))
+
+        # What the remedies say.
+        policy = str(self.sandbox.layout.policy)
+        enroll = ("openstack", "perfvm", "host", "enroll", "elastic1", "--backfill")
+        self.command(*enroll, "--policy", policy, "--yes")
+        self.assertEqual((0, []), self.audit()[:2])
+
+    def put(self, path, **changes):
+        """Change a document of Placement's."""
+        before = self.api.placement("GET", path)
+        self.api.placement("PUT", path, before | changes)
