@@ -24,6 +24,7 @@ from nova_perfvm import audit, loader
 from nova_perfvm.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.osc import snapshot as snapshots
+from nova_perfvm.osc.base import policy_argument
 from nova_perfvm.osc.formats import monitoring, page
 from nova_perfvm.properties import extensions
 
@@ -86,9 +87,7 @@ class Audit(Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the files, and what counts."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--policy", metavar="FILE", help="policy file (default: the built-in one)"
-        )
+        policy_argument(parser)
         parser.add_argument(
             "--snapshot",
             metavar="FILE",

@@ -21,7 +21,13 @@ from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
-from nova_perfvm.osc.base import OfflineCommand, ask, changing_arguments, cloud_of
+from nova_perfvm.osc.base import (
+    OfflineCommand,
+    ask,
+    changing_arguments,
+    cloud_of,
+    policy_argument,
+)
 from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.reconcile import DEFAULT_AGGREGATE, plan_enroll, plan_unenroll
 from nova_perfvm.reconcile.preflight import preflight
@@ -180,9 +186,7 @@ class Preflight(ChecksLister):
         parser.add_argument(
             "hosts", nargs="*", metavar="HOST", help="hosts that are to be enrolled"
         )
-        parser.add_argument(
-            "--policy", metavar="FILE", help="policy file (default: the built-in one)"
-        )
+        policy_argument(parser)
         parser.add_argument(
             "--nova-conf", metavar="FILE", help="copy of nova-scheduler's nova.conf"
         )

@@ -107,6 +107,9 @@ class DocumentedCommands:
             printed[command] = result.stdout
         return printed
 
+    # Variables that differ from those of openrc; empty is as good as not there.
+    SHELL = {}  # noqa: RUF012
+
     def shell(self, command, directory):
         """Run a line by a shell in the environment of openrc."""
         return subprocess.run(
@@ -115,7 +118,7 @@ class DocumentedCommands:
             capture_output=True,
             text=True,
             cwd=directory,
-            env=self.client_environment(),
+            env=self.client_environment() | self.SHELL,
         )
 
     def _directory(self):
