@@ -13,6 +13,16 @@
 """Commands that look at a sandbox, and what they should see."""
 
 import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from tests.sandbox import base
+
+# In each of two clouds.
+STATES = int(os.environ.get("PERFVM_AGREEMENT_STATES", "100"))
+_ROOT = pathlib.Path(__file__).parents[2]
 
 
 class LookingMixin:
@@ -32,3 +42,28 @@ class LookingMixin:
     def audit(self, *arguments):
         conf = str(self.sandbox.layout.etc / "placement" / "placement.conf")
         return self.look("audit", "--placement-conf", conf, *arguments)
+
+    def assert_agreement(self, *codes):
+        """Compare explain with the schedulers in random states.
+
+        :param codes: those of which each has to be met in one state of forty
+        """
+        program = (sys.executable, "-W", "ignore", "-m", "tests.sandbox.agreement")
+        directory = str(self.sandbox.layout.directory)
+        done = subprocess.run(
+            [*program, directory, "--states", str(STATES)],
+            check=False,
+            cwd=_ROOT,
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(0, done.returncode, done.stderr)
+        found = json.loads(done.stdout)
+        base.tell(f"explain and the scheduler: {found['counts']}")
+        base.tell(f"codes of explain: {found['codes']}")
+        base.tell(f"codes of the filter: {found['logged']}")
+        self.assertEqual([], found["different"])
+        self.assertEqual(STATES, found["counts"]["states"])
+        often = STATES // 40
+        rare = {code for code in codes if found["codes"].get(code, 0) < often}
+        self.assertEqual(set(), rare, found["codes"])

@@ -12,6 +12,7 @@
 
 """Elastic hosts, which serve one class at a time."""
 
+from nova_perfvm import constants as const
 from nova_perfvm.audit import finding as codes
 from nova_perfvm.cloud.api import API
 from tests.sandbox import base, documented, looking
@@ -71,6 +72,20 @@ class ElasticTest(
             *("--policy", str(self.sandbox.layout.policy)),
             *("--nova-conf", str(etc / "nova" / "scheduler.conf")),
             *("--placement-conf", str(etc / "placement" / "placement.conf")),
+        )
+
+    def test_explain_agrees_with_the_scheduler(self):
+        self.assert_agreement(
+            const.HOST_CLASS_CONFLICT,
+            const.HOST_NO_SHARED_CPUS,
+            const.NOVA_AVAILABILITY_ZONE,
+            const.PLACEMENT_ISOLATED,
+            const.PLACEMENT_NO_INVENTORY,
+            const.PLACEMENT_RESOURCE,
+            const.PLACEMENT_TRAIT_FORBIDDEN,
+            const.PLACEMENT_UNITS,
+            const.SERVICE_DISABLED,
+            const.SERVICE_DOWN,
         )
 
     def test_what_breaks_the_exclusion_is_found(self):

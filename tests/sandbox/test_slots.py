@@ -12,13 +12,14 @@
 
 """Dedicated and shared hosts, whose slots Placement counts."""
 
+from nova_perfvm import constants as const
 from nova_perfvm.sandbox.processes import ports, waiting
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from tests.sandbox import base, documented
+from tests.sandbox import base, documented, looking
 from tests.sandbox.base import GENERAL, HP
 
 
-class SlotsTest(documented.DocumentedCommands, base.SandboxTest):
+class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.SandboxTest):
     HOSTS = "1xdedicated:2x20,1xshared:2x20,1xdedicated:2x20x2"
 
     def test_two_high_performance_vms_a_host(self):
@@ -172,6 +173,31 @@ class SlotsTest(documented.DocumentedCommands, base.SandboxTest):
             self.sandbox.domain_xml,
             "dedicated1",
             server["OS-EXT-SRV-ATTR:instance_name"],
+        )
+
+    def test_explain_agrees_with_the_scheduler(self):
+        self.assert_agreement(
+            const.FLAVOR_CLASS_UNKNOWN,
+            const.FLAVOR_CPU_POLICY,
+            const.FLAVOR_CPU_THREAD_POLICY,
+            const.FLAVOR_EMULATOR_THREADS,
+            const.FLAVOR_NUMA_NODES,
+            const.FLAVOR_VCPUS,
+            const.REQUEST_NO_MULTIQUEUE,
+            const.HOST_CELL_MEMORY,
+            const.HOST_CLASSLESS_PINNED,
+            const.HOST_CLASS_RESERVED,
+            const.HOST_LABEL_UNKNOWN,
+            const.HOST_NO_DEDICATED_CPUS,
+            const.HOST_NO_FREE_SLOT,
+            const.HOST_NO_SHARED_CPUS,
+            const.NOVA_AVAILABILITY_ZONE,
+            const.PLACEMENT_NO_INVENTORY,
+            const.PLACEMENT_RESOURCE,
+            const.PLACEMENT_TRAIT_FORBIDDEN,
+            const.PLACEMENT_TRAIT_MISSING,
+            const.SERVICE_DISABLED,
+            const.SERVICE_DOWN,
         )
 
     def test_up_twice_down_and_up_again(self):

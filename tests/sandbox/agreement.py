@@ -1,0 +1,239 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Explain beside the scheduler: random states of a sandbox, two opinions on each.
+
+Run as a program of its own, for Nova's configuration is one for a process::
+
+    python -m tests.sandbox.agreement DIRECTORY --states 100 --seed 8
+
+A nova-scheduler is asked as nova-conductor asks it, for one host at a time.
+"""
+
+import argparse
+import collections
+import datetime as dt
+import json
+import random
+import re
+import sys
+import uuid
+
+import sqlalchemy as sa
+from nova import context, exception, objects
+from nova.scheduler import rpcapi
+from nova.virt import hardware
+
+from nova_perfvm import explain, loader, novadb
+from nova_perfvm.cloud import candidates, errors
+from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.preflight import read_settings
+from nova_perfvm.explain import settings_for
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests.sandbox.states import States
+
+_REFUSED = re.compile(
+    r"PerfVMFilter rejected (?:\d+ of \d+ hosts for )?(\S+) .*?: (?:\d+ )?([a-z_.]+)"
+)
+# A compute's report may be on its way: look and ask again, both.
+_LOOKS = 3
+
+
+class Scheduler:
+    """nova-scheduler, asked for single hosts."""
+
+    def __init__(self, sandbox, api):
+        self._api = api
+        self._engine = sa.create_engine(sandbox.settings.database_url("nova_cell1"))
+        self._context = context.RequestContext(
+            user_id=str(uuid.uuid4()), project_id=str(uuid.uuid4()), is_admin=True
+        )
+        self._client = rpcapi.SchedulerAPI()
+        self._codes = {}
+        self._offsets = {
+            path: path.stat().st_size
+            for path in sandbox.layout.logs.glob("nova-scheduler-*.log")
+        }
+
+    def asks(self, flavor, image, zone, host):
+        """Give whether it takes a server, and the code that the filter logs."""
+        server = str(uuid.uuid4())
+        spec = self._spec(server, flavor, image, zone)
+        spec.requested_destination = objects.Destination(host=host)
+        try:
+            self._client.select_destinations(
+                self._context, spec, [server], return_objects=True
+            )
+        except exception.NoValidHost:
+            self._read_logs()
+            return False, self._codes.get(server)
+        self._api.placement("DELETE", f"/allocations/{server}")
+        self._forget(host)
+        return True, None
+
+    def _spec(self, server, flavor, image, zone):
+        kind = objects.Flavor.get_by_name(self._context, flavor)
+        meta = objects.ImageMeta.from_dict(image)
+        spec = objects.RequestSpec.from_components(
+            self._context,
+            server,
+            meta,
+            kind,
+            hardware.numa_get_constraints(kind, meta),
+            objects.InstancePCIRequests(requests=[]),
+            {},
+            None,
+            zone or None,
+            security_groups=objects.SecurityGroupList(objects=[]),
+            request_level_params=objects.RequestLevelParams(),
+        )
+        spec.is_bfv = False
+        return spec
+
+    def _forget(self, host):
+        """Let the schedulers read the host again, not what they placed in thought."""
+        later = dt.datetime.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(seconds=2)
+        with self._engine.begin() as connection:
+            connection.execute(
+                sa.text(
+                    "UPDATE compute_nodes SET updated_at = :now WHERE host = :host"
+                ),
+                {"now": later, "host": host},
+            )
+
+    def _read_logs(self):
+        for path, offset in self._offsets.items():
+            with path.open() as log:
+                log.seek(offset)
+                text = log.read()
+                self._offsets[path] = log.tell()
+            self._codes.update(_REFUSED.findall(text))
+
+
+class Agreement:
+    """Compares, and keeps count of what was met."""
+
+    def __init__(self, sandbox, seed):
+        layout = sandbox.layout
+        novadb.configure(str(layout.etc / "nova" / "nova.conf"))
+        objects.register_all()
+        self._api = API(sandbox.connect())
+        self._policy = loader.load(layout.policy)
+        options = read_settings(str(layout.etc / "nova" / "scheduler.conf"))
+        self._settings = settings_for(self._policy, options)
+        self._scheduler = Scheduler(sandbox, self._api)
+        self._random = random.Random(seed)
+        self.states = States(sandbox, self._api, self._policy, self._random)
+        self.counts = collections.Counter()
+        self.codes = collections.Counter()
+        self.logged = collections.Counter()
+        self.different = []
+
+    def run(self, states):
+        """Compare in so many states."""
+        for number in range(states):
+            done = self.states.change()
+            requests = self.states.requests()
+            for _ in range(_LOOKS):
+                seen = self._seen()
+                judged = [self._compared(seen, *request) for request in requests]
+                wrong = [line for lines, _ in judged for line in lines]
+                if not wrong:
+                    break
+                self.counts["looked again"] += 1
+            self.different += [f"state {number} ({done}): {line}" for line in wrong]
+            for _, verdicts in judged:
+                self._count(verdicts)
+            self.counts["states"] += 1
+
+    def _seen(self):
+        taken = taking.take(self._api)
+        return novadb.with_cells(taken, novadb.compute_nodes())
+
+    def _compared(self, seen, flavor, image, zone):
+        """Give what the two disagree on, and explain's verdicts."""
+        verdicts = self._explained(seen, flavor, image, zone).verdicts
+        wrong = []
+        for verdict in verdicts:
+            host = verdict.view.host.host
+            taken, code = self._scheduler.asks(
+                flavor, self.states.images[image], zone, host
+            )
+            if (verdict.accepted, _logged_as(verdict)) != (taken, code):
+                wrong.append(
+                    f"{flavor} {image} {zone} on {host}: explain "
+                    f"{verdict.code or 'accepts'}, scheduler "
+                    f"{'accepts' if taken else code or 'refuses'}"
+                )
+        return wrong, verdicts
+
+    def _explained(self, seen, flavor, image, zone):
+        request, _ = explain.request_of(
+            seen,
+            flavor=flavor,
+            image=image,
+            volume_backed=False,
+            availability_zone=zone,
+        )
+        try:
+            offered = candidates.offered(
+                self._api, request, self._settings, seen.aggregates
+            )
+        except errors.CloudError as exc:
+            if exc.status != 400:
+                raise
+            # Such as a trait that nobody has made.
+            offered = frozenset()
+        return explain.explain(
+            self._policy, seen, request, self._settings, offered=offered
+        )
+
+    def _count(self, verdicts):
+        for verdict in verdicts:
+            self.counts["accepted" if verdict.accepted else "refused"] += 1
+            self.codes.update({reason.code for reason in verdict.reasons})
+            self.logged.update(filter(None, [_logged_as(verdict)]))
+
+
+def _logged_as(verdict):
+    """Give the code that the filter logs; None where it is not asked."""
+    if verdict.service or verdict.placement or not verdict.rules:
+        return None
+    return verdict.rules[0].code
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory")
+    parser.add_argument("--states", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=8)
+    args = parser.parse_args()
+    agreement = Agreement(Sandbox(args.directory), args.seed)
+    try:
+        agreement.run(args.states)
+    finally:
+        agreement.states.undo()
+    json.dump(
+        {
+            "counts": agreement.counts,
+            "codes": agreement.codes,
+            "logged": agreement.logged,
+            "different": agreement.different,
+        },
+        sys.stdout,
+        indent=1,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Random states of a cloud, and requests to put to it."""
+
+from nova_perfvm import constants as const
+from nova_perfvm.sandbox.processes import content, waiting
+
+NO_ZONE = ""
+ELSEWHERE = "elsewhere"
+PLAIN = "agreement-plain"
+_SECONDS = 240
+_MOST_SERVERS = 6
+_MOST_CHANGES = 3
+_CLASS = {const.CLASS_KEY: "high-performance"}
+_PINNED = {const.CPU_POLICY: "dedicated"}
+# Multiqueue is the image's.
+_HIGH = _CLASS | _PINNED | {const.NUMA_NODES: "1"}
+# vCPUs, memory in GiB and extra specs.
+_FLAVORS = {
+    "a-ten": (10, 1, _HIGH),
+    "a-isolate": (20, 1, _HIGH | {const.CPU_THREAD_POLICY: "isolate"}),
+    "a-emulator": (20, 1, _HIGH | {const.EMULATOR_THREADS: "isolate"}),
+    "a-spread": (20, 1, _HIGH | {const.NUMA_NODES: "2"}),
+    "a-large": (20, 300, _HIGH),
+    "a-half": (20, 150, _HIGH),
+    "a-floating": (20, 1, _CLASS),
+    "a-unknown": (1, 1, {const.CLASS_KEY: "fast"}),
+    "a-own": (4, 1, _PINNED),
+    "a-plain": (2, 1, {}),
+    "a-trait": (1, 1, {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}),
+}
+
+
+class States:
+    """Changes a cloud at random, so that all can be undone.
+
+    :ivar images: by name, as Nova hands them on
+    """
+
+    def __init__(self, sandbox, api, policy, rng):
+        self._api = api
+        self._random = rng
+        self._image_api = sandbox.connect().image
+        self._hosts = [host.name for host in sandbox.settings.pretended]
+        self._servers = []
+        self._undo = []
+        self._made = []
+        self.images = {}
+        for name, (vcpus, memory_gb, specs) in _FLAVORS.items():
+            self._flavor(name, vcpus, memory_gb * 1024, specs)
+        flavors = api.nova("GET", "/flavors/detail", key="flavors")
+        self._flavors = {found["name"]: found["id"] for found in flavors}
+        self._ours = [name for name in self._flavors if name not in _FLAVORS]
+        self._zone(ELSEWHERE, self._hosts[0])
+        body = {"name": PLAIN, "disk_format": "raw", "container_format": "bare"}
+        plain = self._image_api.post("/images", json=body).json()["id"]
+        self._made.append(lambda: self._image_api.delete(f"/images/{plain}"))
+        for image in api.images():
+            properties = {k: v for k, v in image.items() if k.startswith("hw_")}
+            self.images[image["name"]] = {"id": image["id"], "properties": properties}
+
+    def change(self):
+        """Make one change; say which."""
+        if len(self._undo) >= _MOST_CHANGES or (
+            self._undo and self._random.random() < 0.25
+        ):
+            self._undo.pop(0)()
+            return "undone"
+        if self._servers and self._random.random() < 0.15:
+            return self._delete(self._random.randrange(len(self._servers)))
+        ways = [
+            self._boot,
+            self._boot,
+            self._disable,
+            self._force_down,
+            self._label,
+            self._change_trait,
+            self._change_inventory,
+            self._change_inventory,
+        ]
+        if len(self._servers) >= _MOST_SERVERS:
+            return self._delete(0)
+        return self._random.choice(ways)()
+
+    def requests(self):
+        """Give some (flavor, image, zone)."""
+        rng = self._random
+        names = [rng.choice(self._ours), rng.choice(sorted(_FLAVORS))]
+        return [
+            (
+                name,
+                PLAIN if rng.random() < 0.15 else content.IMAGE,
+                ELSEWHERE if rng.random() < 0.07 else NO_ZONE,
+            )
+            for name in names
+        ]
+
+    def undo(self):
+        """Undo all."""
+        while self._undo:
+            self._undo.pop(0)()
+        while self._servers:
+            self._delete(0)
+        for undo in self._made:
+            undo()
+
+    def _flavor(self, name, vcpus, memory_mb, specs):
+        body = {"name": name, "vcpus": vcpus, "ram": memory_mb, "disk": 1}
+        made = self._api.nova("POST", "/flavors", {"flavor": body}, "flavor")["id"]
+        if specs:
+            path = f"/flavors/{made}/os-extra_specs"
+            self._api.nova("POST", path, {"extra_specs": specs})
+        self._made.append(lambda: self._api.nova("DELETE", f"/flavors/{made}"))
+
+    def _boot(self):
+        flavor = self._random.choice(self._ours)
+        body = {
+            "name": flavor,
+            "flavorRef": self._flavors[flavor],
+            "imageRef": self.images[content.IMAGE]["id"],
+            "networks": "none",
+        }
+        made = self._api.nova("POST", "/servers", {"server": body}, "server")["id"]
+        self._servers.append(made)
+        waiting.until(lambda: self._status(made) in {"ACTIVE", "ERROR"}, made, _SECONDS)
+        return f"{flavor} booted: {self._status(made)}"
+
+    def _status(self, server):
+        return self._api.nova("GET", f"/servers/{server}", key="server")["status"]
+
+    def _delete(self, index):
+        server = self._servers.pop(index)
+        self._api.nova("DELETE", f"/servers/{server}")
+
+        def gone():
+            found = self._api.nova("GET", "/servers?all_tenants=1", key="servers")
+            return server not in {each["id"] for each in found}
+
+        waiting.until(gone, server, _SECONDS)
+        return "deleted"
+
+    def _host(self):
+        return self._random.choice(self._hosts)
+
+    def _service(self, host, **changes):
+        path = "/os-services?binary=nova-compute"
+        services = self._api.nova("GET", path, key="services")
+        (found,) = [service for service in services if service["host"] == host]
+        self._api.nova("PUT", f"/os-services/{found['id']}", changes)
+
+    def _disable(self):
+        host = self._host()
+        self._service(host, status="disabled")
+        self._undo.append(lambda: self._service(host, status="enabled"))
+        return f"{host} disabled"
+
+    def _force_down(self):
+        host = self._host()
+        self._service(host, forced_down=True)
+        self._undo.append(lambda: self._service(host, forced_down=False))
+        return f"{host} forced down"
+
+    def _label(self):
+        host = self._host()
+        name = self._random.choice(["high-performance", "general", "fast"])
+        self._undo.append(self._aggregate(host, {const.CLASS_KEY: name}))
+        return f"{host} labelled {name}"
+
+    def _zone(self, name, host):
+        self._made.append(self._aggregate(host, {"availability_zone": name}))
+
+    def _aggregate(self, host, metadata):
+        """Make an aggregate of one host; give what takes it away."""
+        body = {"aggregate": {"name": f"agreement-{self._random.random()}"}}
+        made = self._api.nova("POST", "/os-aggregates", body, "aggregate")["id"]
+        path = f"/os-aggregates/{made}"
+
+        def act(**action):
+            self._api.nova("POST", f"{path}/action", action)
+
+        def undo():
+            act(remove_host={"host": host})
+            self._api.nova("DELETE", path)
+
+        act(set_metadata={"metadata": metadata})
+        act(add_host={"host": host})
+        return undo
+
+    def _provider(self, host):
+        path = f"/resource_providers?name={host}"
+        (found,) = self._api.placement("GET", path, key="resource_providers")
+        return f"/resource_providers/{found['uuid']}"
+
+    def _put(self, path, **body):
+        found = self._api.placement("GET", path)
+        generation = found["resource_provider_generation"]
+        body["resource_provider_generation"] = generation
+        self._api.placement("PUT", path, body)
+
+    def _change_trait(self):
+        host = self._host()
+        path = f"{self._provider(host)}/traits"
+        before = self._api.placement("GET", path)["traits"]
+
+        def toggle():
+            # Others may have been added meanwhile, such as that of disabled ones.
+            now = set(self._api.placement("GET", path)["traits"])
+            self._put(path, traits=sorted(now ^ {const.TRAIT_HIGH_PERFORMANCE}))
+
+        toggle()
+        self._undo.append(toggle)
+        there = const.TRAIT_HIGH_PERFORMANCE in before
+        return f"{host} {'without' if there else 'with'} the trait"
+
+    def _change_inventory(self):
+        host = self._host()
+        path = f"{self._provider(host)}/inventories"
+        before = self._api.placement("GET", path)["inventories"]
+        name = self._random.choice(sorted(before))
+        kept = before[name]
+        reserved = self._random.choice([kept["total"], kept["total"] // 2])
+
+        def reserve(amount):
+            found = self._api.placement("GET", path)["inventories"]
+            found[name] = kept | {"reserved": amount}
+            self._put(path, inventories=found)
+
+        reserve(reserved)
+        self._undo.append(lambda: reserve(kept["reserved"]))
+        return f"{reserved} {name} of {host} reserved"
