@@ -24,7 +24,7 @@ from tests.sandbox import base, clients, judge, storms
 # Half a minute more than [DEFAULT]rpc_response_timeout, after which Nova
 # gives up what a dead process had in hand.
 QUIET_S = 90
-SERVERS = 40
+SERVERS = storms.SERVERS // 3
 
 
 class FaultsTest(storms.StormTest):
