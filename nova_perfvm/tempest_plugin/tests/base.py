@@ -79,6 +79,7 @@ class PerfVMTest(test.BaseTestCase):
         cls.servers = cls.os_admin.servers_client
         cls.flavors = cls.os_admin.flavors_client
         cls.services = cls.os_admin.services_client
+        cls.hypervisors = cls.os_admin.hypervisor_client
         cls.quotas = cls.os_admin.quotas_client
         cls.placement = cls.os_admin.placement_client
         cls.providers = cls.os_admin.resource_providers_client
@@ -189,7 +190,22 @@ class PerfVMTest(test.BaseTestCase):
         up = [
             s["host"] for s in found if (s["status"], s["state"]) == ("enabled", "up")
         ]
-        return [host for host in up if not self.servers_of(host)]
+        return self.await_free([host for host in up if not self.servers_of(host)])
+
+    def await_free(self, hosts: list[str]) -> list[str]:
+        """Wait until nova-scheduler knows that hosts have no server; give those.
+
+        A VM that has moved away, or was deleted where it had just arrived, counts
+        until nova-compute's next periodic task, which comes once a minute.
+        """
+        deadline = time.monotonic() + CONF.compute.build_timeout
+        while True:
+            shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
+            used = {h["service"]["host"]: h["vcpus_used"] for h in shown}
+            free = [host for host in hosts if used.get(host) == 0]
+            if free == hosts or time.monotonic() > deadline:
+                return free
+            time.sleep(CONF.compute.build_interval)
 
     def servers_of(self, host: str) -> list[dict[str, Any]]:
         """Give every project's servers on a host."""
