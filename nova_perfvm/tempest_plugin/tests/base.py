@@ -193,10 +193,10 @@ class PerfVMTest(test.BaseTestCase):
         return self.await_free([host for host in up if not self.servers_of(host)])
 
     def await_free(self, hosts: list[str]) -> list[str]:
-        """Wait until nova-scheduler knows that hosts have no server; give those.
+        """Wait until nothing of hosts without servers is taken; give those.
 
-        A VM that has moved away, or was deleted where it had just arrived, counts
-        until nova-compute's next periodic task, which comes once a minute.
+        A VM that was deleted where it had just arrived keeps its CPUs until
+        nova-compute's next periodic task, which comes once a minute.
         """
         deadline = time.monotonic() + CONF.compute.build_timeout
         while True:
