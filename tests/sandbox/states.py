@@ -13,6 +13,7 @@
 """Random states of a cloud, and requests to put to it."""
 
 from nova_perfvm import constants as const
+from nova_perfvm.explain.placement import DISABLED
 from nova_perfvm.sandbox.processes import content, waiting
 
 NO_ZONE = ""
@@ -113,6 +114,12 @@ class States:
             self._delete(0)
         for undo in self._made:
             undo()
+        for host in self._hosts:
+            # One that was enabled while it was forced down was not told.
+            path = f"{self._provider(host)}/traits"
+            if DISABLED in self._api.placement("GET", path)["traits"]:
+                self._service(host, status="disabled")
+                self._service(host, status="enabled")
 
     def _flavor(self, name, vcpus, memory_mb, specs):
         body = {"name": name, "vcpus": vcpus, "ram": memory_mb, "disk": 1}

@@ -162,7 +162,12 @@ class Connection(fakelibvirt.Connection):
     def _look(self) -> None:
         for path in sorted(self._directory.glob("*.xml")):
             if path.stem not in self._vms:
-                domain = Domain(self, path.read_text(encoding="utf-8"))
+                try:
+                    xml = path.read_text(encoding="utf-8")
+                except FileNotFoundError:
+                    # Another thread has just deleted this guest.
+                    continue
+                domain = Domain(self, xml)
                 self._vms[domain.name()] = domain
                 if path.with_suffix(".on").exists():
                     domain._state = fakelibvirt.VIR_DOMAIN_RUNNING  # noqa: SLF001
