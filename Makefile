@@ -50,7 +50,7 @@ functional: $(STAMP)  ## tests on a real Nova and Placement in the test's proces
 	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)
 
 test-sandbox: $(STAMP)  ## tests on sandboxes that they start and take down
-	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency 1
+	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency 1 $(SANDBOX_TESTS)
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
