@@ -54,8 +54,8 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
         self._see_high(found, hp1, found.server_by_id[high.id])
         shared = found.server_by_id[general.id]
         self.assertEqual(("g1", base.GENERAL_2), (shared.host, shared.flavor))
-        # Asked, as an image that cannot be seen may pin it.
-        self.assertEqual(((), False), (shared.cells, shared.pinned))
+        # Not asked: no image can pin a server whose flavor says that it is shared.
+        self.assertEqual((None, None), (shared.cells, shared.pinned))
         self.assertEqual(self.cloud.image, shared.image)
         again = taking.take(API(self.connection("admin", "admin")))
         self.assertEqual(found.servers, again.servers)
