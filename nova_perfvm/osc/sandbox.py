@@ -62,8 +62,9 @@ class Up(SandboxCommand):
         parser.add_argument(
             "--hosts",
             metavar="SPEC",
-            help="[COUNTx]MODE:SHAPE, several joined by commas: 3xdedicated:2x20,"
-            "1xelastic:2x20x2 (default: those of the last time, else "
+            help="[COUNTx]MODE:SHAPE[@CLASS], several joined by commas: "
+            "3xdedicated:2x20,1xelastic:2x20x2; CLASS only where the policy has "
+            "several pinned ones (default: those of the last time, else "
             f"{DEFAULT_HOSTS})",
         )
         parser.add_argument(

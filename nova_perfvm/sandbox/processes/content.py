@@ -129,19 +129,23 @@ class Content:
     def _label(self, hosts: Sequence[PretendedHost]) -> None:
         """Name each host's class, where the policy manages none without."""
         compute = self._connection.compute
-        pinned = [vm_class.name for vm_class in self._policy.pinned_classes]
-        names = {
-            "shared": self._policy.default_class.name,
-            **({"dedicated": pinned[0]} if len(pinned) == 1 else {}),
-        }
-        for mode, name in names.items():
-            members = [host for host in hosts if host.mode == mode]
-            if not members or compute.find_aggregate(name) is not None:
+        members: dict[str, list[str]] = {}
+        for host in hosts:
+            if host.mode == "shared":
+                name = self._policy.default_class.name
+            elif host.mode == "dedicated":
+                # With several, each host has said which.
+                name = host.class_name or self._policy.pinned_classes[0].name
+            else:
+                continue
+            members.setdefault(name, []).append(host.name)
+        for name, names in members.items():
+            if compute.find_aggregate(name) is not None:
                 continue
             aggregate = compute.create_aggregate(name=name)
             compute.set_aggregate_metadata(aggregate, {const.CLASS_KEY: name})
-            for host in members:
-                compute.add_host_to_aggregate(aggregate, host.name)
+            for host_name in names:
+                compute.add_host_to_aggregate(aggregate, host_name)
 
     def _enroll(self, hosts: Sequence[PretendedHost]) -> None:
         """Do what ``openstack perfvm host enroll`` does, for every host."""

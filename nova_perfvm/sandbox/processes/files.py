@@ -21,6 +21,7 @@ from nova_perfvm import hostconfig, loader
 from nova_perfvm.hostconfig import rendering
 from nova_perfvm.sandbox.processes import services
 from nova_perfvm.sandbox.processes.configuration import identity, nova, others
+from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.topology import pretended_topology
 
 if TYPE_CHECKING:
@@ -43,15 +44,43 @@ def host_configs(
     """Give for each host what ``nova-perfvm host config`` would.
 
     :raises HostConfigError: when the policy or the shape forbids a host
+    :raises SandboxError: when a host has to name its class, or names a wrong one
     """
+    for host in hosts:
+        _check_class(host, policy)
     return {
         host.name: hostconfig.generate(
             hostconfig.HostRequest(
-                policy, pretended_topology(host.shape, MEMORY_GB), host.mode
+                policy,
+                pretended_topology(host.shape, MEMORY_GB),
+                host.mode,
+                class_name=host.class_name,
             )
         )
         for host in hosts
     }
+
+
+def _check_class(host: PretendedHost, policy: Policy) -> None:
+    names = [vm_class.name for vm_class in policy.pinned_classes]
+    spec = f"{host.mode}:{host.shape}"
+    if host.class_name is None:
+        if host.mode != "shared" and len(names) > 1:
+            raise SandboxError(
+                f"--hosts: {spec!r}: the policy has several pinned classes, "
+                f"{', '.join(names)}: say for which the host is, such as "
+                f"{spec}@{names[0]}"
+            )
+    elif host.mode == "shared" or host.class_name not in names:
+        wrong = f"--hosts: '{spec}@{host.class_name}': "
+        if host.mode == "shared":
+            raise SandboxError(
+                f"{wrong}a shared host is for no pinned class: expected {spec}"
+            )
+        expected = f"one of {', '.join(names)}" if names else "none"
+        raise SandboxError(
+            f"{wrong}expected a pinned class of the policy, which has {expected}"
+        )
 
 
 class Files:

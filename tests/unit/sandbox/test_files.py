@@ -20,6 +20,7 @@ import yaml
 from nova_perfvm import loader
 from nova_perfvm.hostconfig import HostConfigError
 from nova_perfvm.sandbox.processes.environment import Environment
+from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.files import Files, host_configs
 from nova_perfvm.sandbox.processes.hostspec import parse_hosts
 from nova_perfvm.sandbox.processes.layout import Layout
@@ -27,6 +28,7 @@ from nova_perfvm.sandbox.processes.policy import sandbox_policy
 from nova_perfvm.sandbox.processes.ports import NAMES
 from nova_perfvm.sandbox.processes.settings import Settings
 
+SEVERAL = Path(__file__).parents[2] / "sandbox" / "several-classes.yaml"
 PORTS = {name: 21000 + number for number, name in enumerate(NAMES)}
 
 
@@ -135,6 +137,25 @@ class FilesTest(testtools.TestCase):
         cloud = yaml.safe_load(self.layout.clouds.read_text())["clouds"]["perfvm"]
         self.assertEqual("http://127.0.0.1:21005/v3", cloud["auth"]["auth_url"])
         self.assertEqual("secret", cloud["auth"]["password"])
+
+    def test_host_of_one_of_several_classes(self):
+        policy = loader.load(SEVERAL)
+
+        configs = host_configs(parse_hosts("dedicated:2x10@small,shared:2x20"), policy)
+
+        self.assertEqual({"dedicated1", "shared1"}, configs.keys())
+        for hosts, *words in (
+            ("dedicated:2x20", "several pinned classes", "dedicated:2x20@high-perf"),
+            ("dedicated:2x20@fast", "'dedicated:2x20@fast'", "small, capped"),
+            ("dedicated:2x20@general", "'dedicated:2x20@general'", "small, capped"),
+            ("shared:2x20@small", "shared host", "expected shared:2x20"),
+        ):
+            with self.subTest(hosts):
+                error = self.assertRaises(
+                    SandboxError, host_configs, parse_hosts(hosts), policy
+                )
+                for word in words:
+                    self.assertIn(word, str(error))
 
     def test_host_that_the_policy_forbids_is_refused(self):
         pretended = parse_hosts("dedicated:2x20,elastic:2x20")

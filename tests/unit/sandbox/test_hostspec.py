@@ -31,13 +31,20 @@ class HostSpecTest(testtools.TestCase):
             [(host.name, host.mode, host.shape) for host in hosts],
         )
 
+    def test_a_host_may_name_its_class(self):
+        first, second = parse_hosts("dedicated:2x20@hp,shared:2x20")
+
+        self.assertEqual("hp", first.class_name)
+        self.assertIsNone(second.class_name)
+
     def test_default(self):
         names = [host.name for host in parse_hosts(DEFAULT_HOSTS)]
         self.assertEqual(["dedicated1", "dedicated2", "shared1"], names)
 
     def test_mistakes_name_the_group_and_the_remedy(self):
         for text, *words in (
-            ("", "--hosts: ''", "expected [COUNTx]MODE:SHAPE"),
+            ("", "--hosts: ''", "expected [COUNTx]MODE:SHAPE[@CLASS]"),
+            ("dedicated:2x20@", "'dedicated:2x20@'"),
             ("3xdedicated", "'3xdedicated'", "such as 3xdedicated:2x20"),
             ("dedicated:2x20,", "--hosts: ''"),
             ("2x20:dedicated", "'2x20:dedicated'"),
