@@ -26,6 +26,7 @@ _CLASS = {const.CLASS_KEY: "high-performance"}
 _PINNED = {const.CPU_POLICY: "dedicated"}
 # Multiqueue is the image's.
 _HIGH = _CLASS | _PINNED | {const.NUMA_NODES: "1"}
+_SMALL = _HIGH | {const.CLASS_KEY: "small"}
 # vCPUs, memory in GiB and extra specs.
 _FLAVORS = {
     "a-ten": (10, 1, _HIGH),
@@ -40,6 +41,21 @@ _FLAVORS = {
     "a-plain": (2, 1, {}),
     "a-trait": (1, 1, {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}),
 }
+# Where all hosts are labelled: several-classes.yaml.
+_LABELLED_FLAVORS = {"a-pages": (8, 1, _SMALL)}
+_LABELLED_BOOTS = ["a-own"]
+_LABELS = (
+    None,
+    "fast",
+    "general",
+    "capped",
+    "small",
+    "small,general",
+    "high-performance",
+    "high-performance,general",
+    "high-performance,general",
+    "high-performance,small",
+)
 
 
 class States:
@@ -51,17 +67,31 @@ class States:
     def __init__(self, sandbox, api, policy, rng):
         self._api = api
         self._random = rng
+        self._labelled = policy.managed_hosts == "labelled"
         self._image_api = sandbox.connect().image
         self._hosts = [host.name for host in sandbox.settings.pretended]
         self._servers = []
         self._undo = []
         self._made = []
         self.images = {}
-        for name, (vcpus, memory_gb, specs) in _FLAVORS.items():
+        odd = _FLAVORS | (_LABELLED_FLAVORS if self._labelled else {})
+        for name, (vcpus, memory_gb, specs) in odd.items():
             self._flavor(name, vcpus, memory_gb * 1024, specs)
         flavors = api.nova("GET", "/flavors/detail", key="flavors")
         self._flavors = {found["name"]: found["id"] for found in flavors}
-        self._ours = [name for name in self._flavors if name not in _FLAVORS]
+        self._odd = list(odd)
+        self._ours = [name for name in self._flavors if name not in odd]
+        stored = {c.name for c in policy.classes if c.disk.source == "volume"}
+        self._bootable = [
+            found["name"]
+            for found in flavors
+            if found["name"] in self._ours
+            and found["extra_specs"].get(const.CLASS_KEY) not in stored
+        ]
+        self._labels = {}
+        if self._labelled:
+            self._bootable += _LABELLED_BOOTS
+            self._own_labels()
         self._zone(ELSEWHERE, self._hosts[0])
         body = {"name": PLAIN, "disk_format": "raw", "container_format": "bare"}
         plain = self._image_api.post("/images", json=body).json()["id"]
@@ -71,7 +101,12 @@ class States:
             self.images[image["name"]] = {"id": image["id"], "properties": properties}
 
     def change(self):
-        """Make one change; say which."""
+        """Make a change; say which."""
+        if not self._labelled:
+            return self._change()
+        return f"{self._relabel()}; {self._relabel()}; {self._change()}"
+
+    def _change(self):
         if len(self._undo) >= _MOST_CHANGES or (
             self._undo and self._random.random() < 0.25
         ):
@@ -80,8 +115,7 @@ class States:
         if self._servers and self._random.random() < 0.15:
             return self._delete(self._random.randrange(len(self._servers)))
         ways = [
-            self._boot,
-            self._boot,
+            *(self._boot for _ in range(6 if self._labelled else 2)),
             self._disable,
             self._force_down,
             self._label,
@@ -96,7 +130,9 @@ class States:
     def requests(self):
         """Give some (flavor, image, zone)."""
         rng = self._random
-        names = [rng.choice(self._ours), rng.choice(sorted(_FLAVORS))]
+        names = [rng.choice(self._ours), rng.choice(self._odd)]
+        if self._labelled:
+            names.append(rng.choice(self._ours))
         return [
             (
                 name,
@@ -130,7 +166,7 @@ class States:
         self._made.append(lambda: self._api.nova("DELETE", f"/flavors/{made}"))
 
     def _boot(self):
-        flavor = self._random.choice(self._ours)
+        flavor = self._random.choice(self._bootable)
         body = {
             "name": flavor,
             "flavorRef": self._flavors[flavor],
@@ -180,28 +216,54 @@ class States:
     def _label(self):
         host = self._host()
         name = self._random.choice(["high-performance", "general", "fast"])
-        self._undo.append(self._aggregate(host, {const.CLASS_KEY: name}))
+        _, undo = self._aggregate(host, {const.CLASS_KEY: name})
+        self._undo.append(undo)
         return f"{host} labelled {name}"
 
+    def _own_labels(self):
+        """Give each host an aggregate of its own in place of its class's."""
+        for found in self._api.nova("GET", "/os-aggregates", key="aggregates"):
+            if const.CLASS_KEY in found["metadata"]:
+                for host in found["hosts"]:
+                    self._act(found["id"], remove_host={"host": host})
+                    back = {"host": host}
+                    self._made.append(
+                        lambda made=found["id"], back=back: self._act(
+                            made, add_host=back
+                        )
+                    )
+        for host in self._hosts:
+            self._labels[host], undo = self._aggregate(host, {})
+            self._made.append(undo)
+            self._relabel(host)
+
+    def _relabel(self, host=None):
+        host = host or self._host()
+        label = self._random.choice(_LABELS)
+        metadata = {const.CLASS_KEY: label}
+        self._act(self._labels[host], set_metadata={"metadata": metadata})
+        return f"{host} is for {label}"
+
     def _zone(self, name, host):
-        self._made.append(self._aggregate(host, {"availability_zone": name}))
+        _, undo = self._aggregate(host, {"availability_zone": name})
+        self._made.append(undo)
 
     def _aggregate(self, host, metadata):
-        """Make an aggregate of one host; give what takes it away."""
+        """Make an aggregate of one host; give it, and what takes it away."""
         body = {"aggregate": {"name": f"agreement-{self._random.random()}"}}
         made = self._api.nova("POST", "/os-aggregates", body, "aggregate")["id"]
-        path = f"/os-aggregates/{made}"
-
-        def act(**action):
-            self._api.nova("POST", f"{path}/action", action)
 
         def undo():
-            act(remove_host={"host": host})
-            self._api.nova("DELETE", path)
+            self._act(made, remove_host={"host": host})
+            self._api.nova("DELETE", f"/os-aggregates/{made}")
 
-        act(set_metadata={"metadata": metadata})
-        act(add_host={"host": host})
-        return undo
+        if metadata:
+            self._act(made, set_metadata={"metadata": metadata})
+        self._act(made, add_host={"host": host})
+        return made, undo
+
+    def _act(self, aggregate, **action):
+        self._api.nova("POST", f"/os-aggregates/{aggregate}/action", action)
 
     def _provider(self, host):
         path = f"/resource_providers?name={host}"

@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hosts of every kind under a policy of several pinned classes."""
+
+import re
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from nova_perfvm import constants as const
+from tests.sandbox import base, looking
+
+_POLICY = Path(__file__).with_name("several-classes.yaml")
+# Of the policy's classes; beside those of its hosts.
+_OPEN, _MIXED, _BLIND = "shared2", "shared3", "dedicated5"
+
+
+class RulesTest(looking.LookingMixin, base.SandboxTest):
+    HOSTS = (
+        "2xdedicated:2x20@high-performance,1xdedicated:2x20@small,"
+        "1xdedicated:2x10@small,1xdedicated:2x20@capped,3xshared:2x20"
+    )
+    WISHES = {"policy": str(_POLICY)}  # noqa: RUF012
+
+    def test_explain_agrees_with_the_scheduler(self):
+        # What the generator refuses for these classes, operators still write.
+        self.configure(_OPEN)
+        self.configure(_MIXED, "cpu_dedicated_set = 20-39", "cpu_shared_set = 0-19")
+        settings = self.sandbox.settings
+        engine = sa.create_engine(settings.database_url("nova_cell1"))
+        self.addCleanup(engine.dispose)
+        with engine.begin() as connection:
+            # As a hypervisor that knows nothing of NUMA leaves it.
+            blind = "UPDATE compute_nodes SET numa_topology = NULL WHERE host = :host"
+            connection.execute(sa.text(blind), {"host": _BLIND})
+
+        found = self.assert_agreement()
+
+        # No rule asks a host without a label for slots, and here labelled ones are
+        # for classes alone: SlotsTest meets that one.
+        expected = const.REASON_CODES - {const.HOST_CLASSLESS_PINNED}
+        self.assert_often(expected, found["logged"])
+
+    def configure(self, host, *cpu_sets):
+        """Give a host other CPU sets than its mode's, or none."""
+        path = self.sandbox.layout.host_etc(host) / "nova.conf"
+        lines = [
+            line
+            for line in path.read_text().splitlines()
+            if not re.match(r"cpu_(shared|dedicated)_set\b", line)
+        ]
+        path.write_text("\n".join([*lines, "[compute]", *cpu_sets, ""]))
+        self.sandbox.stop(f"nova-compute-{host}")
+        self.sandbox.start(f"nova-compute-{host}")
+        self.await_report("nova-compute", host)
