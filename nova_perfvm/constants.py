@@ -39,6 +39,9 @@ PAGE_SMALL: Final = -1
 PAGE_LARGE: Final = -2
 PAGE_ANY: Final = -3
 
+# The image property that keeps the names of those that ``image sync`` has set.
+IMAGE_RECORD: Final = "perfvm_properties"
+
 # What Placement counts, and tells hosts apart by (CUSTOM_ is for all that is
 # not in os-resource-classes and os-traits).
 

@@ -24,6 +24,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from nova_perfvm import constants as const
 from nova_perfvm.flavors import generate_image_properties
 from nova_perfvm.properties import PropertiesConflictError, merge
 from nova_perfvm.reconcile.changes import Change
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from nova_perfvm.properties import Generator
 
 TAG: Final = "nova-perfvm"
-# The property that keeps the names of those that sync has set.
-RECORD: Final = "perfvm_properties"
+RECORD: Final = const.IMAGE_RECORD
 
 # Glance's own, which are no image properties to Nova.
 _BASE: Final = frozenset(

@@ -305,6 +305,15 @@ class ClaimsTest(AuditTest):
             self.found(cloud),
         )
 
+    def test_what_image_sync_writes_is_no_near_miss(self):
+        cloud = Cloud()
+        properties = {
+            const.IMAGE_RECORD: const.IMAGE_VIF_MULTIQUEUE,
+            const.IMAGE_VIF_MULTIQUEUE: "true",
+        }
+        cloud.parts["images"] = (Image("image", "i", properties),)
+        self.assertEqual([], self.found(cloud))
+
     def test_remedies_can_be_pasted(self):
         cloud = Cloud()
         cloud.flavors["x"] = dataclasses.replace(
