@@ -22,7 +22,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import flavors as generating
 from nova_perfvm.audit import finding as codes
 from nova_perfvm.audit.finding import Finding
-from nova_perfvm.audit.subject import migrate
+from nova_perfvm.audit.subject import ANEW, migrate
 from nova_perfvm.rules import check_request, describe, host_slots
 
 if TYPE_CHECKING:
@@ -141,8 +141,24 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
                 str(server),
                 f"on {server.host}: flavor {flavor.name} was changed: "
                 f"{', '.join(changed)}",
-                f"openstack server resize --flavor {quote(flavor.id)} {server.id}",
+                _to_today(subject, server, flavor),
             )
+
+
+def _to_today(subject: Subject, server: Server, flavor: Flavor) -> str:
+    """Give the commands that make a server what its flavor is today."""
+    if not subject.changed_in_place(server):
+        return f"openstack server resize --flavor {quote(flavor.id)} {server.id}"
+    name = quote(ANEW + flavor.name)
+    specs = "".join(
+        f" --property {quote(f'{key}={value}')}"
+        for key, value in sorted(flavor.extra_specs.items())
+    )
+    return (
+        f"openstack flavor create --vcpus {flavor.vcpus} --ram {flavor.memory_mb} "
+        f"--disk {flavor.disk_gb}{specs} {name}\n"
+        f"openstack server resize --flavor {name} {server.id}"
+    )
 
 
 def _sizes(value: Server | Flavor) -> dict[str, object]:

@@ -47,7 +47,7 @@ class ServerFacts(NamedTuple):
     :ivar class_name: its class; None for pinned servers of no class
     :ivar host: the hypervisor it is on
     :ivar pinned_cpus: host CPUs that its vCPUs are pinned to
-    :ivar suits: name of a flavor that makes it one of its class
+    :ivar resize: the commands that make it one of its class
     :ivar nodes: the host's NUMA cells that it is on, where they are known;
         without them its CPUs tell
     """
@@ -58,7 +58,7 @@ class ServerFacts(NamedTuple):
     host: str
     pinned_cpus: frozenset[int] = frozenset()
     nodes: frozenset[int] = frozenset()
-    suits: str = "FLAVOR"
+    resize: str = "openstack server resize --flavor FLAVOR SERVER"
 
     def on(self, cell: NUMACell) -> bool:
         """Whether it owns CPUs of a cell."""
@@ -101,7 +101,7 @@ def _facts(subject: Subject, server: Server) -> ServerFacts:
             for cell in server.cells or ()
             if cell.host_node is not None and cell.cpu_pinning
         ),
-        suits=subject.suits(server),
+        resize=subject.resize(server),
     )
 
 
@@ -200,7 +200,7 @@ def _spread(
             NOT_PINNED,
             server.name,
             f"on {host}: its class {vm_class.name} is pinned, and it owns no CPU",
-            f"openstack server resize --flavor {server.suits} {server.id}",
+            server.resize,
         )
         return
     nodes = server.nodes or {cell.id for cell in cells if server.on(cell)}
@@ -210,7 +210,7 @@ def _spread(
             server.name,
             f"on {host}: pinned on cells {', '.join(map(str, sorted(nodes)))}, its "
             f"class wants {vm_class.cells_per_vm}",
-            f"openstack server resize --flavor {server.suits} {server.id}",
+            server.resize,
         )
 
 

@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from nova_perfvm.model import Policy, VMClass
     from nova_perfvm.properties import Generator
     from nova_perfvm.reconcile.preflight import Settings
+    from nova_perfvm.snapshot import Flavor as FlavorToday
     from nova_perfvm.snapshot import Server, Snapshot
 
+# What is put before the name of a flavor that has to have another ID.
+ANEW: Final = "new-"
 # [DEFAULT]long_rpc_timeout: the longest that Nova waits for an answer.
 STUCK_AFTER_MIN: Final = 30
 
@@ -96,9 +99,30 @@ class Subject:
         smallest = min(fits, key=lambda flavor: flavor.memory_mb, default=None)
         return quote(smallest.name) if smallest else "FLAVOR"
 
+    def changed_in_place(self, server: Server) -> bool:
+        """Whether the flavor of a server's flavor's name is still the same one.
+
+        Nova refuses to resize a server to it.  Sizes cannot be changed, so that a
+        flavor of other sizes was made anew.
+        """
+        found = self._flavors_today.get(server.flavor)
+        return found is not None and (
+            (found.vcpus, found.memory_mb, found.disk_gb)
+            == (server.vcpus, server.memory_mb, server.disk_gb)
+        )
+
     def resize(self, server: Server) -> str:
-        """Give the command that makes a server one of its class again."""
-        return f"openstack server resize --flavor {self.suits(server)} {server.id}"
+        """Give the commands that make a server one of its class again."""
+        name = self.suits(server)
+        first = ""
+        if name == quote(server.flavor) and self.changed_in_place(server):
+            first = f"openstack perfvm flavor sync --prefix {ANEW}\n"
+            name = quote(ANEW + server.flavor)
+        return f"{first}openstack server resize --flavor {name} {server.id}"
+
+    @cached_property
+    def _flavors_today(self) -> dict[str, FlavorToday]:
+        return {flavor.name: flavor for flavor in self.snapshot.flavors}
 
 
 def migrate(server_id: str) -> str:

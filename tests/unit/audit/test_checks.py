@@ -173,6 +173,13 @@ class ServersTest(AuditTest):
         cloud.change_server("a", cells=(), pinned=False)
         self.assertEqual([(codes.NOT_PINNED, "a (i-a)")], self.found(cloud))
         (finding,) = self.audit(cloud).findings
+        # Nova refuses the flavor that it has.
+        again = "openstack perfvm flavor sync --prefix new-"
+        resize = f"openstack server resize --flavor new-{HP} i-a"
+        self.assertEqual(f"{again}\n{resize}", finding.remedy)
+
+        cloud.change_server("a", flavor="old")
+        (finding,) = self.audit(cloud).findings
         self.assertEqual(f"openstack server resize --flavor {HP} i-a", finding.remedy)
 
     def test_no_cells(self):
@@ -246,6 +253,19 @@ class ClaimsTest(AuditTest):
         self.assertEqual([(codes.FLAVOR_CHANGED, "c (i-c)")], self.found(cloud))
         self.assertIn("ram was 4096, is 8192", self.evidence(cloud))
         self.assertIn("was (not set), is reset", self.evidence(cloud))
+        (finding,) = self.audit(cloud).findings
+        identity = cloud.flavors[GENERAL].id
+        resize = "openstack server resize --flavor"
+        self.assertEqual(f"{resize} {identity} i-c", finding.remedy)
+
+        # Changed in place, it is the flavor that the server has, to Nova.
+        cloud.change_flavor(GENERAL, memory_mb=4096)
+        (finding,) = self.audit(cloud).findings
+        create, again = finding.remedy.splitlines()
+        self.assertTrue(create.startswith("openstack flavor create --vcpus 2 "))
+        self.assertIn(" --property hw:watchdog_action=reset ", create)
+        self.assertTrue(create.endswith(f" new-{GENERAL}"))
+        self.assertEqual(f"{resize} new-{GENERAL} i-c", again)
 
     def test_flavor_differs(self):
         cloud = Cloud()
