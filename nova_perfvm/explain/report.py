@@ -134,7 +134,9 @@ def request_of(
             _flavor_of(found),
             snapshot.image_by_id.get(found.image or ""),
             volume_backed=found.image is None,
-            availability_zone=availability_zone,
+            # Of a server on no host Nova shows the zone that was asked for.
+            availability_zone=availability_zone
+            or ("" if found.host else found.availability_zone),
             project=project or found.project,
         )
         return request, tuple(_about(snapshot, found))

@@ -255,6 +255,10 @@ class SlotsTest(ExplainCase):
         )
         self.assertEqual("", self.verdict(server="a")[0].code)
         self.assertEqual(("a is ERROR: No valid host.",), self.about)
+        # On no host, a server shows the zone that was asked for.
+        self.cloud.change_server("a", availability_zone="east")
+        self.assertEqual(const.NOVA_AVAILABILITY_ZONE, self.verdict(server="a")[0].code)
+        self.cloud.change_server("a", availability_zone="")
         self.cloud.change_flavor(GENERAL, extra_specs={})
         pinned = self.explain(GENERAL, image="linux").request.facts.pinned
         self.assertTrue(pinned)
