@@ -23,6 +23,7 @@ from nova_perfvm.osc.base import (
     cloud_of,
     flavor_arguments,
     flavors_of,
+    names_of,
     policy_argument,
     policy_path,
 )
@@ -30,6 +31,7 @@ from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take
 from nova_perfvm.reconcile.policy_check import PolicyView, check_policy
+from nova_perfvm.reconcile.sync import SyncPlan
 
 if TYPE_CHECKING:
     import argparse
@@ -65,10 +67,14 @@ class CheckCloudPolicy(ChecksLister):
         policy = loader.load(policy_path(parsed_args))
         path = parsed_args.nova_conf
         settings = read_settings(path) if path else None
-        desired = flavors_of(policy, parsed_args)
+        if names_of(policy) or parsed_args.memory_gb:
+            plan = flavors.plan(cloud_of(self.app), flavors_of(policy, parsed_args))
+        else:
+            # A policy need not list any.
+            plan = SyncPlan()
         view = PolicyView(
             snapshot=take(self.app),
-            flavors=flavors.plan(cloud_of(self.app), desired),
+            flavors=plan,
             settings=settings,
             isolated_aggregates=parsed_args.isolated_aggregates,
         )

@@ -30,6 +30,7 @@ from nova_perfvm.osc.base import (
     cloud_of,
     flavor_arguments,
     flavors_of,
+    names_of,
     policy_argument,
 )
 from nova_perfvm.osc.snapshot import ProgressLine
@@ -157,10 +158,12 @@ class SyncFlavors(SyncCommand):
     ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
         """Give what makes the plan, and what carries one out."""
         cloud = cloud_of(self.app)
-        desired = flavors_of(loader.load(parsed_args.policy), parsed_args)
+        policy = loader.load(parsed_args.policy)
+        desired = flavors_of(policy, parsed_args)
         options: dict[str, Any] = {
             "adopt": parsed_args.adopt,
             "recreate": parsed_args.recreate,
+            "listed": names_of(policy, parsed_args.prefix),
         }
         return (
             partial(flavors.plan, cloud, desired, **options),

@@ -69,6 +69,14 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
         # That of the policy is the built-in one's advice.
         self.assertEqual("WARNING", results.pop("Policy"))
         self.assertEqual({"SUCCESS"}, set(results.values()))
+        # A policy need not list flavors; all else is judged as before.
+        classes = self.policy.as_document()["classes"]
+        for vm_class in classes.values():
+            vm_class.pop("flavors")
+        unlisted = self.write_policy(classes=classes)
+        arguments = ("policy", "check", unlisted, "--nova-conf", conf)
+        rows = {row["Check"]: row["Result"] for row in self.rows(1, *arguments)}
+        self.assertEqual(results, {k: v for k, v in rows.items() if k in results})
 
     def _diff(self):
         classes = self.policy.as_document()["classes"]

@@ -156,6 +156,21 @@ class PlanTest(testtools.TestCase):
         plan = self.plan(seen(HIGH), old, FOREIGN)
         self.assertEqual((), plan.changes)
         self.assertEqual([HIGH.name, "hp.old"], [left.name for left in plan.left])
+        self.assertIn("yours to keep or delete", plan.left[1].detail)
+
+    def test_what_was_not_selected_is_the_policys_still(self):
+        names = [flavor.name for flavor in DESIRED]
+        plan = self.plan(*map(seen, DESIRED), listed=names)
+        self.assertEqual((), plan.changes)
+        self.assertEqual(
+            {HIGH.name: "as the policy says"}
+            | {
+                name: "of this policy, and not selected"
+                for name in names
+                if name != HIGH.name
+            },
+            {left.name: left.detail for left in plan.left},
+        )
 
     def test_a_flavor_in_use_is_never_deleted(self):
         users = tuple(f"vm{number}" for number in range(5))
