@@ -23,6 +23,7 @@ from cliff.lister import Lister
 from nova_perfvm import audit, loader
 from nova_perfvm.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.cloud.preflight import read_settings
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import policy_argument
 from nova_perfvm.osc.formats import monitoring, page
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
     from nova_perfvm.audit import Finding, Report
     from nova_perfvm.snapshot import Snapshot
+
+# Of monitoring systems' four, the one for "cannot tell".
+ERROR: Final = 3
 
 _COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
 
@@ -78,7 +82,8 @@ class PrometheusFormatter(ReportFormatter):
 class Audit(Lister):
     """Find what violates the policy, by whatever way it came.
 
-    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical.
+    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
+    it could not be made.
     """
 
     auth_required = True
@@ -120,7 +125,11 @@ class Audit(Lister):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Give the worst finding's code for an exit status."""
         self._exit_code = 0
-        return super().run(parsed_args) or self._exit_code
+        try:
+            return super().run(parsed_args) or self._exit_code
+        except PerfVMError as exc:
+            self.app.stderr.write(f"{exc}\n")
+            return ERROR
 
     def take_action(
         self, parsed_args: argparse.Namespace
@@ -175,7 +184,8 @@ class Audit(Lister):
 class AuditOffline(Audit):
     """Find what violates the policy in a saved snapshot.
 
-    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical.
+    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
+    it could not be made.
     """
 
     auth_required = False

@@ -149,7 +149,7 @@ class TestWithoutFilter(AuditMixin, base.FunctionalTest):
         status, stdout, stderr = self.run_command(
             "audit", user="member", roles="member,reader"
         )
-        self.assertEqual((1, "", 1), (status, stdout, len(stderr.splitlines())))
+        self.assertEqual((3, "", 1), (status, stdout, len(stderr.splitlines())))
         self.assertIn("rights of an administrator", stderr)
 
 

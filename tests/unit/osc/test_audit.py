@@ -181,7 +181,7 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual((2, ""), (status, stdout))
         self.assertIn("perfvm_audit_findings", path.read_text())
         before = path.read_text()
-        self.assertEqual(1, self.audit(self.directory / "none", *options)[0])
+        self.assertEqual(3, self.audit(self.directory / "none", *options)[0])
         self.assertEqual(before, path.read_text())
 
     def test_mistakes_are_said_in_one_go(self):
@@ -200,7 +200,7 @@ class AuditCommandTest(testtools.TestCase):
         ):
             with self.subTest(words):
                 status, stdout, stderr = self.run_command(*arguments)
-                self.assertEqual((1, ""), (status, stdout))
+                self.assertEqual((3, ""), (status, stdout))
                 self.assertIn(words, stderr)
         self.assertEqual(2, self.run_command()[0])
 
