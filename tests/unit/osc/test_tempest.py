@@ -76,6 +76,23 @@ class TempestConfigTest(CommandCase):
         # The only general flavor is the other one, too.
         self.assertEqual("g", found["general_flavor_alt"])
 
+    def test_the_other_general_flavor_has_no_smaller_disk(self):
+        for disks, expected in (((9, 8, 9), "g.3"), ((9, 8, 7), "g.1")):
+            sizes = ", ".join(
+                f"{{vcpus: 1, memory_gb: {gb}, root_gb: {disk}}}"
+                for gb, disk in enumerate(disks, 1)
+            )
+            policy = loader.parse(
+                TWO_PINNED.replace(
+                    "{name: g, sizes: [{vcpus: 1, memory_gb: 1, root_gb: 1}]}",
+                    f'{{name: "g.{{memory_gb}}", sizes: [{sizes}]}}',
+                )
+            )
+            with self.subTest(disks):
+                found = self.read(tempest_conf(policy, "small"))["perfvm"]
+                self.assertEqual("g.1", found["general_flavor"])
+                self.assertEqual(expected, found["general_flavor_alt"])
+
     def test_refused(self):
         path = self.file(TWO_PINNED)
         for words, arguments in (
