@@ -26,6 +26,7 @@ from tempest.lib.common import api_version_utils
 from tempest.lib.common.utils import data_utils
 
 from nova_perfvm import constants as const
+from nova_perfvm.tempest_plugin import inventories
 
 CONF = config.CONF
 
@@ -200,12 +201,28 @@ class PerfVMTest(test.BaseTestCase):
         """
         deadline = time.monotonic() + CONF.compute.build_timeout
         while True:
-            shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
-            used = {h["service"]["host"]: h["vcpus_used"] for h in shown}
-            free = [host for host in hosts if used.get(host) == 0]
+            computes = self.computes()
+            free = [
+                host
+                for host in hosts
+                if host in computes and self.is_unused(computes[host])
+            ]
             if free == hosts or time.monotonic() > deadline:
                 return free
             time.sleep(CONF.compute.build_interval)
+
+    def computes(self) -> dict[str, dict[str, Any]]:
+        """Give {host: its hypervisor, whose id is that of its provider}."""
+        shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
+        return {compute["service"]["host"]: compute for compute in shown}
+
+    def is_unused(self, compute: dict[str, Any]) -> bool:
+        """Judge by the CPUs of a hypervisor that count as used."""
+        used = compute["vcpus_used"]
+        # Most hosts reserve none, and there is no need to ask.
+        return used == 0 or used == inventories.reserved_cpus(
+            self.inventories_of(compute["id"])
+        )
 
     def servers_of(self, host: str) -> list[dict[str, Any]]:
         """Give every project's servers on a host."""
@@ -267,8 +284,12 @@ class PerfVMTest(test.BaseTestCase):
 
     def total(self, provider: str, resource: str) -> int:
         """Give how much of a resource a provider has."""
+        return self.inventories_of(provider)[resource]["total"]
+
+    def inventories_of(self, provider: str) -> inventories.Inventories:
+        """Give {resource class: its inventory} of a provider."""
         found = self.providers.list_resource_provider_inventories(provider)
-        return found["inventories"][resource]["total"]
+        return found["inventories"]
 
 
 def host_of(server: dict[str, Any]) -> str | None:

@@ -1,0 +1,59 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from types import SimpleNamespace
+
+from tests.unit.tempest_plugin.cases import PluginCase
+
+
+class Hypervisors:
+    """Tempest's client, with {host: vcpus_used} of each answer in turn."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def list_hypervisors(self, *, detail):
+        used = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return {
+            "hypervisors": [
+                {"id": f"{host}-id", "service": {"host": host}, "vcpus_used": vcpus}
+                for host, vcpus in used.items()
+            ]
+        }
+
+
+class FreeTest(PluginCase):
+    def free(self, reserved, *used):
+        self.configure()
+        case = self.make(
+            "api.test_hosts",
+            "HostsTest",
+            "test_cap",
+            hypervisors=Hypervisors(*used),
+            providers=SimpleNamespace(
+                list_resource_provider_inventories=lambda provider: {
+                    "inventories": reserved[provider]
+                }
+            ),
+        )
+        self.conf.compute.build_timeout = 10 * (len(used) - 1)
+        return case.await_free(["a", "b"])
+
+    def test_reserved_cpus_are_free(self):
+        reserved = {"a-id": {"VCPU": {"reserved": 2}}}
+        self.assertEqual(["a", "b"], self.free(reserved, {"a": 2, "b": 0, "c": 7}))
+
+    def test_what_is_taken_is_waited_for(self):
+        reserved = {"a-id": {"VCPU": {"reserved": 2}}, "b-id": {"PCPU": {}}}
+        taken = {"a": 3, "b": 20}
+        self.assertEqual([], self.free(reserved, taken))
+        self.assertEqual(["a", "b"], self.free(reserved, taken, {"a": 2, "b": 0}))
