@@ -56,7 +56,8 @@ options = [
         "max_per_host",
         default=2,
         min=1,
-        help="High-performance VMs that fit an empty host, and never more.",
+        help="High-performance VMs that fit the largest host, and never more. What a "
+        "smaller one takes is read from Placement, unless it knows nothing of classes.",
     ),
     cfg.StrOpt(
         "placement",

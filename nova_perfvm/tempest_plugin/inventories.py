@@ -14,8 +14,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from nova_perfvm import constants as const
 
 # {resource class: its inventory}, as GET /resource_providers/{uuid}/inventories
 # has them.
@@ -32,3 +34,27 @@ def reserved_cpus(inventories: Inventories) -> int:
     :param inventories: of the compute's own provider
     """
     return int(inventories["VCPU"]["reserved"]) if "VCPU" in inventories else 0
+
+
+def room(providers: Iterable[Inventories], placement: str, most: int) -> int:
+    """Give how many high-performance VMs a host takes when it is empty.
+
+    Hosts of another shape than the largest, and mixed ones, take fewer than the
+    policy allows a host.
+
+    :param providers: those of the compute's tree
+    :param placement: the policy's key of the same name
+    :param most: what no host passes, and all have as far as Placement knows
+        with ``placement: none``
+    """
+    if placement == "slots":
+        counted = sum(
+            p[const.RC_SLOT]["total"] for p in providers if const.RC_SLOT in p
+        )
+    elif placement == "units":
+        units = [p[const.RC_UNIT] for p in providers if const.RC_UNIT in p]
+        # No VM takes the whole of a child that the host has to spare.
+        counted = sum(u["max_unit"] == u["total"] for u in units)
+    else:
+        return most
+    return min(counted, most)

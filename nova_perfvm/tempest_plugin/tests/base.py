@@ -246,6 +246,25 @@ class PerfVMTest(test.BaseTestCase):
             f"no empty host takes flavor {flavor}; empty are: {', '.join(hosts) or '-'}"
         )
 
+    def room(self, host: str) -> int:
+        """Give how many high-performance VMs a host takes when it is empty."""
+        root = self.computes()[host]["id"]
+        tree = self.providers.list_resource_providers(in_tree=root)
+        return inventories.room(
+            [self.inventories_of(p["uuid"]) for p in tree["resource_providers"]],
+            CONF.perfvm.placement,
+            CONF.perfvm.max_per_host,
+        )
+
+    def fill(self) -> tuple[str, list[str]]:
+        """Fill an empty host with high-performance VMs; give it and their ids."""
+        host, first = self.boot_alone(self.high_performance)
+        others = [
+            self.boot(self.high_performance, host)["id"]
+            for _ in range(self.room(host) - 1)
+        ]
+        return host, [first["id"], *others]
+
     # What APIs show
 
     def pins(self, server: str) -> dict[int, list[int]]:

@@ -12,6 +12,7 @@
 
 from types import SimpleNamespace
 
+from nova_perfvm import constants as const
 from tests.unit.tempest_plugin.cases import PluginCase
 
 
@@ -57,3 +58,27 @@ class FreeTest(PluginCase):
         taken = {"a": 3, "b": 20}
         self.assertEqual([], self.free(reserved, taken))
         self.assertEqual(["a", "b"], self.free(reserved, taken, {"a": 2, "b": 0}))
+
+
+class RoomTest(PluginCase):
+    def test_the_hosts_own_tree_is_asked(self):
+        self.configure(placement="slots", max_per_host=2)
+        trees = {"a-id": ["a-id", "a-child"], "b-id": ["b-id"]}
+        slots = {"a-id": 1, "b-id": 2}
+        case = self.make(
+            "api.test_hosts",
+            "HostsTest",
+            "test_cap",
+            hypervisors=Hypervisors({"a": 0, "b": 0}),
+            providers=SimpleNamespace(
+                list_resource_providers=lambda in_tree: {
+                    "resource_providers": [{"uuid": uuid} for uuid in trees[in_tree]]
+                },
+                list_resource_provider_inventories=lambda provider: {
+                    "inventories": {const.RC_SLOT: {"total": slots[provider]}}
+                    if provider in slots
+                    else {}
+                },
+            ),
+        )
+        self.assertEqual((1, 2), (case.room("a"), case.room("b")))

@@ -12,6 +12,8 @@
 
 import testtools
 
+from nova_perfvm import constants as const
+from nova_perfvm import elastic, loader
 from nova_perfvm.tempest_plugin import inventories
 
 
@@ -22,3 +24,27 @@ class ReservedTest(testtools.TestCase):
 
     def test_of_pinned_cpus_alone(self):
         self.assertEqual(0, inventories.reserved_cpus({"PCPU": {"reserved": 0}}))
+
+
+class RoomTest(testtools.TestCase):
+    def test_slots(self):
+        tree = [{"PCPU": {"total": 20}, const.RC_SLOT: {"total": 1}}, {}]
+        self.assertEqual(1, inventories.room(tree, "slots", 2))
+        # They may be those of a smaller class.
+        tree[0][const.RC_SLOT]["total"] = 4
+        self.assertEqual(2, inventories.room(tree, "slots", 2))
+        self.assertEqual(0, inventories.room([{"VCPU": {}}], "slots", 2))
+
+    def test_units(self):
+        policy = loader.load(None, ["placement=units"])
+        for slots in (0, 1, 2):
+            tree = [{"PCPU": {"total": 20}}] + [
+                {const.RC_UNIT: {"total": child.total, "max_unit": child.max_unit}}
+                for child in elastic.children(policy, "host", slots)
+            ]
+            with self.subTest(slots):
+                self.assertEqual(slots, inventories.room(tree, "units", 2))
+
+    def test_placement_knows_nothing(self):
+        left_over = [{const.RC_SLOT: {"total": 1}}]
+        self.assertEqual(2, inventories.room(left_over, "none", 2))

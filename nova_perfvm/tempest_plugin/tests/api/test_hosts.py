@@ -12,25 +12,12 @@
 
 """What one host takes."""
 
-from tempest import config
 from tempest.lib import decorators
 
 from nova_perfvm.tempest_plugin.tests import base
 
-CONF = config.CONF
-
 
 class HostsTest(base.PerfVMTest):
-    def fill(self):
-        """Fill an empty host with high-performance VMs; give it and their ids."""
-        host, first = self.boot_alone(self.high_performance)
-        servers = [first["id"]]
-        servers += [
-            self.boot(self.high_performance, host)["id"]
-            for _ in range(CONF.perfvm.max_per_host - 1)
-        ]
-        return host, servers
-
     @decorators.idempotent_id("c8de2d9f-b1d3-4fac-9072-8630696a3721")
     def test_cap(self):
         """The cap can be reached, is not passed, and a place is free again."""

@@ -45,5 +45,5 @@ class BurstTest(base.PerfVMTest):
             classes = {base.class_of(server) for server in here}
             self.assertEqual(1, len(classes), f"{host} has {classes}")
             if here[0]["flavor"]["original_name"] == pinned:
-                self.assertLessEqual(len(here), CONF.perfvm.max_per_host, host)
+                self.assertLessEqual(len(here), self.room(host), host)
                 self.assert_disjoint([server["id"] for server in here])

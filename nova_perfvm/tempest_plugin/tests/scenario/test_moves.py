@@ -58,7 +58,7 @@ class MovesTest(base.PerfVMTest):
         # And nothing of it is left where it was.
         again = [
             self.boot_once_known(self.high_performance, source)["id"]
-            for _ in range(CONF.perfvm.max_per_host)
+            for _ in range(self.room(source))
         ]
         self.assert_disjoint(again)
 
