@@ -68,6 +68,7 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
         f"general_flavor_alt = {_resize_target(general).name}\n"
         f"vcpus = {pinned.vcpus}\n"
         f"max_per_host = {most}\n"
+        f"exclusive = {pinned.exclusive}\n"
         f"placement = {policy.placement}\n"
     )
 

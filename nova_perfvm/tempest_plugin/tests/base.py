@@ -36,7 +36,7 @@ REFUSALS = ("No valid host", "Exceeded maximum number of retries")
 
 @decorators.serial
 class PerfVMTest(test.BaseTestCase):
-    """Tests with the hosts to themselves: a VM of one class keeps the other class away.
+    """Tests with the hosts to themselves: a VM of one class may keep the other away.
 
     The administrator asks for everything: only they choose hosts and see them.
     """
@@ -118,6 +118,14 @@ class PerfVMTest(test.BaseTestCase):
             )
         return cls.flavor_of[name]["id"]
 
+    def need_exclusive_hosts(self) -> None:
+        """Skip where VMs of both classes may be on one host."""
+        if CONF.perfvm.exclusive != "host":
+            raise self.skipException(
+                f"[perfvm]exclusive is {CONF.perfvm.exclusive}: a host may have VMs of "
+                "both classes"
+            )
+
     # Servers
 
     def create(self, flavor: str, host: str | None = None) -> str:
@@ -172,6 +180,11 @@ class PerfVMTest(test.BaseTestCase):
         self.assertIn("No valid host was found", server["fault"]["message"])
         self.assertIsNone(host_of(server))
         self.delete(server["id"])
+
+    def assert_closed(self, flavor: str, host: str) -> None:
+        """Judge that a host refuses the other class, if the policy says so."""
+        if CONF.perfvm.exclusive == "host":
+            self.boot_refused(flavor, host)
 
     def delete(self, server: str) -> None:
         """Delete a server, if it is there, and wait until it is gone."""

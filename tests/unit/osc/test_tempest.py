@@ -50,6 +50,7 @@ class TempestConfigTest(CommandCase):
                     "general_flavor_alt": "g.2c.4g",
                     "vcpus": "20",
                     "max_per_host": "2",
+                    "exclusive": "host",
                     "placement": "slots",
                 },
             },
@@ -66,6 +67,14 @@ class TempestConfigTest(CommandCase):
             ],
         )
         self.assertEqual("8", self.read(tempest_conf(policy))["perfvm"]["max_per_host"])
+
+    def test_what_the_class_shares(self):
+        for exclusive in ("host", "cell", "none"):
+            policy = loader.load(
+                None, [f"classes.high-performance.exclusive={exclusive}"]
+            )
+            found = self.read(tempest_conf(policy))["perfvm"]
+            self.assertEqual(exclusive, found["exclusive"])
 
     def test_one_of_several_pinned_classes(self):
         found = self.read(tempest_conf(loader.parse(TWO_PINNED), "small"))["perfvm"]

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import unittest
 from types import SimpleNamespace
 
 from nova_perfvm import constants as const
@@ -82,3 +83,34 @@ class RoomTest(PluginCase):
             ),
         )
         self.assertEqual((1, 2), (case.room("a"), case.room("b")))
+
+
+class ExclusiveTest(PluginCase):
+    def case(self, exclusive):
+        self.configure(exclusive=exclusive)
+        asked = []
+        return asked, self.make(
+            "api.test_hosts",
+            "HostsTest",
+            "test_cap",
+            boot_refused=lambda _, flavor, host: asked.append((flavor, host)),
+        )
+
+    def test_hosts_for_one_class(self):
+        asked, case = self.case("host")
+        case.need_exclusive_hosts()
+        case.assert_closed("g", "a")
+        self.assertEqual([("g", "a")], asked)
+
+    def test_hosts_for_both_classes(self):
+        for exclusive in ("cell", "none"):
+            asked, case = self.case(exclusive)
+            case.assert_closed("g", "a")
+            self.assertEqual([], asked)
+            for test in (
+                case.test_general_off_high_performance,
+                case.test_high_performance_off_general,
+            ):
+                self.assertRaisesRegex(
+                    unittest.SkipTest, f"exclusive is {exclusive}: ", test
+                )
