@@ -16,6 +16,8 @@ from types import SimpleNamespace
 from nova_perfvm import constants as const
 from tests.unit.tempest_plugin.cases import PluginCase
 
+DEFAULTS = {"cores": 20, "instances": 10, "ram": 51200, "key_pairs": 100}
+
 
 class Hypervisors:
     """Tempest's client, with {host: vcpus_used} of each answer in turn."""
@@ -114,3 +116,55 @@ class ExclusiveTest(PluginCase):
                 self.assertRaisesRegex(
                     unittest.SkipTest, f"exclusive is {exclusive}: ", test
                 )
+
+
+class Quotas:
+    """Tempest's client of a project's quotas, as Nova answers."""
+
+    def __init__(self, **own):
+        self.own = own
+
+    def show_default_quota_set(self, project):
+        return {"quota_set": {"id": project, **DEFAULTS}}
+
+    def show_quota_set(self, project):
+        return {"quota_set": {"id": project, **DEFAULTS, **self.own}}
+
+    def update_quota_set(self, _, *, force, **limits):
+        assert force
+        self.own.update(limits)
+
+    def delete_quota_set(self, _):
+        self.own.clear()
+
+
+class QuotasTest(PluginCase):
+    def lift(self, quotas):
+        """Lift the quotas, look, and clean up."""
+        self.configure()
+        case = self.make("api.test_hosts", "HostsTest", "test_cap", quotas=quotas)
+        cleanups = []
+        type(case).addClassResourceCleanup = lambda *args, **kwargs: cleanups.append(
+            (args, kwargs)
+        )
+        case._lift_quotas("p")
+        shown = quotas.show_quota_set("p")["quota_set"]
+        self.assertEqual({-1}, {shown[n] for n in ("cores", "instances", "ram")})
+        ((function, *args), kwargs), *others = cleanups
+        self.assertEqual([], others)
+        function(*args, **kwargs)
+
+    def test_a_project_that_follows_the_defaults(self):
+        quotas = Quotas()
+        self.lift(quotas)
+        self.assertEqual({}, quotas.own)
+
+    def test_a_project_with_quotas_of_its_own(self):
+        quotas = Quotas(cores=40)
+        self.lift(quotas)
+        self.assertEqual({"cores": 40, "instances": 10, "ram": 51200}, quotas.own)
+
+    def test_what_is_not_lifted_is_kept_too(self):
+        quotas = Quotas(key_pairs=1)
+        self.lift(quotas)
+        self.assertEqual(1, quotas.own["key_pairs"])
