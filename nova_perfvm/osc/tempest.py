@@ -65,10 +65,10 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
         "[perfvm]\n"
         f"high_performance_flavor = {_by_size(policy, pinned)[0].name}\n"
         f"general_flavor = {general[0].name}\n"
-        # For resizing, which needs another one that is not smaller.
-        f"general_flavor_alt = {general[min(1, len(general) - 1)].name}\n"
+        f"general_flavor_alt = {_resize_target(general).name}\n"
         f"vcpus = {pinned.vcpus}\n"
         f"max_per_host = {most}\n"
+        f"exclusive = {pinned.exclusive}\n"
         f"placement = {policy.placement}\n"
     )
 
@@ -93,3 +93,9 @@ def _by_size(policy: Policy, vm_class: VMClass) -> list[Flavor]:
     """Give a class's flavors, the smallest first."""
     flavors = generate_flavors(policy, class_name=vm_class.name)
     return sorted(flavors, key=lambda f: (f.memory_mb, f.vcpus, f.root_gb))
+
+
+def _resize_target(flavors: list[Flavor]) -> Flavor:
+    """Give the next flavor whose disk is not smaller, or the first without one."""
+    first, *others = flavors
+    return next((f for f in others if f.root_gb >= first.root_gb), first)

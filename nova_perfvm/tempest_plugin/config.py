@@ -56,7 +56,20 @@ options = [
         "max_per_host",
         default=2,
         min=1,
-        help="High-performance VMs that fit an empty host, and never more.",
+        help="High-performance VMs that fit the largest host, and never more. What a "
+        "smaller one takes is read from Placement, unless it knows nothing of classes.",
+    ),
+    cfg.StrOpt(
+        "exclusive",
+        default="host",
+        choices=[
+            ("host", "a host has VMs of one class"),
+            ("cell", "a NUMA node has VMs of one class, and its host of both"),
+            ("none", "VMs of both classes are neighbours"),
+        ],
+        help="What a high-performance VM keeps the other class off, as the class's key "
+        "of the same name. Tests that no host has both classes are skipped unless it "
+        "is host.",
     ),
     cfg.StrOpt(
         "placement",

@@ -130,6 +130,7 @@ class AllInOneTest(NodeCase):
                 ("perfvm", "general_flavor_alt"): ["g.2c.4g"],
                 ("perfvm", "vcpus"): ["20"],
                 ("perfvm", "max_per_host"): ["2"],
+                ("perfvm", "exclusive"): ["host"],
                 ("perfvm", "placement"): ["slots"],
             },
             {

@@ -26,6 +26,7 @@ from tempest.lib.common import api_version_utils
 from tempest.lib.common.utils import data_utils
 
 from nova_perfvm import constants as const
+from nova_perfvm.tempest_plugin import inventories
 
 CONF = config.CONF
 
@@ -35,7 +36,7 @@ REFUSALS = ("No valid host", "Exceeded maximum number of retries")
 
 @decorators.serial
 class PerfVMTest(test.BaseTestCase):
-    """Tests with the hosts to themselves: a VM of one class keeps the other class away.
+    """Tests with the hosts to themselves: a VM of one class may keep the other away.
 
     The administrator asks for everything: only they choose hosts and see them.
     """
@@ -95,16 +96,24 @@ class PerfVMTest(test.BaseTestCase):
         cls.flavor_of = {flavor["name"]: flavor for flavor in found}
         cls.high_performance = cls._flavor("high_performance_flavor")
         cls.general = cls._flavor("general_flavor")
-        # 20 cores, Nova's default, are one VM.
-        project = cls.os_admin.credentials.tenant_id
+        cls._lift_quotas(cls.os_admin.credentials.tenant_id)
+
+    @classmethod
+    def _lift_quotas(cls, project: str) -> None:
+        """Let a project have any number of VMs until the tests are over."""
         before = cls.quotas.show_quota_set(project)["quota_set"]
         names = ("cores", "instances", "ram")
-        cls.addClassResourceCleanup(
-            cls.quotas.update_quota_set,
-            project,
-            force=True,
-            **{name: before[name] for name in names},
-        )
+        if before == cls.quotas.show_default_quota_set(project)["quota_set"]:
+            # The same figures set again would no longer follow the defaults.
+            cls.addClassResourceCleanup(cls.quotas.delete_quota_set, project)
+        else:
+            cls.addClassResourceCleanup(
+                cls.quotas.update_quota_set,
+                project,
+                force=True,
+                **{name: before[name] for name in names},
+            )
+        # 20 cores, Nova's default, are one VM.
         cls.quotas.update_quota_set(project, force=True, **dict.fromkeys(names, -1))
 
     @classmethod
@@ -116,6 +125,14 @@ class PerfVMTest(test.BaseTestCase):
                 f"[perfvm]{option} = {name}: the cloud has no such flavor"
             )
         return cls.flavor_of[name]["id"]
+
+    def need_exclusive_hosts(self) -> None:
+        """Skip where VMs of both classes may be on one host."""
+        if CONF.perfvm.exclusive != "host":
+            raise self.skipException(
+                f"[perfvm]exclusive is {CONF.perfvm.exclusive}: a host may have VMs of "
+                "both classes"
+            )
 
     # Servers
 
@@ -172,6 +189,11 @@ class PerfVMTest(test.BaseTestCase):
         self.assertIsNone(host_of(server))
         self.delete(server["id"])
 
+    def assert_closed(self, flavor: str, host: str) -> None:
+        """Judge that a host refuses the other class, if the policy says so."""
+        if CONF.perfvm.exclusive == "host":
+            self.boot_refused(flavor, host)
+
     def delete(self, server: str) -> None:
         """Delete a server, if it is there, and wait until it is gone."""
         deadline = time.monotonic() + CONF.compute.build_timeout
@@ -200,12 +222,28 @@ class PerfVMTest(test.BaseTestCase):
         """
         deadline = time.monotonic() + CONF.compute.build_timeout
         while True:
-            shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
-            used = {h["service"]["host"]: h["vcpus_used"] for h in shown}
-            free = [host for host in hosts if used.get(host) == 0]
+            computes = self.computes()
+            free = [
+                host
+                for host in hosts
+                if host in computes and self.is_unused(computes[host])
+            ]
             if free == hosts or time.monotonic() > deadline:
                 return free
             time.sleep(CONF.compute.build_interval)
+
+    def computes(self) -> dict[str, dict[str, Any]]:
+        """Give {host: its hypervisor, whose id is that of its provider}."""
+        shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
+        return {compute["service"]["host"]: compute for compute in shown}
+
+    def is_unused(self, compute: dict[str, Any]) -> bool:
+        """Judge by the CPUs of a hypervisor that count as used."""
+        used = compute["vcpus_used"]
+        # Most hosts reserve none, and there is no need to ask.
+        return used == 0 or used == inventories.reserved_cpus(
+            self.inventories_of(compute["id"])
+        )
 
     def servers_of(self, host: str) -> list[dict[str, Any]]:
         """Give every project's servers on a host."""
@@ -228,6 +266,25 @@ class PerfVMTest(test.BaseTestCase):
         raise self.skipException(
             f"no empty host takes flavor {flavor}; empty are: {', '.join(hosts) or '-'}"
         )
+
+    def room(self, host: str) -> int:
+        """Give how many high-performance VMs a host takes when it is empty."""
+        root = self.computes()[host]["id"]
+        tree = self.providers.list_resource_providers(in_tree=root)
+        return inventories.room(
+            [self.inventories_of(p["uuid"]) for p in tree["resource_providers"]],
+            CONF.perfvm.placement,
+            CONF.perfvm.max_per_host,
+        )
+
+    def fill(self) -> tuple[str, list[str]]:
+        """Fill an empty host with high-performance VMs; give it and their ids."""
+        host, first = self.boot_alone(self.high_performance)
+        others = [
+            self.boot(self.high_performance, host)["id"]
+            for _ in range(self.room(host) - 1)
+        ]
+        return host, [first["id"], *others]
 
     # What APIs show
 
@@ -267,8 +324,12 @@ class PerfVMTest(test.BaseTestCase):
 
     def total(self, provider: str, resource: str) -> int:
         """Give how much of a resource a provider has."""
+        return self.inventories_of(provider)[resource]["total"]
+
+    def inventories_of(self, provider: str) -> inventories.Inventories:
+        """Give {resource class: its inventory} of a provider."""
         found = self.providers.list_resource_provider_inventories(provider)
-        return found["inventories"][resource]["total"]
+        return found["inventories"]
 
 
 def host_of(server: dict[str, Any]) -> str | None:

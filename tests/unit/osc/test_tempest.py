@@ -50,6 +50,7 @@ class TempestConfigTest(CommandCase):
                     "general_flavor_alt": "g.2c.4g",
                     "vcpus": "20",
                     "max_per_host": "2",
+                    "exclusive": "host",
                     "placement": "slots",
                 },
             },
@@ -67,6 +68,14 @@ class TempestConfigTest(CommandCase):
         )
         self.assertEqual("8", self.read(tempest_conf(policy))["perfvm"]["max_per_host"])
 
+    def test_what_the_class_shares(self):
+        for exclusive in ("host", "cell", "none"):
+            policy = loader.load(
+                None, [f"classes.high-performance.exclusive={exclusive}"]
+            )
+            found = self.read(tempest_conf(policy))["perfvm"]
+            self.assertEqual(exclusive, found["exclusive"])
+
     def test_one_of_several_pinned_classes(self):
         found = self.read(tempest_conf(loader.parse(TWO_PINNED), "small"))["perfvm"]
         self.assertEqual(
@@ -75,6 +84,23 @@ class TempestConfigTest(CommandCase):
         )
         # The only general flavor is the other one, too.
         self.assertEqual("g", found["general_flavor_alt"])
+
+    def test_the_other_general_flavor_has_no_smaller_disk(self):
+        for disks, expected in (((9, 8, 9), "g.3"), ((9, 8, 7), "g.1")):
+            sizes = ", ".join(
+                f"{{vcpus: 1, memory_gb: {gb}, root_gb: {disk}}}"
+                for gb, disk in enumerate(disks, 1)
+            )
+            policy = loader.parse(
+                TWO_PINNED.replace(
+                    "{name: g, sizes: [{vcpus: 1, memory_gb: 1, root_gb: 1}]}",
+                    f'{{name: "g.{{memory_gb}}", sizes: [{sizes}]}}',
+                )
+            )
+            with self.subTest(disks):
+                found = self.read(tempest_conf(policy, "small"))["perfvm"]
+                self.assertEqual("g.1", found["general_flavor"])
+                self.assertEqual(expected, found["general_flavor_alt"])
 
     def test_refused(self):
         path = self.file(TWO_PINNED)

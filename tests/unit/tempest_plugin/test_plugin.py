@@ -63,29 +63,39 @@ class OptionsTest(testtools.TestCase):
             {name: set(parser[name]) for name in parser.sections()},
         )
 
+    def read(self, policy):
+        """Give [perfvm] of a tempest.conf with what the command prints."""
+        directory = self.useFixture(fixtures.TempDir()).path
+        path = pathlib.Path(directory, "tempest.conf")
+        path.write_text(tempest_conf(policy))
+        conf = cfg.ConfigOpts()
+        conf.register_opt(config.service_option, group=config.SERVICE_GROUP)
+        conf.register_group(config.group)
+        conf.register_opts(config.options, group=config.group)
+        conf(["--config-file", str(path)])
+        self.assertTrue(conf.service_available.perfvm)
+        return conf.perfvm
+
     def test_they_take_the_values_that_the_command_prints(self):
         for placement in ("slots", "units", "none"):
-            policy = loader.load(None, [f"placement={placement}"])
-            directory = self.useFixture(fixtures.TempDir()).path
-            path = pathlib.Path(directory, "tempest.conf")
-            path.write_text(tempest_conf(policy))
-            conf = cfg.ConfigOpts()
-            conf.register_opt(config.service_option, group=config.SERVICE_GROUP)
-            conf.register_group(config.group)
-            conf.register_opts(config.options, group=config.group)
-            conf(["--config-file", str(path)])
-            self.assertTrue(conf.service_available.perfvm)
+            found = self.read(loader.load(None, [f"placement={placement}"]))
             self.assertEqual(
-                (placement, 20, 2, "hp.20c.64g", "g.1c.2g", "g.2c.4g"),
+                (placement, "host", 20, 2, "hp.20c.64g", "g.1c.2g", "g.2c.4g"),
                 (
-                    conf.perfvm.placement,
-                    conf.perfvm.vcpus,
-                    conf.perfvm.max_per_host,
-                    conf.perfvm.high_performance_flavor,
-                    conf.perfvm.general_flavor,
-                    conf.perfvm.general_flavor_alt,
+                    found.placement,
+                    found.exclusive,
+                    found.vcpus,
+                    found.max_per_host,
+                    found.high_performance_flavor,
+                    found.general_flavor,
+                    found.general_flavor_alt,
                 ),
             )
+        for exclusive in ("cell", "none"):
+            found = self.read(
+                loader.load(None, [f"classes.high-performance.exclusive={exclusive}"])
+            )
+            self.assertEqual(exclusive, found.exclusive)
 
 
 class SourcesTest(testtools.TestCase):

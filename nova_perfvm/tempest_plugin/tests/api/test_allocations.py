@@ -35,12 +35,7 @@ class AllocationsTest(base.PerfVMTest):
         """A slot, or the whole of one child; never the same child for two."""
         units = CONF.perfvm.placement == "units"
         resource = const.RC_UNIT if units else const.RC_SLOT
-        host, server = self.boot_alone(self.high_performance)
-        servers = [server["id"]]
-        servers += [
-            self.boot(self.high_performance, host)["id"]
-            for _ in range(CONF.perfvm.max_per_host - 1)
-        ]
+        _, servers = self.fill()
         providers = set()
         for server_id in servers:
             ((provider, amount),) = self.allocated(server_id, resource).items()

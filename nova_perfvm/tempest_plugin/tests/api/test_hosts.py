@@ -12,25 +12,12 @@
 
 """What one host takes."""
 
-from tempest import config
 from tempest.lib import decorators
 
 from nova_perfvm.tempest_plugin.tests import base
 
-CONF = config.CONF
-
 
 class HostsTest(base.PerfVMTest):
-    def fill(self):
-        """Fill an empty host with high-performance VMs; give it and their ids."""
-        host, first = self.boot_alone(self.high_performance)
-        servers = [first["id"]]
-        servers += [
-            self.boot(self.high_performance, host)["id"]
-            for _ in range(CONF.perfvm.max_per_host - 1)
-        ]
-        return host, servers
-
     @decorators.idempotent_id("c8de2d9f-b1d3-4fac-9072-8630696a3721")
     def test_cap(self):
         """The cap can be reached, is not passed, and a place is free again."""
@@ -48,12 +35,14 @@ class HostsTest(base.PerfVMTest):
 
     @decorators.idempotent_id("b7fd0a60-571a-46f6-b384-f64698282d1d")
     def test_general_off_high_performance(self):
+        self.need_exclusive_hosts()
         host, server = self.boot_alone(self.high_performance)
         self.boot_refused(self.general, host)
         self.assertEqual([server["id"]], [s["id"] for s in self.servers_of(host)])
 
     @decorators.idempotent_id("663a8a6b-017c-4c0a-86a5-352a0db4ccff")
     def test_high_performance_off_general(self):
+        self.need_exclusive_hosts()
         host, server = self.boot_alone(self.general)
         self.boot_refused(self.high_performance, host)
         # Others of its class are welcome.

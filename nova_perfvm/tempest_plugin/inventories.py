@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What inventories of Placement tell the tests of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nova_perfvm import constants as const
+
+# {resource class: its inventory}, as GET /resource_providers/{uuid}/inventories
+# has them.
+Inventories = Mapping[str, Mapping[str, Any]]
+
+
+def reserved_cpus(inventories: Inventories) -> int:
+    """Give how many CPUs a host without VMs shows as used.
+
+    Nova counts ``[DEFAULT] reserved_host_cpus`` as used from the start. Drivers
+    report it as what is reserved of VCPU; a host that only pins reports no VCPU,
+    and libvirt's refuses the option there.
+
+    :param inventories: of the compute's own provider
+    """
+    return int(inventories["VCPU"]["reserved"]) if "VCPU" in inventories else 0
+
+
+def room(providers: Iterable[Inventories], placement: str, most: int) -> int:
+    """Give how many high-performance VMs a host takes when it is empty.
+
+    Hosts of another shape than the largest, and mixed ones, take fewer than the
+    policy allows a host.
+
+    :param providers: those of the compute's tree
+    :param placement: the policy's key of the same name
+    :param most: what no host passes, and all have as far as Placement knows
+        with ``placement: none``
+    """
+    if placement == "slots":
+        counted = sum(
+            p[const.RC_SLOT]["total"] for p in providers if const.RC_SLOT in p
+        )
+    elif placement == "units":
+        units = [p[const.RC_UNIT] for p in providers if const.RC_UNIT in p]
+        # No VM takes the whole of a child that the host has to spare.
+        counted = sum(u["max_unit"] == u["total"] for u in units)
+    else:
+        return most
+    return min(counted, most)

@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import unittest
+
+from tests.unit.tempest_plugin.cases import PluginCase
+
+CLASSES = {"hp": "high-performance", "g": "general"}
+
+
+class BurstTest(PluginCase):
+    """The burst on a cloud of one host that takes everyone."""
+
+    def case(self, hosts=("a",), **attributes):
+        self.asked = []
+        attributes = {
+            "high_performance": "hp",
+            "general": "g",
+            "flavor_of": {"hp": {"name": "hp"}},
+            "empty_hosts": lambda _: list(hosts),
+            "create": lambda _, flavor: self.asked.append(flavor) or flavor,
+            "room": lambda _, host: 3,
+            "wait": lambda _, flavor, state: self.running(flavor),
+            "assert_disjoint": lambda _, servers: None,
+        } | attributes
+        return self.make("scenario.test_burst", "BurstTest", "test_mixed", **attributes)
+
+    def running(self, flavor):
+        return {
+            "id": flavor,
+            "status": "ACTIVE",
+            "OS-EXT-SRV-ATTR:host": "a",
+            "flavor": {
+                "original_name": flavor,
+                "extra_specs": {"perfvm:class": CLASSES[flavor]},
+            },
+        }
+
+    def test_no_empty_host(self):
+        self.configure(high_performance_flavor="hp")
+        case = self.case(hosts=())
+        self.assertRaisesRegex(unittest.SkipTest, "no host is empty", case.test_mixed)
+        self.assertEqual([], self.asked)
+
+    def test_both_classes_on_a_host(self):
+        self.configure(high_performance_flavor="hp", max_per_host=1, exclusive="cell")
+        case = self.case()
+        case.test_mixed()
+        self.assertEqual(["g"] * 3 + ["hp"] * 3, sorted(self.asked))
+
+    def test_both_classes_on_an_exclusive_host(self):
+        self.configure(high_performance_flavor="hp", max_per_host=1)
+        case = self.case()
+        self.assertRaisesRegex(AssertionError, "a has", case.test_mixed)
+
+    def test_more_than_the_host_has_room_for(self):
+        self.configure(high_performance_flavor="hp", max_per_host=1, exclusive="none")
+        case = self.case(room=lambda _, host: 2)
+        self.assertRaisesRegex(AssertionError, "3", case.test_mixed)

@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm import elastic, loader
+from nova_perfvm.tempest_plugin import inventories
+
+
+class ReservedTest(testtools.TestCase):
+    def test_of_shared_cpus(self):
+        found = {"VCPU": {"total": 8, "reserved": 2}, "MEMORY_MB": {"reserved": 512}}
+        self.assertEqual(2, inventories.reserved_cpus(found))
+
+    def test_of_pinned_cpus_alone(self):
+        self.assertEqual(0, inventories.reserved_cpus({"PCPU": {"reserved": 0}}))
+
+
+class RoomTest(testtools.TestCase):
+    def test_slots(self):
+        tree = [{"PCPU": {"total": 20}, const.RC_SLOT: {"total": 1}}, {}]
+        self.assertEqual(1, inventories.room(tree, "slots", 2))
+        # They may be those of a smaller class.
+        tree[0][const.RC_SLOT]["total"] = 4
+        self.assertEqual(2, inventories.room(tree, "slots", 2))
+        self.assertEqual(0, inventories.room([{"VCPU": {}}], "slots", 2))
+
+    def test_units(self):
+        policy = loader.load(None, ["placement=units"])
+        for slots in (0, 1, 2):
+            tree = [{"PCPU": {"total": 20}}] + [
+                {const.RC_UNIT: {"total": child.total, "max_unit": child.max_unit}}
+                for child in elastic.children(policy, "host", slots)
+            ]
+            with self.subTest(slots):
+                self.assertEqual(slots, inventories.room(tree, "units", 2))
+
+    def test_placement_knows_nothing(self):
+        left_over = [{const.RC_SLOT: {"total": 1}}]
+        self.assertEqual(2, inventories.room(left_over, "none", 2))
