@@ -16,6 +16,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm import loader
+from nova_perfvm.audit import finding as codes
 from nova_perfvm.model import HostShape
 from nova_perfvm.reconcile.hosts import host_slots, summarize
 from nova_perfvm.reconcile.policy_check import PolicyView, check_policy
@@ -27,6 +28,7 @@ from tests.unit.snapshot.clouds import Cloud
 
 POLICY = loader.load()
 UNITS = dataclasses.replace(POLICY, placement="units")
+LABELLED = dataclasses.replace(POLICY, managed_hosts="labelled")
 FILTERS = ("filter_scheduler", "enabled_filters")
 LABEL = Aggregate(
     1, "u1", "hp", {const.CLASS_KEY: "high-performance"}, frozenset({"h1"})
@@ -148,8 +150,7 @@ class CheckTest(testtools.TestCase):
         result = self.check(title, snapshot=found.snapshot())
         self.assertEqual(Code.FAILURE, result.code)
         self.assertIn("no class 'gold'", result.details[0])
-        labelled = dataclasses.replace(POLICY, managed_hosts="labelled")
-        self.assertEqual(Code.FAILURE, self.check(title, labelled).code)
+        self.assertEqual(Code.FAILURE, self.check(title, LABELLED).code)
 
     def test_isolated_aggregates(self):
         title = "General VMs keep off slots"
@@ -256,3 +257,23 @@ class DiffTest(testtools.TestCase):
         servers = {d.name for d in found if d.kind == "server"}
         self.assertEqual({"vm1 (i-vm1)", "vm2 (i-vm2)"}, servers)
         self.assertEqual([], compare_servers(one, POLICY, snapshot))
+
+    def test_hosts_that_only_one_policy_judges(self):
+        """A high-performance VM and a general one, on a host without a label."""
+        found = cloud()
+        found.add_general("vm4", "h1")
+        snapshot = found.snapshot()
+        self.assertEqual([], compare_servers(LABELLED, LABELLED, snapshot))
+        (mixed,) = compare_servers(LABELLED, POLICY, snapshot)
+        self.assertEqual(
+            ("host", "h1", codes.CLASSES_MIXED), (mixed.kind, mixed.name, mixed.what)
+        )
+        self.assertEqual([], compare_servers(POLICY, LABELLED, snapshot))
+        one = change_class(LABELLED, "high-performance", max_per_host=1)
+        self.assertEqual([], compare_servers(LABELLED, one, snapshot))
+        # With one, the rules hold there under both.
+        found.parts["aggregates"] = (LABEL,)
+        snapshot = found.snapshot()
+        self.assertEqual([], compare_servers(LABELLED, POLICY, snapshot))
+        (many,) = compare_servers(LABELLED, one, snapshot)
+        self.assertEqual(codes.TOO_MANY_ON_HOST, many.what)
