@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 from nova_perfvm.audit import finding as codes
 from nova_perfvm.audit.finding import Finding
+from nova_perfvm.reconcile.hosts import expected_slots, slot_class
 from nova_perfvm.reconcile.observed import PCPU
-from nova_perfvm.rules import host_mode, host_slots
-from nova_perfvm.rules.slots import smallest_memory_mb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,14 +64,14 @@ def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:
 def _slots(
     subject: Subject, host: ComputeHost, provider: Provider
 ) -> Iterator[Finding]:
-    vm_class = _class_of(subject, host)
     trait = const.TRAIT_HIGH_PERFORMANCE in provider.traits
     inventory = provider.inventories.get(const.RC_SLOT)
     found = inventory.total if inventory else 0
-    if vm_class is not None and PCPU in provider.inventories and not host.cells:
-        # How many there should be cannot be told.
-        return
-    expected = _expected(subject, host, provider, vm_class)
+    facts = subject.hosts[host.host]
+    expected = expected_slots(subject.policy, host, facts, provider)
+    if expected is None:
+        # Only whether what is there goes together can be told.
+        expected = found
     if found != expected:
         yield Finding(
             codes.INVENTORY_DIFFERS,
@@ -96,7 +95,8 @@ def _slots(
             f"{const.TRAIT_HIGH_PERFORMANCE} {words}",
             _configure(host, provider),
         )
-    yield from _iops(host, provider, vm_class if expected else None)
+    if expected:
+        yield from _iops(host, provider, slot_class(subject.policy, facts.labels))
 
 
 def _iops(
@@ -115,34 +115,6 @@ def _iops(
                 f"{provider.total(name)} {name}, and one VM is guaranteed {amount}",
                 _configure(host, provider),
             )
-
-
-def _class_of(subject: Subject, host: ComputeHost) -> VMClass | None:
-    """Give the pinned class that a host has slots for."""
-    labels = subject.snapshot.labels(host.host)
-    classes = [
-        vm_class
-        for vm_class in subject.policy.pinned_classes
-        if not labels or vm_class.name in labels
-    ]
-    return classes[0] if len(classes) == 1 else None
-
-
-def _expected(
-    subject: Subject, host: ComputeHost, provider: Provider, vm_class: VMClass | None
-) -> int:
-    """Count the slots that provider.yaml should promise."""
-    facts = subject.hosts[host.host]
-    if vm_class is None or PCPU not in provider.inventories:
-        return 0
-    if vm_class.exclusive == "host" and host_mode(facts) == "mixed":
-        return 0
-    slots = host_slots(vm_class, facts.cells)
-    memory, each = provider.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
-    if memory is not None and each:
-        # The cells have the memory of the host itself, too.
-        slots = min(slots, memory.capacity // each)
-    return slots
 
 
 def _configure(host: ComputeHost, provider: Provider) -> str:
