@@ -14,13 +14,14 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.audit import finding as codes
 from nova_perfvm.audit.finding import Finding
 from nova_perfvm.reconcile.hosts import expected_slots, slot_class
-from nova_perfvm.reconcile.observed import PCPU
+from nova_perfvm.reconcile.observed import PCPU, VCPU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 host.host,
                 f"{provider.total(const.RC_SLOT)} {const.RC_SLOT}, and the policy says "
                 f"placement: {subject.policy.placement}",
-                _configure(host, provider),
+                _configure(subject, host, provider),
             )
 
 
@@ -78,14 +79,14 @@ def _slots(
             host.host,
             f"{found} {const.RC_SLOT}, and the host has room for {expected} "
             f"(cells: {host.cells_source})",
-            _configure(host, provider),
+            _configure(subject, host, provider),
         )
     elif inventory is not None and inventory.max_unit != 1:
         yield Finding(
             codes.INVENTORY_DIFFERS,
             host.host,
             f"max_unit of {const.RC_SLOT} is {inventory.max_unit}, should be 1",
-            _configure(host, provider),
+            _configure(subject, host, provider),
         )
     if trait != bool(expected):
         words = "is missing" if expected else "is there, without slots"
@@ -93,15 +94,14 @@ def _slots(
             codes.TRAIT_DIFFERS,
             host.host,
             f"{const.TRAIT_HIGH_PERFORMANCE} {words}",
-            _configure(host, provider),
+            _configure(subject, host, provider),
         )
     if expected:
-        yield from _iops(host, provider, slot_class(subject.policy, facts.labels))
+        yield from _iops(subject, host, provider)
 
 
-def _iops(
-    host: ComputeHost, provider: Provider, vm_class: VMClass | None
-) -> Iterator[Finding]:
+def _iops(subject: Subject, host: ComputeHost, provider: Provider) -> Iterator[Finding]:
+    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
     if vm_class is None:
         return
     for name, amount in (
@@ -113,11 +113,44 @@ def _iops(
                 codes.INVENTORY_DIFFERS,
                 host.host,
                 f"{provider.total(name)} {name}, and one VM is guaranteed {amount}",
-                _configure(host, provider),
+                _configure(subject, host, provider),
             )
 
 
-def _configure(host: ComputeHost, provider: Provider) -> str:
-    mode = "dedicated" if PCPU in provider.inventories else "shared"
-    shape = host.shape or "SHAPE"
-    return f"nova-perfvm host config --topology {shape} --mode {mode} --policy POLICY"
+def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:
+    """Give the command that configures a host as it is, as far as that is known."""
+    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
+    pinned, shared = provider.total(PCPU), provider.total(VCPU)
+    mode = ("mixed" if shared else "dedicated") if pinned else "shared"
+    words = [f"--topology {host.shape or 'SHAPE'} --mode {mode}"]
+    if mode == "mixed":
+        nodes = sum(not cell.pcpuset for cell in host.cells)
+        if nodes != 1:
+            words.append(f"--shared-nodes {nodes or 'N'}")
+    if pinned and len(subject.policy.pinned_classes) > 1:
+        words.append(f"--class {quote(vm_class.name) if vm_class else 'CLASS'}")
+    kept = _cores_kept(host, vm_class)
+    if kept != 0:
+        words.append(f"--reserve {'CORES' if kept is None else kept}")
+    memory_gb = provider.total("MEMORY_MB") // 1024
+    words.append(f"--memory-gb {memory_gb or 'GB'}")
+    return f"nova-perfvm host config {' '.join(words)} --policy POLICY"
+
+
+def _cores_kept(host: ComputeHost, vm_class: VMClass | None) -> int | None:
+    """Count the cores that each cell keeps for the host; None if nobody knows."""
+    shape = host.shape
+    if shape is None or host.division_assumed:
+        return None
+    found = set()
+    for cell in host.cells:
+        cpus, threads = len(cell.cpuset or cell.pcpuset), shape.threads
+        if not cell.cpuset and cpus <= shape.cores:
+            # One thread of each core, or all threads of fewer: the class says.
+            if vm_class is None and threads > 1:
+                return None
+            if vm_class is not None and vm_class.smt == "cores":
+                threads = 1
+        cores, rest = divmod(cpus, threads)
+        found.add(None if rest or cores > shape.cores else shape.cores - cores)
+    return found.pop() if len(found) == 1 else None

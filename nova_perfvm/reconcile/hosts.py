@@ -106,6 +106,8 @@ def expected_slots(
         return None
     if vm_class.exclusive == "host" and host_mode(facts) == "mixed":
         return 0
+    if host.division_assumed:
+        return None
     slots = rules.host_slots(vm_class, facts.cells)
     memory, each = root.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
     if memory is not None and each:
