@@ -163,7 +163,8 @@ def _violations(
         for server in facts
         if server.host and policy.manages(snapshot.labels(server.host))
     ]
-    for found in check_servers(policy, cells, on_hosts):
+    assumed = {host.host for host in snapshot.hosts if host.division_assumed}
+    for found in check_servers(policy, cells, on_hosts, assumed):
         yield "host", found.subject, found.code, found.evidence
 
 

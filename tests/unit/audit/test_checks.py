@@ -22,6 +22,7 @@ from nova_perfvm.audit import placement as placement_checks
 from nova_perfvm.audit.finding import SEVERITIES, Severity
 from nova_perfvm.model import Disk
 from nova_perfvm.snapshot import (
+    NOVA_DATABASE,
     Aggregate,
     Image,
     Inventory,
@@ -129,6 +130,28 @@ class ServersTest(AuditTest):
         cloud = small()
         cloud.add_general("d", "hp1")
         self.assertEqual([(codes.CLASSES_MIXED, "hp1")], self.found(cloud))
+
+    def test_classes_mixed_on_a_cell(self):
+        """Of 2x40 with dedicated and shared CPUs, by where the cells are known from."""
+        cloud = Cloud(hosts.policy(exclusive="cell"))
+        cloud.add_host("h1", "shared", "2x40")
+        cloud.add_hp("a", "h1")
+        cloud.add_general("b", "h1")
+        cloud.parts["images"] = (Image("image", "cirros"),)
+        slots = {const.RC_SLOT: Inventory(2, 1), "PCPU": Inventory(40, 40)}
+        cloud.change_inventories("h1", **slots)
+        trait = frozenset({const.TRAIT_HIGH_PERFORMANCE})
+        cloud.change_provider("h1", traits=trait)
+        for vcpus, expected in ((40, []), (30, [(codes.CELLS_UNKNOWN, "h1")])):
+            cloud.change_inventories("h1", VCPU=Inventory(vcpus, vcpus))
+            self.assertEqual(expected, self.found(cloud))
+        found = cloud.snapshot()
+        (host,) = found.hosts
+        known = dataclasses.replace(host, cells_source=NOVA_DATABASE)
+        found = dataclasses.replace(found, hosts=(known,))
+        (finding,) = audit.run(audit.Subject(cloud.policy, found, RIGHT)).findings
+        self.assertEqual((codes.CLASSES_MIXED, "h1"), finding[:2])
+        self.assertEqual("openstack server migrate i-b", finding.remedy)
 
     def test_three_on_a_host_and_two_on_a_cell(self):
         """On an SMT host, which has the threads for more than its cores."""
