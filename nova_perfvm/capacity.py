@@ -28,7 +28,8 @@ from nova_perfvm.explain.verdicts import Settings, accepts, judge, settings_for
 from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.flavors import flavor_properties
 from nova_perfvm.model import Policy, VMClass
-from nova_perfvm.rules import host_slots, resolve_class
+from nova_perfvm.rules import host_mode, host_slots, resolve_class
+from nova_perfvm.rules.host import admits
 from nova_perfvm.rules.slots import cell_cpus, memory_fits, smallest_memory_mb
 from nova_perfvm.snapshot import Flavor, Snapshot, server_facts
 
@@ -194,16 +195,17 @@ def _fitting(
 def _with_one(
     vm_class: VMClass, facts: HostFacts, request: Request
 ) -> HostFacts | None:
-    """Give a host with one VM more on the first cells that have room for it."""
+    """Give a host with one VM more on the first cells that the rules give it."""
     cells: list[NUMACell] = []
     missing = vm_class.cells_per_vm
     memory_mb = max(cell.memory_mb for cell in request.facts.cells)
     page_size_kb = request.facts.cells[0].page_size_kb
+    mode = host_mode(facts)
     for cell in facts.cells:
         if (
             missing
             and cell_cpus(vm_class, cell)[1] >= vm_class.cell_pcpus
-            and memory_fits(cell, memory_mb, page_size_kb, now=True)
+            and admits(vm_class, cell, mode, memory_mb, page_size_kb)
         ):
             missing -= 1
             cells.append(_taken(vm_class, cell, memory_mb, page_size_kb))

@@ -14,14 +14,14 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.audit import finding as codes
 from nova_perfvm.audit.finding import Finding
-from nova_perfvm.reconcile.observed import PCPU
-from nova_perfvm.rules import host_mode, host_slots
-from nova_perfvm.rules.slots import smallest_memory_mb
+from nova_perfvm.reconcile.hosts import expected_slots, slot_class
+from nova_perfvm.reconcile.observed import PCPU, VCPU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 host.host,
                 f"{provider.total(const.RC_SLOT)} {const.RC_SLOT}, and the policy says "
                 f"placement: {subject.policy.placement}",
-                _configure(host, provider),
+                _configure(subject, host, provider),
             )
 
 
@@ -65,28 +65,28 @@ def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:
 def _slots(
     subject: Subject, host: ComputeHost, provider: Provider
 ) -> Iterator[Finding]:
-    vm_class = _class_of(subject, host)
     trait = const.TRAIT_HIGH_PERFORMANCE in provider.traits
     inventory = provider.inventories.get(const.RC_SLOT)
     found = inventory.total if inventory else 0
-    if vm_class is not None and PCPU in provider.inventories and not host.cells:
-        # How many there should be cannot be told.
-        return
-    expected = _expected(subject, host, provider, vm_class)
+    facts = subject.hosts[host.host]
+    expected = expected_slots(subject.policy, host, facts, provider)
+    if expected is None:
+        # Only whether what is there goes together can be told.
+        expected = found
     if found != expected:
         yield Finding(
             codes.INVENTORY_DIFFERS,
             host.host,
             f"{found} {const.RC_SLOT}, and the host has room for {expected} "
             f"(cells: {host.cells_source})",
-            _configure(host, provider),
+            _configure(subject, host, provider),
         )
     elif inventory is not None and inventory.max_unit != 1:
         yield Finding(
             codes.INVENTORY_DIFFERS,
             host.host,
             f"max_unit of {const.RC_SLOT} is {inventory.max_unit}, should be 1",
-            _configure(host, provider),
+            _configure(subject, host, provider),
         )
     if trait != bool(expected):
         words = "is missing" if expected else "is there, without slots"
@@ -94,14 +94,14 @@ def _slots(
             codes.TRAIT_DIFFERS,
             host.host,
             f"{const.TRAIT_HIGH_PERFORMANCE} {words}",
-            _configure(host, provider),
+            _configure(subject, host, provider),
         )
-    yield from _iops(host, provider, vm_class if expected else None)
+    if expected:
+        yield from _iops(subject, host, provider)
 
 
-def _iops(
-    host: ComputeHost, provider: Provider, vm_class: VMClass | None
-) -> Iterator[Finding]:
+def _iops(subject: Subject, host: ComputeHost, provider: Provider) -> Iterator[Finding]:
+    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
     if vm_class is None:
         return
     for name, amount in (
@@ -113,39 +113,44 @@ def _iops(
                 codes.INVENTORY_DIFFERS,
                 host.host,
                 f"{provider.total(name)} {name}, and one VM is guaranteed {amount}",
-                _configure(host, provider),
+                _configure(subject, host, provider),
             )
 
 
-def _class_of(subject: Subject, host: ComputeHost) -> VMClass | None:
-    """Give the pinned class that a host has slots for."""
-    labels = subject.snapshot.labels(host.host)
-    classes = [
-        vm_class
-        for vm_class in subject.policy.pinned_classes
-        if not labels or vm_class.name in labels
-    ]
-    return classes[0] if len(classes) == 1 else None
+def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:
+    """Give the command that configures a host as it is, as far as that is known."""
+    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
+    pinned, shared = provider.total(PCPU), provider.total(VCPU)
+    mode = ("mixed" if shared else "dedicated") if pinned else "shared"
+    words = [f"--topology {host.shape or 'SHAPE'} --mode {mode}"]
+    if mode == "mixed":
+        nodes = sum(not cell.pcpuset for cell in host.cells)
+        if nodes != 1:
+            words.append(f"--shared-nodes {nodes or 'N'}")
+    if pinned and len(subject.policy.pinned_classes) > 1:
+        words.append(f"--class {quote(vm_class.name) if vm_class else 'CLASS'}")
+    kept = _cores_kept(host, vm_class)
+    if kept != 0:
+        words.append(f"--reserve {'CORES' if kept is None else kept}")
+    memory_gb = provider.total("MEMORY_MB") // 1024
+    words.append(f"--memory-gb {memory_gb or 'GB'}")
+    return f"nova-perfvm host config {' '.join(words)} --policy POLICY"
 
 
-def _expected(
-    subject: Subject, host: ComputeHost, provider: Provider, vm_class: VMClass | None
-) -> int:
-    """Count the slots that provider.yaml should promise."""
-    facts = subject.hosts[host.host]
-    if vm_class is None or PCPU not in provider.inventories:
-        return 0
-    if vm_class.exclusive == "host" and host_mode(facts) == "mixed":
-        return 0
-    slots = host_slots(vm_class, facts.cells)
-    memory, each = provider.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
-    if memory is not None and each:
-        # The cells have the memory of the host itself, too.
-        slots = min(slots, memory.capacity // each)
-    return slots
-
-
-def _configure(host: ComputeHost, provider: Provider) -> str:
-    mode = "dedicated" if PCPU in provider.inventories else "shared"
-    shape = host.shape or "SHAPE"
-    return f"nova-perfvm host config --topology {shape} --mode {mode} --policy POLICY"
+def _cores_kept(host: ComputeHost, vm_class: VMClass | None) -> int | None:
+    """Count the cores that each cell keeps for the host; None if nobody knows."""
+    shape = host.shape
+    if shape is None or host.division_assumed:
+        return None
+    found = set()
+    for cell in host.cells:
+        cpus, threads = len(cell.cpuset or cell.pcpuset), shape.threads
+        if not cell.cpuset and cpus <= shape.cores:
+            # One thread of each core, or all threads of fewer: the class says.
+            if vm_class is None and threads > 1:
+                return None
+            if vm_class is not None and vm_class.smt == "cores":
+                threads = 1
+        cores, rest = divmod(cpus, threads)
+        found.add(None if rest or cores > shape.cores else shape.cores - cores)
+    return found.pop() if len(found) == 1 else None

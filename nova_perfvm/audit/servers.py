@@ -33,7 +33,7 @@ from nova_perfvm.audit.subject import migrate
 from nova_perfvm.rules import host_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from nova_perfvm.audit.subject import Subject
     from nova_perfvm.facts import NUMACell
@@ -76,7 +76,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         for server in servers
     ]
     cells = {name: host.cells for name, host in subject.hosts.items()}
-    yield from check_servers(subject.policy, cells, facts)
+    assumed = {h.host for h in subject.snapshot.hosts if h.division_assumed}
+    yield from check_servers(subject.policy, cells, facts, assumed)
     pinned = {server.host for server in facts if server.pinned_cpus}
     for host in sorted(pinned):
         if not cells.get(host):
@@ -109,10 +110,12 @@ def check_servers(
     policy: Policy,
     cells: Mapping[str, Sequence[NUMACell]],
     servers: Iterable[ServerFacts],
+    assumed: Collection[str] = (),
 ) -> list[Finding]:
     """List what servers violate, host by host.
 
     :param cells: the NUMA cells of each host, by its name
+    :param assumed: names of the hosts of which nobody knows which cells share CPUs
     """
     by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
     for server in servers:
@@ -120,8 +123,9 @@ def check_servers(
     found: list[Finding] = []
     for host, here in sorted(by_host.items()):
         found.extend(_pins(host, here))
-        found.extend(_classes(policy, host, here))
-        found.extend(_counts(policy, host, cells.get(host, ()), here))
+        mine = cells.get(host, ())
+        found.extend(_classes(policy, host, mine, here, assumed=host in assumed))
+        found.extend(_counts(policy, host, mine, here))
     return found
 
 
@@ -139,7 +143,12 @@ def _pins(host: str, servers: Sequence[ServerFacts]) -> Iterator[Finding]:
 
 
 def _classes(
-    policy: Policy, host: str, servers: Sequence[ServerFacts]
+    policy: Policy,
+    host: str,
+    cells: Sequence[NUMACell],
+    servers: Sequence[ServerFacts],
+    *,
+    assumed: bool,
 ) -> Iterator[Finding]:
     kinds = collections.Counter(server.class_name or "(none)" for server in servers)
     exclusive = [
@@ -150,13 +159,61 @@ def _classes(
     if exclusive and len(kinds) > 1:
         stays = kinds.most_common(1)[0][0]
         leave = [s for s in servers if (s.class_name or "(none)") != stays]
-        yield Finding(
-            CLASSES_MIXED,
+        yield _mixed(
             host,
             f"VMs of {', '.join(sorted(kinds))}, and {', '.join(exclusive)} wants "
-            f"hosts for itself: {_names(leave)} should leave",
-            "\n".join(migrate(server.id) for server in leave),
+            "hosts for itself",
+            leave,
         )
+        return
+    stay = list(servers)
+    for vm_class in policy.pinned_classes:
+        if vm_class.exclusive == "cell":
+            own = _cells_with(vm_class, cells, stay)
+            others = [s for s in stay if s.class_name != vm_class.name]
+            if own and assumed and not all(s.pinned_cpus for s in others):
+                yield _not_told(host, vm_class)
+            leave = [s for s in others if _disturbs(s, own, assumed=assumed)]
+            if leave:
+                where = ", ".join(str(cell.id) for cell in own)
+                wish = f"VMs of {vm_class.name}, which wants cells for itself"
+                yield _mixed(host, f"on cell {where} are {wish}", leave)
+            # Of two such classes only one is told to go.
+            stay = [server for server in stay if server not in leave]
+
+
+def _cells_with(
+    vm_class: VMClass, cells: Iterable[NUMACell], servers: Iterable[ServerFacts]
+) -> list[NUMACell]:
+    mine = [server for server in servers if server.class_name == vm_class.name]
+    return [cell for cell in cells if any(server.on(cell) for server in mine)]
+
+
+def _disturbs(server: ServerFacts, cells: Sequence[NUMACell], *, assumed: bool) -> bool:
+    """Whether a server is on one of the cells, or may come there at any time."""
+    if server.pinned_cpus:
+        return any(server.on(cell) for cell in cells)
+    # Unpinned VMs float over all shared CPUs of their host.
+    return not assumed and any(cell.cpuset for cell in cells)
+
+
+def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:
+    return Finding(
+        CLASSES_MIXED,
+        host,
+        f"{words}: {_names(leave)} should leave",
+        "\n".join(migrate(server.id) for server in leave),
+    )
+
+
+def _not_told(host: str, vm_class: VMClass) -> Finding:
+    return Finding(
+        CELLS_UNKNOWN,
+        host,
+        f"which of its cells share CPUs is not known, so that unpinned VMs may run "
+        f"beside those of {vm_class.name}, which wants cells for itself",
+        "openstack perfvm snapshot save FILE --from-nova-db",
+    )
 
 
 def _counts(

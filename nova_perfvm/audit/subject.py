@@ -83,7 +83,7 @@ class Subject:
 
     def managed(self, host: str) -> bool:
         """Whether the policy's rules hold on a host."""
-        return self.policy.managed_hosts == "all" or bool(self.snapshot.labels(host))
+        return self.policy.manages(self.snapshot.labels(host))
 
     def suits(self, server: Server) -> str:
         """Give the smallest of the policy's flavors that a server fits into."""

@@ -50,10 +50,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     for detail in preflight.check_membership(policy, replace(view, hosts=())).details:
         remedy = "openstack resource provider list --required CUSTOM_PERFVM_ELASTIC"
         yield Finding(codes.HOST_NOT_ISOLATED, "Placement", detail, remedy)
+    ours = {host.host for host in view.hosts}
     for server in view.servers:
-        alone = replace(view, servers=(server,))
-        if server.host is None:
+        if server.host is None or not (
+            server.host in ours or subject.managed(server.host)
+        ):
             continue
+        alone = replace(view, servers=(server,))
         for detail in preflight.check_flavors(policy, alone).details:
             remedy = subject.resize(server)
             yield Finding(codes.FLAVOR_WITHOUT_UNITS, str(server), detail, remedy)

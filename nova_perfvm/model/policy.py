@@ -18,11 +18,14 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from nova_perfvm.exceptions import UnknownClassError
 from nova_perfvm.model.classes import VMClass
 from nova_perfvm.model.shapes import HostShape
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 Placement = Literal["slots", "units", "none"]
 ManagedHosts = Literal["all", "labelled"]
@@ -73,6 +76,13 @@ class Policy:
             return self.by_name[name]
         except KeyError:
             raise UnknownClassError(name, self.by_name) from None
+
+    def manages(self, labels: Collection[str]) -> bool:
+        """Whether the rules hold on a host.
+
+        :param labels: the classes that aggregates reserve it for
+        """
+        return self.managed_hosts == "all" or bool(labels)
 
     def as_document(self) -> dict[str, Any]:
         """Give the policy as the policy file has it, every key written out."""

@@ -18,12 +18,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
-from nova_perfvm import elastic
+from nova_perfvm import elastic, rules
+from nova_perfvm.reconcile.observed import PCPU
+from nova_perfvm.rules import host_mode
+from nova_perfvm.rules.slots import smallest_memory_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from nova_perfvm.model import HostShape, Policy
+    from nova_perfvm.facts import HostFacts
+    from nova_perfvm.model import HostShape, Policy, VMClass
     from nova_perfvm.snapshot import ComputeHost, Provider, Snapshot
 
 UNKNOWN = "unknown"
@@ -71,6 +75,45 @@ def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
 def host_slots(policy: Policy, shape: HostShape) -> int:
     """Give how many VMs of a pinned class an empty host of a shape holds."""
     return elastic.children_per_host(replace(policy, host_shapes=(shape,)))
+
+
+def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:
+    """Give the pinned class that a host has slots for; None unless it is just one.
+
+    :param labels: the classes that aggregates reserve the host for
+    """
+    classes = [
+        vm_class
+        for vm_class in policy.pinned_classes
+        if not labels or vm_class.name in labels
+    ]
+    return classes[0] if len(classes) == 1 else None
+
+
+def expected_slots(
+    policy: Policy, host: ComputeHost, facts: HostFacts, root: Provider
+) -> int | None:
+    """Count the slots that a host's provider.yaml should promise.
+
+    :param facts: the host as the rules judge it
+    :param root: its top resource provider
+    :returns: None where that cannot be told
+    """
+    vm_class = slot_class(policy, facts.labels)
+    if vm_class is None or PCPU not in root.inventories:
+        return 0
+    if not host.cells:
+        return None
+    if vm_class.exclusive == "host" and host_mode(facts) == "mixed":
+        return 0
+    if host.division_assumed:
+        return None
+    slots = rules.host_slots(vm_class, facts.cells)
+    memory, each = root.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
+    if memory is not None and each:
+        # The cells have the memory of the host itself, too.
+        slots = min(slots, memory.capacity // each)
+    return slots
 
 
 def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:

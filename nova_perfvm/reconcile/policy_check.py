@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.model import advice
-from nova_perfvm.reconcile.hosts import UNKNOWN, host_slots, summarize
+from nova_perfvm.reconcile.hosts import expected_slots, summarize
 from nova_perfvm.reconcile.preflight import Code, Result
+from nova_perfvm.snapshot import host_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,9 +118,12 @@ def _hosts(policy: Policy, view: PolicyView) -> Result:
 
 
 def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
-    for host in summarize(policy, snapshot):
-        root = snapshot.provider_by_uuid.get(_provider_of(snapshot, host.node))
-        if host.mode == UNKNOWN or root is None:
+    for host in snapshot.hosts:
+        facts = host_facts(snapshot, host)
+        if not policy.manages(facts.labels):
+            continue
+        root = snapshot.provider_by_uuid.get(host.provider)
+        if root is None:
             yield f"{host.host} is not known to Placement"
             continue
         slots = root.total(const.RC_SLOT)
@@ -129,21 +133,18 @@ def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
                     f"{host.host} offers {slots} {const.RC_SLOT}, and the policy says "
                     f"placement: {policy.placement}"
                 )
-        elif host.mode == "dedicated" and host.shape:
-            wanted = host_slots(policy, host.shape)
-            if slots != wanted:
-                yield (
-                    f"{host.host}, a {host.shape}, offers {slots} {const.RC_SLOT} "
-                    f"where the policy gives it {wanted}"
-                )
+            continue
+        wanted = expected_slots(policy, host, facts, root)
+        if wanted is not None and slots != wanted:
+            words = f"{host.host}, a {host.shape}," if host.shape else host.host
+            yield (
+                f"{words} offers {slots} {const.RC_SLOT} where the policy gives it "
+                f"{wanted}"
+            )
         trait = const.TRAIT_HIGH_PERFORMANCE in root.traits
-        if policy.placement == "slots" and bool(slots) != trait:
+        if bool(slots) != trait:
             having = "has slots, and not" if slots else "has no slots, but"
             yield f"{host.host} {having} the trait {const.TRAIT_HIGH_PERFORMANCE}"
-
-
-def _provider_of(snapshot: Snapshot, node: str) -> str:
-    return next((host.provider for host in snapshot.hosts if host.node == node), "")
 
 
 def _filters(_policy: Policy, view: PolicyView) -> Result:

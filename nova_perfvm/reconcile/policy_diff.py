@@ -67,7 +67,7 @@ def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Differ
     """List what servers of a cloud would violate, and do not under the old policy.
 
     Servers keep the flavor that they were made with, so a policy that changes a
-    class leaves them behind.
+    class leaves them behind.  Of hosts each policy counts those that it manages.
     """
     before, after = (set(_violations(policy, snapshot)) for policy in (old, new))
     return [
@@ -158,8 +158,13 @@ def _violations(
             )
         )
     cells = {host.host: host_facts(snapshot, host).cells for host in snapshot.hosts}
-    on_hosts = [server for server in facts if server.host]
-    for found in check_servers(policy, cells, on_hosts):
+    on_hosts = [
+        server
+        for server in facts
+        if server.host and policy.manages(snapshot.labels(server.host))
+    ]
+    assumed = {host.host for host in snapshot.hosts if host.division_assumed}
+    for found in check_servers(policy, cells, on_hosts, assumed):
         yield "host", found.subject, found.code, found.evidence
 
 

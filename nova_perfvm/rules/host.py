@@ -156,11 +156,7 @@ def _check_pinned(
     need, missing = vm_class.cell_pcpus, vm_class.cells_per_vm
     counts = [cell_cpus(vm_class, cell) for cell in host.cells]
     for cell, (_, free) in zip(host.cells, counts, strict=True):
-        if (
-            free >= need
-            and (vm_class.exclusive != "cell" or alone(vm_class, cell, mode))
-            and memory_fits(cell, memory_mb, page_size_kb, now=True)
-        ):
+        if free >= need and admits(vm_class, cell, mode, memory_mb, page_size_kb):
             missing -= 1
             if not missing:
                 return _check_cap(vm_class, host)
@@ -207,6 +203,23 @@ def unpinned_company(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
     others = host.num_instances - mine
     vcpus = host.vcpus_used - mine * (vm_class.vcpus or 0)
     return (others, vcpus) if others > 0 and vcpus > 0 else (0, 0)
+
+
+def admits(
+    vm_class: VMClass,
+    cell: NUMACell,
+    mode: str,
+    memory_mb: int,
+    page_size_kb: int | None,
+) -> bool:
+    """Whether a cell with CPUs enough takes a VM now, by its company and memory.
+
+    :param mode: of the cell's host, as ``host_mode`` has it
+    :param memory_mb: the VM's memory on this cell, in MiB
+    """
+    return (vm_class.exclusive != "cell" or alone(vm_class, cell, mode)) and (
+        memory_fits(cell, memory_mb, page_size_kb, now=True)
+    )
 
 
 def alone(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:

@@ -65,7 +65,7 @@ def score(policy: Policy, request: RequestFacts, host: HostFacts) -> int:
     the others get low scores, or 0 where the policy has no say.
     """
     vm_class = resolve_class(policy, request)
-    if vm_class is None or (policy.managed_hosts == "labelled" and not host.labels):
+    if vm_class is None or not policy.manages(host.labels):
         return NEUTRAL
     if vm_class.pinned:
         return _score_pinned(policy, vm_class, request, host)

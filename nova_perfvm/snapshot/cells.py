@@ -40,15 +40,16 @@ def assume_cells(
 
     A host that has CPUs of both kinds is taken to have each on NUMA cells of
     its own if that is how the numbers divide, as ``host config --mode mixed``
-    makes it; one that has only VCPU to have no cpu set, so that each CPU may be
-    either kind.
+    makes it, where a dedicated cell may give one thread of each core and a shared
+    one gives all; one that has only VCPU to have no cpu set, so that each CPU may
+    be either kind.
 
     :param pcpus: total of PCPU that Placement has for the host
     :param vcpus: total of VCPU
     :param memory_mb: of the whole host
     :param servers: those on the host
     """
-    dedicated, shared = _divided(shape.cells, pcpus, vcpus)
+    dedicated, shared = _divided(shape, pcpus, vcpus)
     pins: dict[int, set[int]] = defaultdict(set)
     for server in servers:
         for cell in server.cells or ():
@@ -77,18 +78,35 @@ def assume_cells(
     return tuple(cells)
 
 
-def _divided(cells: int, pcpus: int, vcpus: int) -> tuple[list[int], list[int]]:
+def _divided(shape: HostShape, pcpus: int, vcpus: int) -> tuple[list[int], list[int]]:
     """Give how many CPUs of each cell are dedicated, and how many shared."""
+    cells = shape.cells
     if not pcpus:
         return _evenly(cells, vcpus), _evenly(cells, vcpus)
-    for some in range(1, cells):
-        # Whole cells of either kind, each with as many CPUs.
-        if vcpus and pcpus * (cells - some) == vcpus * some:
-            return (
-                _evenly(some, pcpus) + [0] * (cells - some),
-                [0] * some + _evenly(cells - some, vcpus),
-            )
-    return _evenly(cells, pcpus), _evenly(cells, vcpus)
+    some = _dedicated_cells(shape, pcpus, vcpus) if vcpus else 0
+    if not some:
+        return _evenly(cells, pcpus), _evenly(cells, vcpus)
+    return (
+        _evenly(some, pcpus) + [0] * (cells - some),
+        [0] * some + _evenly(cells - some, vcpus),
+    )
+
+
+def _dedicated_cells(shape: HostShape, pcpus: int, vcpus: int) -> int:
+    """Count the cells that are dedicated if each has CPUs of one kind; or give 0."""
+    found = []
+    for some in range(1, shape.cells):
+        # As many cores are kept for the host on each cell, and VMs that share
+        # get all threads of the others.
+        cores, rest = divmod(vcpus, (shape.cells - some) * shape.threads)
+        owned = {some * cores, some * cores * shape.threads}
+        if not rest and cores <= shape.cores and pcpus in owned:
+            found.append((cores, some))
+    if found:
+        # The fewer cores are kept, the likelier.
+        return max(found)[1]
+    alike = (n for n in range(1, shape.cells) if pcpus * (shape.cells - n) == vcpus * n)
+    return next(alike, 0)
 
 
 def _evenly(cells: int, cpus: int) -> list[int]:

@@ -107,6 +107,22 @@ class ComputeHost:
     vcpus_used: int | None = None
     num_instances: int | None = None
 
+    @property
+    def division_assumed(self) -> bool:
+        """Whether nobody knows on which cells its dedicated CPUs are.
+
+        So where cells are assumed and the CPUs of either kind do not fill whole
+        ones: each cell was given some of both, for want of anything better.
+        """
+        return (
+            self.cells_source == ASSUMED
+            and len(self.cells) > 1
+            and any(
+                cell.cpuset and cell.pcpuset and cell.cpuset.isdisjoint(cell.pcpuset)
+                for cell in self.cells
+            )
+        )
+
 
 @dataclass(frozen=True)
 class Snapshot:

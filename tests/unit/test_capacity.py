@@ -18,6 +18,7 @@ from nova_perfvm import capacity
 from nova_perfvm import constants as const
 from nova_perfvm.snapshot import Aggregate, Inventory
 from tests.unit.explain.test_explain import UNITS, UnitsCase
+from tests.unit.rules import hosts
 from tests.unit.snapshot.clouds import POLICY, Cloud
 
 
@@ -84,6 +85,22 @@ class CapacityCase(testtools.TestCase):
     def test_smt(self):
         self.cloud.add_host("hp1", shape="2x20x2")
         self.assertEqual({"hp1": (2, 0, 2, 0)}, figures(self.hosts()))
+
+    def test_cells_with_other_vms_are_not_filled(self):
+        """Where a class wants its cell for itself."""
+        policy = hosts.policy(exclusive="cell", max_per_host=None)
+        self.cloud = Cloud(policy)
+        self.cloud.add_host("h1", shape="2x40")
+        self.assertEqual({"h1": (4, 0, 4, 0)}, self.of(policy))
+        specs = {"hw:cpu_policy": "dedicated"}
+        self.cloud.add_hp("o", "h1", count=4, vcpus=4, extra_specs=specs)
+        self.cloud.allocate("i-o", "h1", {"PCPU": 4})
+        self.assertEqual({"h1": (4, 0, 2, 2)}, self.of(policy))
+        self.cloud.add_hp("a", "h1", first=40, node=1)
+        self.assertEqual({"h1": (4, 1, 1, 2)}, self.of(policy))
+
+    def of(self, policy):
+        return figures(capacity.host_capacity(policy, self.cloud.snapshot()))
 
 
 class ElasticCapacityTest(UnitsCase):

@@ -17,10 +17,12 @@ import testtools
 from nova_perfvm import audit, elastic
 from nova_perfvm import constants as const
 from nova_perfvm.audit import finding as codes
+from nova_perfvm.audit import hosts as host_checks
 from nova_perfvm.audit import placement as placement_checks
 from nova_perfvm.audit.finding import SEVERITIES, Severity
 from nova_perfvm.model import Disk
 from nova_perfvm.snapshot import (
+    NOVA_DATABASE,
     Aggregate,
     Image,
     Inventory,
@@ -128,6 +130,28 @@ class ServersTest(AuditTest):
         cloud = small()
         cloud.add_general("d", "hp1")
         self.assertEqual([(codes.CLASSES_MIXED, "hp1")], self.found(cloud))
+
+    def test_classes_mixed_on_a_cell(self):
+        """Of 2x40 with dedicated and shared CPUs, by where the cells are known from."""
+        cloud = Cloud(hosts.policy(exclusive="cell"))
+        cloud.add_host("h1", "shared", "2x40")
+        cloud.add_hp("a", "h1")
+        cloud.add_general("b", "h1")
+        cloud.parts["images"] = (Image("image", "cirros"),)
+        slots = {const.RC_SLOT: Inventory(2, 1), "PCPU": Inventory(40, 40)}
+        cloud.change_inventories("h1", **slots)
+        trait = frozenset({const.TRAIT_HIGH_PERFORMANCE})
+        cloud.change_provider("h1", traits=trait)
+        for vcpus, expected in ((40, []), (30, [(codes.CELLS_UNKNOWN, "h1")])):
+            cloud.change_inventories("h1", VCPU=Inventory(vcpus, vcpus))
+            self.assertEqual(expected, self.found(cloud))
+        found = cloud.snapshot()
+        (host,) = found.hosts
+        known = dataclasses.replace(host, cells_source=NOVA_DATABASE)
+        found = dataclasses.replace(found, hosts=(known,))
+        (finding,) = audit.run(audit.Subject(cloud.policy, found, RIGHT)).findings
+        self.assertEqual((codes.CLASSES_MIXED, "h1"), finding[:2])
+        self.assertEqual("openstack server migrate i-b", finding.remedy)
 
     def test_three_on_a_host_and_two_on_a_cell(self):
         """On an SMT host, which has the threads for more than its cores."""
@@ -404,6 +428,23 @@ class HostsTest(AuditTest):
         cloud.change_provider("h1", inventories=inventories)
         self.assertIn("room for 1", self.evidence(cloud))
 
+    def test_what_goes_together_where_cells_are_not_known(self):
+        cloud = small()
+        inventories = cloud.providers["hp1"].inventories
+        for changes, expected in (
+            ({}, []),
+            ({const.RC_SLOT: Inventory(3, 1)}, []),
+            ({const.RC_SLOT: Inventory(2, 2)}, [(codes.INVENTORY_DIFFERS, "hp1")]),
+            ({const.RC_SLOT: None}, [(codes.TRAIT_DIFFERS, "hp1")]),
+        ):
+            cloud.change_provider("hp1", inventories=inventories)
+            cloud.change_inventories("hp1", **changes)
+            found = cloud.snapshot()
+            bare = [dataclasses.replace(h, cells=(), shape=None) for h in found.hosts]
+            found = dataclasses.replace(found, hosts=tuple(bare), servers=())
+            subject = audit.Subject(POLICY, found, RIGHT)
+            self.assertEqual(expected, [f[:2] for f in host_checks.check(subject)])
+
     def test_iops(self):
         policy = hosts.policy(disk=Disk("volume", read_iops=5000))
         cloud = Cloud(policy)
@@ -523,6 +564,23 @@ class ElasticTest(AuditTest):
         cloud.change_server("old", flavor="gone", extra_specs={})
         self.assertEqual(
             [(codes.FLAVOR_WITHOUT_UNITS, "old (i-old)")], self.found(cloud)
+        )
+        # Not on a host without a label, unless it is enrolled.
+        labelled = dataclasses.replace(ELASTIC, managed_hosts="labelled")
+        label = {const.CLASS_KEY: "high-performance, general"}
+        before = cloud.parts["aggregates"]
+        one = Aggregate(2, "l", "l", label, frozenset({"e1"}))
+        cloud.parts["aggregates"] = (*before, one)
+        self.assertEqual([], self.found(cloud, labelled))
+        both = dataclasses.replace(one, hosts=frozenset({"e1", "x"}))
+        cloud.parts["aggregates"] = (*before, both)
+        self.assertEqual(
+            [(codes.FLAVOR_WITHOUT_UNITS, "old (i-old)")], self.found(cloud, labelled)
+        )
+        cloud.parts["aggregates"] = before
+        cloud.change_server("a", flavor="gone", extra_specs={})
+        self.assertIn(
+            (codes.FLAVOR_WITHOUT_UNITS, "a (i-a)"), self.found(cloud, labelled)
         )
 
 

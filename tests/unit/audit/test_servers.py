@@ -12,8 +12,9 @@
 
 import testtools
 
-from nova_perfvm import audit
+from nova_perfvm import audit, rules
 from nova_perfvm.audit import ServerFacts, Usage
+from nova_perfvm.audit import finding as codes
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import POLICY
 
@@ -79,6 +80,76 @@ class CheckServersTest(testtools.TestCase):
             POLICY, CELLS, [hp("a", 0), general("b"), hp("c", 20)]
         )
         self.assertEqual("openstack server migrate b", found.remedy)
+
+
+class ExclusiveCellTest(testtools.TestCase):
+    """A class that wants its NUMA cell for itself, and not the host."""
+
+    POLICY = hosts.policy(exclusive="cell", max_per_host=None)
+    # Both kinds of CPUs on each cell of 40.
+    BOTH = hosts.host("2x40", mode={*range(20), *range(40, 60)})
+    # Whole cells of either kind.
+    APART = hosts.host("2x20", mode=range(20))
+
+    def found(self, host, *servers, **options):
+        found = audit.check_servers(self.POLICY, {"h": host.cells}, servers, **options)
+        return [(finding.code, finding.remedy) for finding in found]
+
+    def mixed(self, *names):
+        remedy = "\n".join(f"openstack server migrate {name}" for name in names)
+        return [(audit.CLASSES_MIXED, remedy)]
+
+    def decided(self, host, *servers):
+        """Whether the rules would let the last server in beside the others."""
+        pins = frozenset().union(*(server.pinned_cpus for server in servers[:-1]))
+        cells = [c._replace(pinned_cpus=c.pcpuset & pins) for c in host.cells]
+        count = len(servers) - 1
+        host = host._replace(cells=cells, num_instances=count, vcpus_used=2 * count)
+        request = hosts.general_request(class_name="general")
+        return rules.decide(self.POLICY, request, host).allowed
+
+    def test_unpinned_vms_where_the_cell_shares_cpus(self):
+        servers = (hp("a", 0), general("b"))
+        self.assertEqual(self.mixed("b"), self.found(self.BOTH, *servers))
+        self.assertFalse(self.decided(self.BOTH, *servers))
+        self.assertEqual([], self.found(self.APART, *servers))
+        self.assertTrue(self.decided(self.APART, *servers))
+        self.assertEqual([], self.found(self.BOTH, general("b"), general("c")))
+
+    def test_unpinned_vms_on_a_host_without_cpu_sets(self):
+        host = hosts.host("2x20", mode="open")
+        servers = (hp("a", 0), general("b"))
+        self.assertEqual(self.mixed("b"), self.found(host, *servers))
+        self.assertFalse(self.decided(host, *servers))
+
+    def test_other_pinned_vms_on_the_cell(self):
+        host = hosts.host("2x40")
+        stranger = ServerFacts("x", "x", None, "h", frozenset({30, 31}))
+        self.assertEqual(self.mixed("x"), self.found(host, hp("a", 0), stranger))
+        self.assertEqual([], self.found(host, hp("a", 40), stranger))
+        self.assertEqual([], self.found(host, hp("a", 0), hp("b", 20)))
+
+    def test_all_that_should_leave_are_named_once(self):
+        stranger = ServerFacts("x", "x", None, "h", frozenset({30, 31}))
+        two = ServerFacts("y", "y", None, "h", frozenset({70}))
+        servers = (hp("a", 0), hp("c", 40), general("b"), stranger, two)
+        self.assertEqual(
+            self.mixed("b", "x", "y"), self.found(hosts.host("2x40", "open"), *servers)
+        )
+
+    def test_cells_that_are_assumed(self):
+        """Both kinds on a cell for want of anything better are no evidence."""
+        servers = (hp("a", 0), general("b"))
+        ((code, _),) = self.found(self.BOTH, *servers, assumed={"h"})
+        self.assertEqual(codes.CELLS_UNKNOWN, code)
+        self.assertEqual([], self.found(self.BOTH, general("b"), assumed={"h"}))
+        self.assertEqual([], self.found(self.BOTH, hp("a", 0), assumed={"h"}))
+        # Which CPUs a VM owns is known everywhere.
+        stranger = ServerFacts("x", "x", None, "h", frozenset({30, 31}))
+        self.assertEqual(
+            self.mixed("x"),
+            self.found(self.BOTH, hp("a", 0), stranger, assumed={"h"}),
+        )
 
 
 class CheckUsageTest(testtools.TestCase):

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import testtools
 
 from nova_perfvm import loader
@@ -37,6 +39,12 @@ class PolicyTest(testtools.TestCase):
         self.assertEqual(
             ["high-performance"], [c.name for c in self.policy.pinned_classes]
         )
+
+    def test_hosts_that_the_policy_manages(self):
+        self.assertTrue(self.policy.manages(()))
+        labelled = dataclasses.replace(self.policy, managed_hosts="labelled")
+        self.assertFalse(labelled.manages(frozenset()))
+        self.assertTrue(labelled.manages(frozenset({"general"})))
 
     def test_digest_is_of_the_meaning_not_of_the_text(self):
         text = loader.dump(self.policy)

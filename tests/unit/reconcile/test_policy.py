@@ -14,8 +14,9 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm import audit, loader
 from nova_perfvm import constants as const
-from nova_perfvm import loader
+from nova_perfvm.audit import finding as codes
 from nova_perfvm.model import HostShape
 from nova_perfvm.reconcile.hosts import host_slots, summarize
 from nova_perfvm.reconcile.policy_check import PolicyView, check_policy
@@ -27,6 +28,8 @@ from tests.unit.snapshot.clouds import Cloud
 
 POLICY = loader.load()
 UNITS = dataclasses.replace(POLICY, placement="units")
+LABELLED = dataclasses.replace(POLICY, managed_hosts="labelled")
+HOSTS = "Hosts offer what the policy says"
 FILTERS = ("filter_scheduler", "enabled_filters")
 LABEL = Aggregate(
     1, "u1", "hp", {const.CLASS_KEY: "high-performance"}, frozenset({"h1"})
@@ -70,6 +73,12 @@ def enrolled(max_units, taken=None):
         for letter, max_unit in zip("ab", max_units, strict=True)
     )
     return dataclasses.replace(snapshot, providers=snapshot.providers + children)
+
+
+def without_slots(found, host):
+    """Take slots and trait from a host."""
+    found.change_inventories(host, **{const.RC_SLOT: None})
+    found.change_provider(host, traits=frozenset())
 
 
 class SummarizeTest(testtools.TestCase):
@@ -148,8 +157,7 @@ class CheckTest(testtools.TestCase):
         result = self.check(title, snapshot=found.snapshot())
         self.assertEqual(Code.FAILURE, result.code)
         self.assertIn("no class 'gold'", result.details[0])
-        labelled = dataclasses.replace(POLICY, managed_hosts="labelled")
-        self.assertEqual(Code.FAILURE, self.check(title, labelled).code)
+        self.assertEqual(Code.FAILURE, self.check(title, LABELLED).code)
 
     def test_isolated_aggregates(self):
         title = "General VMs keep off slots"
@@ -166,18 +174,80 @@ class CheckTest(testtools.TestCase):
         self.assertEqual(Code.SUCCESS, result.code)
 
     def test_hosts(self):
-        title = "Hosts offer what the policy says"
-        self.assertEqual(Code.SUCCESS, self.check(title).code)
+        self.assertEqual(Code.SUCCESS, self.check(HOSTS).code)
         one = change_class(POLICY, "high-performance", max_per_host=1)
-        self.assertIn("offers 2", self.check(title, one).details[0])
-        self.assertIn("placement: units", self.check(title, UNITS).details[0])
+        self.assertIn("offers 2", self.check(HOSTS, one).details[0])
+        self.assertIn("placement: units", self.check(HOSTS, UNITS).details[0])
         found = cloud()
         found.change_provider("h1", traits=frozenset())
-        result = self.check(title, snapshot=found.snapshot())
+        result = self.check(HOSTS, snapshot=found.snapshot())
         self.assertIn("and not the trait", result.details[0])
         snapshot = dataclasses.replace(found.snapshot(), providers=())
-        result = self.check(title, snapshot=snapshot)
+        result = self.check(HOSTS, snapshot=snapshot)
         self.assertIn("not known to Placement", result.details[0])
+
+    def faults(self, found, policy=POLICY):
+        """Give what is said of hosts, and let the audit agree."""
+        result = self.check(HOSTS, policy, found.snapshot())
+        subject = audit.Subject(policy, found.snapshot())
+        differ = {codes.INVENTORY_DIFFERS, codes.TRAIT_DIFFERS}
+        hosts = {f.subject for f in audit.run(subject).findings if f.code in differ}
+        self.assertEqual(bool(hosts), bool(result.details))
+        return " ".join(result.details)
+
+    def test_hosts_without_a_label(self):
+        found = Cloud()
+        found.add_host("h1")
+        without_slots(found, "h1")
+        self.assertIn("offers 0", self.faults(found))
+        self.assertEqual("", self.faults(found, LABELLED))
+        found.parts["aggregates"] = (LABEL,)
+        self.assertIn("gives it 2", self.faults(found, LABELLED))
+        general = dataclasses.replace(LABEL, metadata={const.CLASS_KEY: "general"})
+        found.parts["aggregates"] = (general,)
+        self.assertEqual("", self.faults(found, LABELLED))
+        # Nor is it missed where Placement has none of it.
+        found.parts["aggregates"] = ()
+        snapshot = dataclasses.replace(found.snapshot(), providers=())
+        self.assertEqual((), self.check(HOSTS, LABELLED, snapshot).details)
+
+    def test_hosts_with_fewer_slots_than_their_shape(self):
+        reserved = Cloud()
+        reserved.add_host("h1")
+        reserved.change_inventories("h1", PCPU=Inventory(38, 38))
+        without_slots(reserved, "h1")
+        self.assertEqual("", self.faults(reserved))
+        small = Cloud()
+        small.add_host("h1", memory_gb=100)
+        without_slots(small, "h1")
+        self.assertEqual("", self.faults(small))
+        kept = Cloud()
+        kept.add_host("h1", memory_gb=130)
+        total = 130 * 1024
+        memory = Inventory(total, total, reserved=8192)
+        kept.change_inventories("h1", MEMORY_MB=memory)
+        self.assertIn("offers 2", self.faults(kept))
+        kept.change_inventories("h1", **{const.RC_SLOT: Inventory(1, 1)})
+        self.assertEqual("", self.faults(kept))
+
+    def test_slots_of_hosts_whose_cells_are_not_known(self):
+        found = cloud()
+        found.change_inventories("h1", **{const.RC_SLOT: Inventory(3, 1)})
+        snapshot = found.snapshot()
+        bare = [dataclasses.replace(h, cells=(), shape=None) for h in snapshot.hosts]
+        snapshot = dataclasses.replace(snapshot, hosts=tuple(bare))
+        self.assertEqual((), self.check(HOSTS, snapshot=snapshot).details)
+        # A host without PCPU has no slots, whatever its cells.
+        found.change_inventories("h2", **{const.RC_SLOT: Inventory(2, 1)})
+        snapshot = dataclasses.replace(found.snapshot(), hosts=tuple(bare))
+        self.assertEqual(
+            [f"h2 offers 2 {const.RC_SLOT}"],
+            [
+                detail.partition(" where")[0]
+                for detail in self.check(HOSTS, snapshot=snapshot).details
+                if "offers" in detail
+            ],
+        )
 
     def test_filters(self):
         self.assertEqual(Code.UNKNOWN, self.check("Filters").code)
@@ -256,3 +326,23 @@ class DiffTest(testtools.TestCase):
         servers = {d.name for d in found if d.kind == "server"}
         self.assertEqual({"vm1 (i-vm1)", "vm2 (i-vm2)"}, servers)
         self.assertEqual([], compare_servers(one, POLICY, snapshot))
+
+    def test_hosts_that_only_one_policy_judges(self):
+        """A high-performance VM and a general one, on a host without a label."""
+        found = cloud()
+        found.add_general("vm4", "h1")
+        snapshot = found.snapshot()
+        self.assertEqual([], compare_servers(LABELLED, LABELLED, snapshot))
+        (mixed,) = compare_servers(LABELLED, POLICY, snapshot)
+        self.assertEqual(
+            ("host", "h1", codes.CLASSES_MIXED), (mixed.kind, mixed.name, mixed.what)
+        )
+        self.assertEqual([], compare_servers(POLICY, LABELLED, snapshot))
+        one = change_class(LABELLED, "high-performance", max_per_host=1)
+        self.assertEqual([], compare_servers(LABELLED, one, snapshot))
+        # With one, the rules hold there under both.
+        found.parts["aggregates"] = (LABEL,)
+        snapshot = found.snapshot()
+        self.assertEqual([], compare_servers(LABELLED, POLICY, snapshot))
+        (many,) = compare_servers(LABELLED, one, snapshot)
+        self.assertEqual(codes.TOO_MANY_ON_HOST, many.what)

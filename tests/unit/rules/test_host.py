@@ -18,6 +18,7 @@ from hypothesis import given
 from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.facts import RequestCell
+from nova_perfvm.rules import host as host_rules
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import (
     POLICY,
@@ -38,6 +39,37 @@ class RulesCase(testtools.TestCase):
         for reason in reasons:
             self.assertIn(reason.code, const.REASON_CODES)
             self.assertTrue(rules.describe(reason))
+
+
+class AdmitsTest(testtools.TestCase):
+    """One cell with CPUs enough: who is on it, and its memory."""
+
+    def admits(self, exclusive, memory_mb=65536, **facts):
+        """Give the verdict of each cell."""
+        (vm_class, _) = hosts.policy(exclusive=exclusive).classes
+        observed = host("2x40", **facts)
+        mode = rules.host_mode(observed)
+        return [
+            host_rules.admits(vm_class, cell, mode, memory_mb, None)
+            for cell in observed.cells
+        ]
+
+    def test_strangers_on_a_cell(self):
+        self.assertEqual([True, True], self.admits("cell", pinned=range(20)))
+        self.assertEqual([False, True], self.admits("cell", pinned=range(4)))
+        # The host is judged as a whole, or the company does not matter.
+        self.assertEqual([True, True], self.admits("host", pinned=range(4)))
+        self.assertEqual([True, True], self.admits("none", pinned=range(4)))
+
+    def test_shared_cpus_on_a_cell(self):
+        dedicated = range(60)
+        self.assertEqual([True, False], self.admits("cell", mode=dedicated))
+        self.assertEqual([True, True], self.admits("none", mode=dedicated))
+
+    def test_memory(self):
+        for memory_gb, expected in ((128, True), (127, False)):
+            found = self.admits("cell", memory_gb=memory_gb)
+            self.assertEqual([expected] * 2, found)
 
 
 class HighPerformanceTest(RulesCase):

@@ -134,6 +134,12 @@ class Cloud:
         """Change members of a provider."""
         self.providers[name] = dataclasses.replace(self.providers[name], **changes)
 
+    def change_inventories(self, name, **inventories):
+        """Change inventories of a provider; None takes one away."""
+        changed = {**self.providers[name].inventories, **inventories}
+        kept = {key: found for key, found in changed.items() if found is not None}
+        self.change_provider(name, inventories=kept)
+
     def change_server(self, name, **changes):
         """Change members of a server."""
         self.servers[name] = dataclasses.replace(self.servers[name], **changes)

@@ -11,15 +11,20 @@
 # under the License.
 
 import dataclasses
+import itertools
 
 import hypothesis
 import testtools
 from hypothesis import strategies as st
 
+from nova_perfvm.hostconfig.cpus import divide
+from nova_perfvm.hostconfig.request import HostRequest
+from nova_perfvm.hostconfig.topology import from_shape
 from nova_perfvm.model import HostShape
 from nova_perfvm.rules import host_mode
 from nova_perfvm.snapshot import ServerCell, assume_cells, host_facts, server_facts
-from tests.unit.snapshot.clouds import Cloud
+from tests.unit.rules.hosts import HP
+from tests.unit.snapshot.clouds import POLICY, Cloud
 
 
 def pinned(node, cpus):
@@ -50,9 +55,44 @@ class CellsTest(testtools.TestCase):
             (("2x20x2", 80, 0), [(40, 0, 20)] * 2),
             # One thread per core.
             (("2x20x2", 40, 0), [(20, 0, 0)] * 2),
+            # So on dedicated cells, and both threads on those that are shared.
+            (("2x20x2", 20, 40), [(20, 0, 0), (0, 40, 0)]),
+            (("2x20x2", 19, 38), [(19, 0, 0), (0, 38, 0)]),
+            (("4x20x2", 60, 40), [(20, 0, 0)] * 3 + [(0, 40, 0)]),
+            (("3x20x2", 20, 80), [(20, 0, 0)] + [(0, 40, 0)] * 2),
+            # All threads on both.
+            (("2x20x2", 40, 40), [(40, 0, 20), (0, 40, 0)]),
+            (("2x20x2", 38, 38), [(38, 0, 0), (0, 38, 0)]),
+            # As many of either, though a core is kept by half.
+            (("2x20x2", 39, 39), [(39, 0, 0), (0, 39, 0)]),
+            # Rather all cores of each cell than half of those of each.
+            (("6x10x2", 30, 60), [(10, 0, 0)] * 3 + [(0, 20, 0)] * 3),
         ):
             with self.subTest(given):
                 self.assertEqual(expected, self.counts(*given))
+
+    def test_what_host_config_makes_of_a_mixed_host(self):
+        for shape, smt, nodes, reserve in itertools.product(
+            ("2x20", "2x20x2", "4x20x2"), ("cores", "threads"), (1, 2), (0, 2)
+        ):
+            topology = from_shape(HostShape.parse(shape))
+            if nodes == len(topology.nodes):
+                continue
+            with self.subTest(shape=shape, smt=smt, nodes=nodes, reserve=reserve):
+                request = HostRequest(
+                    POLICY, topology, "mixed", reserve=reserve, shared_nodes=nodes
+                )
+                cpus = divide(request, dataclasses.replace(HP, smt=smt))
+                cells = assume_cells(
+                    HostShape.parse(shape), len(cpus.dedicated), len(cpus.shared), 1000
+                )
+                self.assertEqual(
+                    [
+                        (len(node.cpus & cpus.dedicated), len(node.cpus & cpus.shared))
+                        for node in topology.nodes
+                    ],
+                    [(len(cell.pcpuset), len(cell.cpuset)) for cell in cells],
+                )
 
     def test_what_is_known_is_kept(self):
         # Even CPUs on node 0, odd ones on node 1, as on some machines.
