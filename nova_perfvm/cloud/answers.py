@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud.errors import NotThereError
+from nova_perfvm.cloud.errors import NotThereError, understood
 from nova_perfvm.model import HostShape
 from nova_perfvm.snapshot.cloud import (
     Aggregate,
@@ -61,6 +61,7 @@ _IMAGE_MEMBERS = frozenset(
 )
 
 
+@understood()
 def aggregates(api: API) -> tuple[Aggregate, ...]:
     """Give all host aggregates."""
     return tuple(
@@ -75,6 +76,7 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
     )
 
 
+@understood()
 def names(api: API) -> frozenset[str]:
     """Give the project's traits and resource classes that Placement knows."""
     prefix = const.TRAIT_CHILD.removesuffix("CHILD_")

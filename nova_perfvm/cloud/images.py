@@ -18,7 +18,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
-from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
 from nova_perfvm.cloud.sync import carry_out
 from nova_perfvm.reconcile.images import (
     RECORD,
@@ -74,6 +74,7 @@ def sync(
     )
 
 
+@understood()
 def find(api: API, name: str) -> SeenImage:
     """Give the one image of a name, or of an ID.
 
@@ -94,6 +95,7 @@ def find(api: API, name: str) -> SeenImage:
     raise CloudError(f"{len(found)} images are called {name}: name one by ID: {ids}")
 
 
+@understood()
 def tagged(api: API, tag: str) -> list[SeenImage]:
     """Give the images with a tag."""
     return list(_images(api, tag=tag))

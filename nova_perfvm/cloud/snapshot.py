@@ -18,7 +18,6 @@ own: four for each resource provider, one for each server that may be pinned.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,11 +26,11 @@ from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers
-from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
 from nova_perfvm.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
     from nova_perfvm.snapshot import Image, Migration, Provider, Server
@@ -83,21 +82,6 @@ def take(
     """
     with understood():
         return _Taker(api, progress).take(policy_digest)
-
-
-@contextlib.contextmanager
-def understood() -> Iterator[None]:
-    """Say so when an answer lacks what it should have.
-
-    :raises CloudError: in place of the mistake that reading it was
-    """
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, IndexError) as exc:
-        raise CloudError(
-            f"an answer of Nova, Placement or Glance is not complete ({exc!r}): are "
-            "the endpoints in the catalogue their own, and is a proxy between?"
-        ) from exc
 
 
 class _Taker:
