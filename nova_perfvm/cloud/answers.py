@@ -130,9 +130,10 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
 
 
 def server(found: Mapping[str, Any]) -> Server:
-    """Give a server of a list with details."""
-    if "flavor" not in found:
-        # Its cell is down (2.69), and all that is known is that it exists.
+    """Give a server as Nova shows it, in a list with details or alone."""
+    if "name" not in found:
+        # Its cell is down (2.69), and it is known to exist.  Of one that is
+        # asked for alone Nova knows what was ordered, but not where it is.
         return Server(found["id"], found["id"], None, found["status"], 0, {})
     flavor = found["flavor"]
     # Nova shows an empty text for a server that boots from a volume.
