@@ -224,6 +224,7 @@ def images(api: API) -> tuple[Image, ...]:
                 for key, value in found.items()
                 if isinstance(value, str) and key not in _IMAGE_MEMBERS
             },
+            hidden=bool(found.get("os_hidden")),
         )
         for found in api.images()
     )
