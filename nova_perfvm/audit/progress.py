@@ -33,12 +33,34 @@ if TYPE_CHECKING:
 # Not VERIFY_RESIZE, which waits for the user.
 _UNDER_WAY: Final = frozenset({"BUILD", "RESIZE", "MIGRATING", "REBUILD"})
 
+# Tasks in which a compute copies a disk, or waits until it has copied others.
+# That takes hours; to set the state meanwhile is to clear the task of a copy
+# that goes on.
+COPYING: Final = frozenset(
+    {
+        "image_backup",
+        "image_pending_upload",
+        "image_snapshot",
+        "image_snapshot_pending",
+        "image_uploading",
+        "resize_migrating",
+        "shelving_image_pending_upload",
+        "shelving_image_uploading",
+    }
+)
+
 
 def check(subject: Subject) -> Iterator[Finding]:
     """List servers with which Nova has been busy too long."""
     snapshot = subject.snapshot
     # Guests that are busy take hours to copy.
     copied = {m.server for m in snapshot.migrations if m.kind == "live-migration"}
+    at_work = {host.host for host in snapshot.hosts if host.up}
+    copied |= {
+        server.id
+        for server in snapshot.servers
+        if server.task in COPYING and server.host in at_work
+    }
     taken = _time(snapshot.taken_at)
     for server in snapshot.servers:
         busy = server.status in _UNDER_WAY or server.task is not None
@@ -82,10 +104,11 @@ def _held(subject: Subject, server: Server) -> str:
 
 
 def _remedy(server: Server) -> str:
-    """Give what frees the server, after a look at the logs of its host."""
+    """Give what shows whether it gets on after all, then what frees the server."""
+    look = f"openstack server event list {server.id}"
     delete = f"openstack server delete {server.id}"
     if server.status == "BUILD":
-        return delete
+        return f"{look}\n{delete}"
     if server.task == "deleting":
-        return f"openstack server set --state error {server.id}\n{delete}"
-    return f"openstack server set --state active {server.id}"
+        return f"{look}\nopenstack server set --state error {server.id}\n{delete}"
+    return f"{look}\nopenstack server set --state active {server.id}"

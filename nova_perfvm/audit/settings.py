@@ -52,4 +52,7 @@ def check_gaps(subject: Subject) -> Iterator[Finding]:
     """List what was not there to be judged."""
     for gap in subject.snapshot.gaps:
         what, _, why = gap.partition(": ")
-        yield Finding(codes.NOT_SEEN, what, why, "openstack catalog list")
+        # Servers are missing where Nova cannot ask a cell's database.
+        cells = what == "servers"
+        remedy = "nova-manage cell_v2 list_cells" if cells else "openstack catalog list"
+        yield Finding(codes.NOT_SEEN, what, why, remedy)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud.errors import NotThereError
+from nova_perfvm.cloud.errors import NotThereError, understood
 from nova_perfvm.model import HostShape
 from nova_perfvm.snapshot.cloud import (
     Aggregate,
@@ -61,6 +61,7 @@ _IMAGE_MEMBERS = frozenset(
 )
 
 
+@understood()
 def aggregates(api: API) -> tuple[Aggregate, ...]:
     """Give all host aggregates."""
     return tuple(
@@ -75,6 +76,7 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
     )
 
 
+@understood()
 def names(api: API) -> frozenset[str]:
     """Give the project's traits and resource classes that Placement knows."""
     prefix = const.TRAIT_CHILD.removesuffix("CHILD_")
@@ -128,9 +130,10 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
 
 
 def server(found: Mapping[str, Any]) -> Server:
-    """Give a server of a list with details."""
-    if "flavor" not in found:
-        # Its cell is down (2.69), and all that is known is that it exists.
+    """Give a server as Nova shows it, in a list with details or alone."""
+    if "name" not in found:
+        # Its cell is down (2.69), and it is known to exist.  Of one that is
+        # asked for alone Nova knows what was ordered, but not where it is.
         return Server(found["id"], found["id"], None, found["status"], 0, {})
     flavor = found["flavor"]
     # Nova shows an empty text for a server that boots from a volume.
@@ -221,6 +224,7 @@ def images(api: API) -> tuple[Image, ...]:
                 for key, value in found.items()
                 if isinstance(value, str) and key not in _IMAGE_MEMBERS
             },
+            hidden=bool(found.get("os_hidden")),
         )
         for found in api.images()
     )

@@ -20,6 +20,7 @@ better than the newest that an SDK knows.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from keystoneauth1 import exceptions as ksa_exceptions
 
@@ -102,17 +103,19 @@ class API:
         answer = self._request("image", None, method, path, None)
         return _member(answer, "Glance", method, path, key)
 
-    def images(self) -> Iterator[dict[str, Any]]:
-        """Give all images of Glance, page by page."""
-        path = f"/images?visibility=all&limit={_PAGE}"
-        marker = ""
-        while True:
-            answer = self.glance("GET", f"{path}{marker}")
-            page = _member(answer, "Glance", "GET", path, "images")
-            yield from page
-            if not page or "next" not in answer:
-                return
-            marker = f"&marker={page[-1]['id']}"
+    def images(self, **query: str) -> Iterator[dict[str, Any]]:
+        """Give the images of all projects that fit a query, hidden ones last.
+
+        Unless asked for every visibility, Glance leaves out the community images
+        of others; those that are hidden it lists only by themselves.
+        """
+        given = set()
+        for hidden in ({}, {"os_hidden": "true"}):
+            for image in self._images({"visibility": "all"} | query | hidden):
+                # One that was hidden in between is in both lists.
+                if image["id"] not in given:
+                    given.add(image["id"])
+                    yield image
 
     def glance_patch(self, image: str, operations: list[dict[str, Any]]) -> None:
         """Change an image, all at once or not at all.
@@ -121,6 +124,17 @@ class API:
         :raises CloudError: when the answer is an error, or is none
         """
         self._request("image", None, "PATCH", f"/images/{image}", operations)
+
+    def _images(self, query: dict[str, str]) -> Iterator[dict[str, Any]]:
+        path = f"/images?{urlencode(query)}&limit={_PAGE}"
+        marker = ""
+        while True:
+            answer = self.glance("GET", f"{path}{marker}")
+            page = _member(answer, "Glance", "GET", path, "images")
+            yield from page
+            if not page or "next" not in answer:
+                return
+            marker = f"&marker={page[-1]['id']}"
 
     def _request(
         self, service: str, microversion: str | None, method: str, path: str, body: Any

@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import observe
-from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
+from nova_perfvm.cloud.errors import (
+    CloudError,
+    ConflictError,
+    NotThereError,
+    understood,
+)
 from nova_perfvm.reconcile import changes as do
 from nova_perfvm.reconcile.observed import DISABLED_REASON, ISOLATING, Aggregate
 
@@ -49,6 +54,7 @@ class Applier:
         seen = (view.root, *view.below) if view else ()
         self._generations = {p.uuid: p.generation for p in seen}
 
+    @understood()
     def apply(self, change: do.Change) -> None:
         """Make one change.
 

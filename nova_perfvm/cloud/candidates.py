@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from nova_perfvm.cloud.snapshot import understood
+from nova_perfvm.cloud.errors import understood
 from nova_perfvm.explain.host import wanted_traits
 from nova_perfvm.explain.placement import DISABLED
 

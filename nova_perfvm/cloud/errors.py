@@ -14,7 +14,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
 from nova_perfvm.exceptions import PerfVMError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class CloudError(PerfVMError):
@@ -51,3 +57,20 @@ class RefusedError(PerfVMError):
         """Keep the refusals."""
         self.refusals = refusals
         super().__init__("; ".join(refusals))
+
+
+@contextlib.contextmanager
+def understood() -> Iterator[None]:
+    """Say so when an answer lacks what it should have.
+
+    Around what reads answers, or as its decorator.
+
+    :raises CloudError: in place of the mistake that reading it was
+    """
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as exc:
+        raise CloudError(
+            f"an answer of Nova, Placement or Glance is not complete ({exc!r}): are "
+            "the endpoints in the catalogue their own, and is a proxy between?"
+        ) from exc

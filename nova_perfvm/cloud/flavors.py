@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, ConflictError
+from nova_perfvm.cloud.errors import CloudError, ConflictError, understood
 from nova_perfvm.cloud.sync import carry_out
 from nova_perfvm.flavors import all_placement_names
 from nova_perfvm.reconcile import changes as do
@@ -78,12 +78,14 @@ def sync(
     )
 
 
+@understood()
 def flavors(api: API) -> list[SeenFlavor]:
     """Give all flavors, for an administrator the private ones too."""
     found = api.nova_list("/flavors/detail?is_public=None", "flavors")
     return [_flavor(entry) for entry in found]
 
 
+@understood()
 def users(api: API, flavor: str) -> tuple[str, ...]:
     """Give name and ID of the servers of all projects that have a flavor.
 
@@ -94,6 +96,7 @@ def users(api: API, flavor: str) -> tuple[str, ...]:
     return tuple(f"{server['name']} ({server['id']})" for server in found)
 
 
+@understood()
 def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]:
     """Give those traits and resource classes, as (kind, name), that exist."""
     known: set[str] = set()
@@ -144,7 +147,8 @@ def _(change: CreateFlavor, api: API) -> None:
     }
     if change.id is not None:
         body["id"] = change.id
-    made = api.nova("POST", "/flavors", {"flavor": body}, key="flavor")["id"]
+    with understood():
+        made = api.nova("POST", "/flavors", {"flavor": body}, key="flavor")["id"]
     try:
         _set_specs(api, made, flavor.extra_specs)
     except CloudError:

@@ -15,10 +15,10 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlencode
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
 from nova_perfvm.cloud.sync import carry_out
 from nova_perfvm.reconcile.images import (
     RECORD,
@@ -28,15 +28,13 @@ from nova_perfvm.reconcile.images import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
     from nova_perfvm.reconcile.changes import Change
     from nova_perfvm.reconcile.sync import SyncPlan
 
     Desired = Mapping[str, Mapping[str, str]]
-
-_PAGE: Final = 1000
 
 
 def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> SyncPlan:
@@ -74,8 +72,12 @@ def sync(
     )
 
 
+@understood()
 def find(api: API, name: str) -> SeenImage:
     """Give the one image of a name, or of an ID.
+
+    By name, one that is hidden only if no other is called so, as the client
+    does: newer ones have replaced it.
 
     :raises CloudError: when there is none, or several
     """
@@ -85,30 +87,23 @@ def find(api: API, name: str) -> SeenImage:
         except NotThereError:
             # A name may look like an ID.
             pass
-    found = list(_images(api, name=name))
+    named = list(api.images(name=name))
+    shown = [image for image in named if not image.get("os_hidden")]
+    found = [SeenImage.from_document(image) for image in shown or named]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CloudError(f"no image {name}: see openstack image list --all", 404)
+        raise CloudError(
+            f"no image {name}: see openstack image list --all, and --hidden", 404
+        )
     ids = ", ".join(image.id for image in found)
     raise CloudError(f"{len(found)} images are called {name}: name one by ID: {ids}")
 
 
+@understood()
 def tagged(api: API, tag: str) -> list[SeenImage]:
     """Give the images with a tag."""
-    return list(_images(api, tag=tag))
-
-
-def _images(api: API, **query: str) -> Iterator[SeenImage]:
-    marker: dict[str, Any] = {}
-    while True:
-        asked = urlencode(query | {"limit": str(_PAGE)} | marker)
-        answer = api.glance("GET", f"/images?{asked}")
-        page = answer["images"]
-        yield from map(SeenImage.from_document, page)
-        if not page or "next" not in answer:
-            return
-        marker = {"marker": page[-1]["id"]}
+    return [SeenImage.from_document(image) for image in api.images(tag=tag)]
 
 
 def _apply(api: API, change: Change) -> None:

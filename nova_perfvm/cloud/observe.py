@@ -29,7 +29,7 @@ from nova_perfvm.cloud.answers import (
     shape,
     with_topology,
 )
-from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
 from nova_perfvm.reconcile.observed import (
     Aggregate,
     HostView,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
 
 
+@understood()
 def view_host(api: API, host: str) -> HostView:
     """Look at one compute host.
 
@@ -66,6 +67,7 @@ def view_host(api: API, host: str) -> HostView:
     return _view(api, _hypervisor(api, host), aggregates(api), names(api))
 
 
+@understood()
 def view_hosts(api: API, hosts: frozenset[str]) -> list[HostView]:
     """Look at the hosts that are enrolled, if only in part, and at some others.
 
@@ -86,6 +88,7 @@ def view_hosts(api: API, hosts: frozenset[str]) -> list[HostView]:
     return views
 
 
+@understood()
 def stray_providers(api: API, views: list[HostView]) -> tuple[str, ...]:
     """Give the names of providers with the trait that no compute host has."""
     if const.TRAIT_ELASTIC not in names(api):
@@ -95,6 +98,7 @@ def stray_providers(api: API, views: list[HostView]) -> tuple[str, ...]:
     return tuple(p["name"] for p in found if p["uuid"] not in roots)
 
 
+@understood()
 def servers(api: API, host: str | None = None) -> tuple[Server, ...]:
     """Give the servers of all projects, or those on one host."""
     query = {"all_tenants": "1"} | ({"host": host} if host else {})
@@ -108,6 +112,7 @@ def allocation(api: API, consumer: str) -> dict[str, Any]:
     return answer
 
 
+@understood()
 def flavors_with_units(api: API) -> list[str]:
     """Give the names of the flavors that ask for units."""
     found = api.nova_list("/flavors/detail?is_public=None", "flavors")

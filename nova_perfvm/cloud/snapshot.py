@@ -18,7 +18,6 @@ own: four for each resource provider, one for each server that may be pinned.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,11 +26,11 @@ from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers
-from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
 from nova_perfvm.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
     from nova_perfvm.snapshot import Image, Migration, Provider, Server
@@ -64,6 +63,10 @@ _TOPOLOGY_KEYS: Final = (
 )
 # Nova refuses an image that wants pinned CPUs with a flavor that says this.
 _SHARED: Final = "shared"
+# What Nova says (2.69) of a service that it knows of by its host's cell only.
+_CELL_IS_DOWN: Final = "UNKNOWN"
+# As many are named; the rest is counted.
+_NAMED_HOSTS: Final = 3
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -85,32 +88,19 @@ def take(
         return _Taker(api, progress).take(policy_digest)
 
 
-@contextlib.contextmanager
-def understood() -> Iterator[None]:
-    """Say so when an answer lacks what it should have.
-
-    :raises CloudError: in place of the mistake that reading it was
-    """
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, IndexError) as exc:
-        raise CloudError(
-            f"an answer of Nova, Placement or Glance is not complete ({exc!r}): are "
-            "the endpoints in the catalogue their own, and is a proxy between?"
-        ) from exc
-
-
 class _Taker:
     def __init__(self, api: API, progress: Progress) -> None:
         self._api = api
         self._progress = progress
         self._gaps: list[str] = []
+        # In which cells, Nova does not say.
+        self._hosts_of_down_cells: list[str] = []
 
     def take(self, policy_digest: str | None) -> Snapshot:
         # Allocations first: a server that comes later is then no riddle.
         providers = self._providers()
-        hypervisors = self._list("/os-hypervisors/detail", "hypervisors")
         services = self._services()
+        hypervisors = self._hypervisors()
         aggregates = answers.aggregates(self._api)
         names = answers.names(self._api)
         flavors = answers.flavors(self._api)
@@ -160,10 +150,37 @@ class _Taker:
         return [provider for provider in found if provider is not None]
 
     def _services(self) -> dict[str, dict[str, Any]]:
+        """Give the services by host; note the hosts of cells that are down.
+
+        This list alone has them: from one in pages, as that of servers, Nova
+        leaves out what a cell that is down has, and says nothing.
+        """
         found = self._api.nova(
             "GET", "/os-services?binary=nova-compute", key="services"
         )
-        return {service["host"]: service for service in found}
+        lost = [s["host"] for s in found if s["status"] == _CELL_IS_DOWN]
+        if lost:
+            self._hosts_of_down_cells = sorted(lost)
+            self._gaps.append(
+                f"servers: the cell of {_named(self._hosts_of_down_cells)} was down, "
+                "its servers and hosts may be missing"
+            )
+        return {s["host"]: s for s in found if s["status"] != _CELL_IS_DOWN}
+
+    def _hypervisors(self) -> list[Any]:
+        """Give the hypervisors, of which Nova lists none while a cell is down."""
+        try:
+            return self._list("/os-hypervisors/detail", "hypervisors")
+        except CloudError as exc:
+            lost = self._hosts_of_down_cells
+            if not lost or 0 < exc.status < 500:
+                raise
+            raise CloudError(
+                f"the cell of {_named(lost)} is down, and Nova lists no hypervisors "
+                "until its database answers (see nova-manage cell_v2 list_cells): "
+                f"{exc}",
+                exc.status,
+            ) from exc
 
     def _images(self) -> tuple[Image, ...] | None:
         """Give the images; without Glance all else can be judged."""
@@ -175,13 +192,7 @@ class _Taker:
 
     def _servers(self) -> list[Server]:
         found = self._list("/servers/detail?all_tenants=1", "servers")
-        servers = [answers.server(server) for server in found]
-        lost = sum("flavor" not in server for server in found)
-        if lost:
-            self._gaps.append(
-                f"servers: {lost} are in a cell that is down; nothing is known of them"
-            )
-        return servers
+        return [answers.server(server) for server in found]
 
     def _migrations(self) -> tuple[Migration, ...]:
         queries = [{"status": status} for status in _NOT_OVER]
@@ -285,6 +296,12 @@ def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> boo
         # As general flavors say it: by itself it makes no topology.
         del named[const.CPU_POLICY]
     return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)
+
+
+def _named(hosts: Sequence[str]) -> str:
+    more = len(hosts) - _NAMED_HOSTS
+    text = f"host(s) {', '.join(hosts[:_NAMED_HOSTS])}"
+    return f"{text} and {more} more" if more > 0 else text
 
 
 def _without(provider: Provider, consumers: set[str]) -> Provider:

@@ -149,7 +149,9 @@ def request_of(
                 f"the images could not be listed ({gap}): leave --image out, and the "
                 "image is taken to ask for nothing"
             )
-        chosen = _one("image", image, snapshot.images)
+        # A hidden one only if no other is called so, as the client does.
+        shown = [i for i in snapshot.images if not i.hidden and image in {i.id, i.name}]
+        chosen = _one("image", image, shown or snapshot.images)
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
     request = request_for(

@@ -240,12 +240,15 @@ def resized(seen: SeenFlavor, flavor: Flavor) -> tuple[str, ...]:
 
 
 def _steps(seen: SeenFlavor, flavor: Flavor) -> Iterator[Change]:
+    found = differences(seen.extra_specs, flavor.extra_specs)
     other_size = resized(seen, flavor)
     if other_size:
+        # All of them, as the new one will be given: if nova-api refuses one, it
+        # does so while there still is a flavor.
+        yield SetSpecs(seen.id, seen.name, flavor.extra_specs, found.changed)
         yield DeleteFlavor(seen.id, seen.name, "; ".join(other_size))
         yield CreateFlavor(flavor, seen.id)
         return
-    found = differences(seen.extra_specs, flavor.extra_specs)
     if found.set:
         yield SetSpecs(seen.id, seen.name, found.set, found.changed)
     for key, value in found.surplus.items():

@@ -186,11 +186,15 @@ class Flavor:
 
 @dataclass(frozen=True)
 class Image:
-    """An image; of its properties those that are text."""
+    """An image; of its properties those that are text.
+
+    :ivar hidden: whether lists leave it out; servers can be made of it still
+    """
 
     id: str
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
+    hidden: bool = False
 
 
 @dataclass(frozen=True)

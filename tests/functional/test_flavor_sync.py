@@ -125,11 +125,13 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         self.servers.delete(server)
         self.assert_command(1, "--recreate deletes it", *SYNC, *policy)
         self.assertEqual(before, self.flavors())
+        number = self.ids()[base.GENERAL_2]
         done = self.sync(*policy, "--recreate")
         self.assertEqual(
-            [("delete", base.GENERAL_2), ("create", base.GENERAL_2)],
+            [(action, base.GENERAL_2) for action in ("set", "delete", "create")],
             [(action, name) for action, _, name in done if action != "leave"],
         )
+        self.assertEqual(number, self.ids()[base.GENERAL_2])
         (vcpus, _, _), specs = self.flavors()[base.GENERAL_2]
         self.assertEqual((3, before[base.GENERAL_2][1]), (vcpus, specs))
 
@@ -176,7 +178,7 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
             self.assertEqual(desired[flavor.name], found[flavor.name])
 
     def _nova_api_that_refuses(self):
-        """Extra specs are refused: the flavor is not left without them."""
+        """Extra specs are refused: no flavor is left without, and none is lost."""
         before = self.flavors()
         path = self.write_policy(
             classes={
@@ -188,6 +190,13 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         options = ["--policy", path, "--class", "gold"]
         self.assert_command(1, "does nova-api have this policy", *SYNC, *options)
         self.assertEqual(before, self.flavors())
+        # The first flavor of the class, which nobody uses, in another size.
+        self.cloud.create_flavor("g.1c.2g", 3, 2048)
+        before, ids = self.flavors(), self.ids()
+        options += ["--adopt", "g.1c.2g", "--recreate"]
+        self.assert_command(1, "does nova-api have this policy", *SYNC, *options)
+        self.assertEqual((before, ids), (self.flavors(), self.ids()))
+        self.api.nova("DELETE", f"/flavors/{ids['g.1c.2g']}")
 
     def _death_at_each_step(self):
         original = API._request

@@ -13,7 +13,9 @@
 """Image sync by the real client and SDK, against what stands for Glance.
 
 It answers as Glance's v2 API does: one flat document an image, JSON patches
-that are made as a whole or not at all, 409 for what is not as they take it.
+that are made as a whole or not at all, 409 for what is not as they take it;
+hidden images in no list with others, and community images, all of which are
+of others here, only in lists of every visibility.
 """
 
 import http.server
@@ -70,6 +72,8 @@ class Glance(http.server.BaseHTTPRequestHandler):
             for image in self.images.values()
             if query.get("name") in {None, image["name"]}
             and query.get("tag") in {None, *image["tags"]}
+            and image["os_hidden"] == (query.get("os_hidden") == "true")
+            and (image["visibility"] != "community" or query.get("visibility") == "all")
         ]
         if "marker" in query:
             ids = [image["id"] for image in found]
@@ -138,6 +142,8 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
             "status": "active",
             "tags": [*tags],
             "min_disk": 0,
+            "os_hidden": False,
+            "visibility": "public",
             **properties,
         }
         Glance.images[image["id"]] = image
@@ -198,6 +204,26 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
         # Without names: every class, unless one is named.
         self.assertEqual(2, len(self.sync("--yes")))
         self.assertEqual({}, self.sync("--yes", "--class", "general"))
+
+    def test_hidden_ones_and_those_of_others(self):
+        old, theirs = self.add(), self.add("theirs", visibility="community")
+        self.sync("--yes", "debian", "theirs")
+        # A newer one replaces it; the servers made of it have its ID.
+        old["os_hidden"] = True
+        new = self.add()
+        for image in (old, theirs):
+            image["hw_disk_bus"] = "ide"
+
+        self.assertEqual({"debian", "theirs"}, set(self.sync("--yes")))
+
+        for image in (old, theirs):
+            self.assertEqual(PROPERTIES, self.properties(image))
+        self.assertEqual({}, self.properties(new))
+        # The name means the one that is shown, unless there is none.
+        self.assertEqual("set", self.sync("--yes", "debian")["debian"][0])
+        self.assertEqual(PROPERTIES, self.properties(new))
+        del Glance.images[new["id"]]
+        self.assertEqual("leave", self.sync("--yes", "debian")["debian"][0])
 
     def test_pages(self):
         for number in range(5):

@@ -510,7 +510,7 @@ class PlacementTest(AuditTest):
         cloud.providers["old"] = gone
         cloud.servers["lost"] = Server("lost", "lost", None, "UNKNOWN", 0, {})
         cloud.allocate("lost", "old", {"PCPU": 20})
-        cloud.parts["gaps"] = ("servers: 1 are in a cell that is down",)
+        cloud.parts["gaps"] = ("servers: the cell of host(s) h1 was down",)
         self.assertEqual([(codes.NOT_SEEN, "servers")], self.found(cloud))
 
     def test_helpers_of_the_storms(self):
@@ -600,8 +600,14 @@ class SettingsTest(AuditTest):
 
     def test_gaps(self):
         cloud = small()
-        cloud.parts["gaps"] = ("images: Glance does not answer",)
-        self.assertEqual([(codes.NOT_SEEN, "images")], self.found(cloud))
+        for gap, what, remedy in (
+            ("images: Glance does not answer", "images", "catalog list"),
+            ("servers: the cell of host(s) h1 was down", "servers", "list_cells"),
+        ):
+            cloud.parts["gaps"] = (gap,)
+            (finding,) = self.audit(cloud).findings
+            self.assertEqual((codes.NOT_SEEN, what), (finding.code, finding.subject))
+            self.assertIn(remedy, finding.remedy)
 
     def test_the_worst_comes_first(self):
         cloud = small()

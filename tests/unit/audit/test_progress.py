@@ -10,7 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import testtools
+from nova.objects import fields
 
 from nova_perfvm import audit
 from nova_perfvm.audit import finding as codes
@@ -46,7 +49,10 @@ class StuckTest(testtools.TestCase):
             "of hp1",
             finding.evidence,
         )
-        self.assertEqual("openstack server delete i-a", finding.remedy)
+        self.assertEqual(
+            "openstack server event list i-a\nopenstack server delete i-a",
+            finding.remedy,
+        )
         self.assertEqual(1, finding.severity.exit_code)
 
     def test_build_that_is_young(self):
@@ -68,7 +74,9 @@ class StuckTest(testtools.TestCase):
             self.assertEqual([], self.found())
             self.cloud.change_server("a", updated=LONG_AGO)
             (finding,) = self.found()
-            self.assertEqual(command, finding.remedy)
+            look, _, remedy = finding.remedy.partition("\n")
+            self.assertEqual("openstack server event list i-a", look)
+            self.assertEqual(command, remedy)
             self.assertIn(f"task {task} on hp1 for 31 minutes", finding.evidence)
 
     def test_migration_of_a_busy_guest(self):
@@ -79,6 +87,23 @@ class StuckTest(testtools.TestCase):
         migration = Migration("m", "i-a", "live-migration", "running")
         self.cloud.parts["migrations"] = (migration,)
         self.assertEqual([], self.found())
+
+    def test_disk_that_is_being_copied(self):
+        for task in progress.COPYING:
+            with self.subTest(task):
+                self.cloud.add_hp("a", "hp1", task=task, updated=LONG_AGO)
+                self.assertEqual([], self.found())
+        # By nobody, if the host is not at work.
+        host = self.cloud.hosts["hp1"]
+        self.cloud.hosts["hp1"] = dataclasses.replace(host, up=False)
+        (finding,) = self.found()
+        self.assertIn(f"task {task} on hp1 for 31 minutes", finding.evidence)
+
+    def test_tasks_that_copy_are_as_nova_names_them(self):
+        known = {str(value) for value in fields.InstanceTaskState.ALL}
+        self.assertEqual(set(), progress.COPYING - known)
+        images = {task for task in known if "image_" in task}
+        self.assertEqual(set(), images - progress.COPYING)
 
     def test_what_waits_for_its_user_or_for_nothing(self):
         self.cloud.add_hp("a", "hp1", status="VERIFY_RESIZE", updated=LONG_AGO)

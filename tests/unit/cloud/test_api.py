@@ -99,11 +99,20 @@ class APITest(testtools.TestCase):
         proxy = Proxy(
             answer(body={"images": [{"id": "1"}], "next": "/v2/images?marker=1"}),
             answer(body={"images": [{"id": "2"}]}),
+            # Hidden since the first list.
+            answer(body={"images": [{"id": "2"}, {"id": "3"}]}),
         )
         api = API(types.SimpleNamespace(image=proxy))
-        self.assertEqual(["1", "2"], [image["id"] for image in api.images()])
+        found = [image["id"] for image in api.images(tag="a:b")]
+        self.assertEqual(["1", "2", "3"], found)
+        asked = "/images?visibility=all&tag=a%3Ab"
         self.assertEqual(
-            "/images?visibility=all&limit=1000&marker=1", proxy.requests[1][1]
+            [
+                f"{asked}&limit=1000",
+                f"{asked}&limit=1000&marker=1",
+                f"{asked}&os_hidden=true&limit=1000",
+            ],
+            [url for _, url, _ in proxy.requests],
         )
 
     def test_errors_say_what_to_do(self):

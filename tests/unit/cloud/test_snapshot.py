@@ -38,6 +38,9 @@ class FakeAPI:
         self.later = {}
         self.glance = [{"id": "image", "name": "i", "owner": "me", "hw_x": "1"}]
         self.resource_classes = ("PCPU",)
+        # Hosts of cells that are down, and what Nova says of hypervisors then.
+        self.lost = []
+        self.no_hypervisors = None
 
     def add_server(self, name, host, specs=(), **members):
         self.servers.append(
@@ -67,6 +70,8 @@ class FakeAPI:
 
     def nova_list(self, path, key, marker_key="id"):
         self.asked[path.split("?")[0]] += 1
+        if key == "hypervisors" and self.no_hypervisors:
+            raise self.no_hypervisors
         if key == "hypervisors":
             return iter([self._hypervisor(host) for host in self.hosts])
         return iter({"servers": self.servers}.get(key, []))
@@ -91,7 +96,13 @@ class FakeAPI:
         service = {"binary": "nova-compute", "state": "up", "status": "enabled"}
         return {
             "/os-services": [
-                {"id": f"s-{host}", "host": host, **service} for host in self.hosts
+                {"id": f"s-{host}", "host": host, **service}
+                for host in self.hosts
+                if host not in self.lost
+            ]
+            + [
+                {"binary": "nova-compute", "host": host, "status": "UNKNOWN"}
+                for host in self.lost
             ],
             "/os-aggregates": [],
         }[path]
@@ -200,13 +211,38 @@ class TakeTest(testtools.TestCase):
         self.assertIsNone(found.images)
         self.assertEqual(("images: Glance does not answer",), found.gaps)
 
-    def test_a_cell_that_is_down(self):
-        api = FakeAPI()
-        api.servers = [{"id": "lost", "status": "UNKNOWN", "tenant_id": "p"}]
+    def test_a_cell_that_was_down_for_a_moment(self):
+        """Lists in pages lack its servers; asked for alone one has a flavor."""
+        api = FakeAPI(2)
+        api.lost = ["h0"]
         api.allocations["h0"]["lost"] = {"resources": {"PCPU": 2}}
+        api.later["lost"] = {
+            "id": "lost",
+            "status": "UNKNOWN",
+            "tenant_id": "p",
+            "flavor": {"vcpus": 2, "ram": 1024, "disk": 1},
+        }
         found = taking.take(api)
-        self.assertIn("1 are in a cell that is down", found.gaps[0])
-        self.assertIsNone(found.server_by_id["lost"].host)
+        (gap,) = found.gaps
+        self.assertIn("servers: the cell of host(s) h0 was down", gap)
+        lost = found.server_by_id["lost"]
+        self.assertEqual(("lost", None, "UNKNOWN"), (lost.name, lost.host, lost.status))
+        # What its hypervisor says; of its service nothing is known.
+        self.assertEqual(("", True), (found.hosts[0].service, found.hosts[0].up))
+
+    def test_a_cell_that_is_down(self):
+        api = FakeAPI(5)
+        error = CloudError("Nova: GET /os-hypervisors/detail: 500: x", 500)
+        api.no_hypervisors = error
+        self.assertIs(error, self.assertRaises(CloudError, taking.take, api))
+        api.lost = ["h4", "h3", "h2", "h1"]
+        exc = self.assertRaises(CloudError, taking.take, api)
+        self.assertEqual(500, exc.status)
+        for words in ("cell of host(s) h1, h2, h3 and 1 more is down", str(error)):
+            self.assertIn(words, str(exc))
+        api.no_hypervisors = CloudError("rights of an administrator", 403)
+        exc = self.assertRaises(CloudError, taking.take, api)
+        self.assertEqual("rights of an administrator", str(exc))
 
     def test_what_changes_meanwhile(self):
         """Deleted since, soft deleted, and what nobody knows."""

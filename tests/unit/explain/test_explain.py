@@ -280,6 +280,20 @@ class SlotsTest(ExplainCase):
         error = self.assertRaises(NotFoundError, self.explain, image="linux")
         self.assertIn("no endpoint", str(error))
 
+    def test_a_hidden_image_gives_way_to_one_of_its_name(self):
+        self.cloud.add_host("g1", "shared")
+        self.cloud.change_flavor(GENERAL, extra_specs={})
+        pins = {"hw_cpu_policy": "dedicated"}
+        old = Image("old", "linux", pins, hidden=True)
+        for image, others, pinned in (
+            ("linux", (), True),
+            ("linux", (Image("new", "linux"),), False),
+            ("old", (Image("new", "linux"),), True),
+        ):
+            self.cloud.parts["images"] = (*others, old)
+            found = self.explain(GENERAL, image=image).request.facts.pinned
+            self.assertEqual(pinned, found)
+
 
 class UnitsCase(ExplainCase):
     POLICY = UNITS

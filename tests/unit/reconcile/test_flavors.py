@@ -193,12 +193,24 @@ class PlanTest(testtools.TestCase):
     def test_a_flavor_not_in_use_is_recreated_only_if_told_to(self):
         other = seen(HIGH, memory_mb=1024)
         self.assertIn("--recreate", self.plan(other).refusals[0])
-        delete, create = self.plan(other, recreate=True).changes
+        _, delete, create = self.plan(other, recreate=True).changes
         self.assertIsInstance(delete, DeleteFlavor)
         self.assertEqual((HIGH, other.id), (create.flavor, create.id))
         private = dataclasses.replace(other, public=False)
         plan = self.plan(private, recreate=True)
         self.assertEqual(((), 1), (plan.changes, len(plan.refusals)))
+
+    def test_extra_specs_are_tried_before_a_flavor_is_deleted(self):
+        """Even those that it has: nova-api may have changed its mind since."""
+        specs = dict(HIGH.extra_specs) | {"hw:numa_nodes": "2", "quota:x": "1"}
+        other = seen(HIGH, memory_mb=1024, extra_specs=specs)
+        plan = self.plan(other, recreate=True)
+        self.assertEqual(
+            ["set", "delete", "create"], [change.action for change in plan.changes]
+        )
+        first = plan.changes[0]
+        self.assertEqual((other.id, HIGH.extra_specs), (first.id, first.extra_specs))
+        self.assertEqual({"hw:numa_nodes": "2"}, first.before)
 
 
 SPECS = st.dictionaries(

@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+import types
+
+import requests
+import testtools
+
+from nova_perfvm import loader
+from nova_perfvm.cloud import flavors, images, observe
+from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
+from nova_perfvm.cloud.preflight import view_cloud
+from nova_perfvm.cloud.rollback import plan_rollback
+from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.reconcile import changes as do
+
+DESIRED = generate_flavors(loader.load())[:1]
+CHILD = do.CreateChild(parent="root", uuid="child", name="h_perfvm_a")
+
+
+class HalfService:
+    """Has one of everything, and says nothing of it."""
+
+    COLLECTIONS = (
+        "aggregates",
+        "flavors",
+        "hypervisors",
+        "images",
+        "resource_classes",
+        "resource_providers",
+        "servers",
+        "services",
+    )
+
+    def request(self, url, method, **kwargs):
+        response = requests.Response()
+        response.status_code = 200
+        document = {name: [{}] for name in self.COLLECTIONS}
+        response._content = json.dumps(document | {"flavor": {}, "traits": []}).encode()
+        return response
+
+
+class UnderstoodTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        half = HalfService()
+        self.api = API(types.SimpleNamespace(compute=half, image=half, placement=half))
+
+    def test_whoever_reads_answers(self):
+        for name, read in (
+            ("view_host", lambda api: observe.view_host(api, "h")),
+            ("view_hosts", lambda api: observe.view_hosts(api, frozenset())),
+            ("stray_providers", lambda api: observe.stray_providers(api, [])),
+            ("servers", observe.servers),
+            ("flavors_with_units", observe.flavors_with_units),
+            ("aggregates", observe.aggregates),
+            ("names", observe.names),
+            ("flavors.flavors", flavors.flavors),
+            ("flavors.users", lambda api: flavors.users(api, "f")),
+            ("flavors.plan", lambda api: flavors.plan(api, DESIRED)),
+            ("images.find", lambda api: images.find(api, "i")),
+            ("images.tagged", lambda api: images.tagged(api, "t")),
+            ("images.plan", lambda api: images.plan(api, {"t": {}}, "t")),
+            ("apply", lambda api: Applier(api).apply(CHILD)),
+            ("preflight", view_cloud),
+            ("rollback", plan_rollback),
+            ("snapshot", taking.take),
+        ):
+            with self.subTest(name):
+                self.assert_understood(read, self.api)
+
+    def test_the_answer_to_a_change(self):
+        # No flavors and no servers, so that there is something to create.
+        self.api.nova_list = lambda path, key: iter(())
+        self.api.placement = lambda method, path, body=None, key="": []
+        self.assert_understood(flavors.sync, self.api, DESIRED, lambda change: None)
+
+    def assert_understood(self, read, *arguments):
+        exc = self.assertRaises(CloudError, read, *arguments)
+        self.assertIn("is not complete (KeyError", str(exc))
+        self.assertIn("is a proxy between?", str(exc))
+
+    def test_other_errors_are_let_through(self):
+        def fail(error):
+            with understood():
+                raise error
+
+        gone = NotThereError("404: no such", 404)
+        self.assertIs(gone, self.assertRaises(NotThereError, fail, gone))
+        self.assertRaises(ZeroDivisionError, fail, ZeroDivisionError())

@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from nova_perfvm.cloud import answers, images
+from nova_perfvm.cloud.errors import CloudError
+
+
+class FakeAPI:
+    """Has images, of which all that are asked for by name or tag come."""
+
+    def __init__(self, *hidden):
+        self.listed = [
+            {"id": str(number), "name": "debian", "tags": ["t"], "os_hidden": each}
+            for number, each in enumerate(hidden)
+        ]
+
+    def images(self, **query):
+        return iter(self.listed)
+
+
+class FindTest(testtools.TestCase):
+    def test_hidden_ones_give_way(self):
+        for hidden, expected in (
+            ([True], "0"),
+            ([False], "0"),
+            ([True, False], "1"),
+            ([True, False, True], "1"),
+        ):
+            with self.subTest(hidden):
+                self.assertEqual(expected, images.find(FakeAPI(*hidden), "debian").id)
+
+    def test_none_or_several(self):
+        for hidden, words in (
+            ([], "no image debian: see openstack image list"),
+            ([True, True], "2 images are called debian: name one by ID: 0, 1"),
+            ([False, True, False], "2 images are called debian: name one by ID: 0, 2"),
+        ):
+            with self.subTest(hidden):
+                api = FakeAPI(*hidden)
+                exc = self.assertRaises(CloudError, images.find, api, "debian")
+                self.assertIn(words, str(exc))
+
+    def test_tags_are_found_on_all(self):
+        found = images.tagged(FakeAPI(False, True), "t")
+        self.assertEqual(["0", "1"], [image.id for image in found])
+
+    def test_snapshots_tell_them_apart(self):
+        found = answers.images(FakeAPI(False, True))
+        self.assertEqual([False, True], [image.hidden for image in found])
