@@ -63,6 +63,7 @@ class NodeCase(testtools.TestCase):
         status = node.run(mode)
         self.assertEqual(0, status, node.output[-2000:])
         facts.nothing_leaks(node)
+        facts.nothing_races(node)
         if mode == "stack":
             facts.every_phase_ends_well(node)
         return node
@@ -397,6 +398,15 @@ class RefusedTest(NodeCase):
             self.assertNotIn("PerfVMFilter", node.read("filters"))
             for name in ("nova.conf", "nova-cpu.conf"):
                 self.assertNotIn("erf", node.read(f"etc/nova/{name}"))
+
+    def test_disabled_later(self):
+        """What an earlier stack.sh wrote goes, and nothing else."""
+        node = self.run_well(self.node())
+        node.write("localrc", "disable_service perfvm\n")
+        self.run_well(node)
+        self.assertEqual(["RegionOne"], node.nova["neutron", "region_name"])
+        self.assertNotIn("erfVM", node.read("etc/nova/nova.conf"))
+        self.assertFalse(node.exists("etc/nova/perfvm.yaml"))
 
     def test_a_policy_that_cannot_be(self):
         node = self.node(localrc="PERFVM_PLACEMENT=slot\n")
