@@ -239,6 +239,13 @@ class ElasticTest(NodeCase):
         self.assertEqual(["host1", "host2"], [call.split()[0] for call in enrolled])
         self.assertTrue(all(call.endswith("--slots 0") for call in enrolled))
 
+    def test_unknown_hosts(self):
+        """A cloud that does not answer is not one without hosts."""
+        node = self.node(localrc=ELASTIC, hosts="host1")
+        node.write("refused", "hypervisor list\n")
+        self.assertNotEqual(0, node.run("stack"))
+        self.assertIn("no list of compute hosts", node.output)
+
 
 class DedicatedTest(NodeCase):
     def test_compute_only_node(self):
@@ -335,8 +342,10 @@ class TwoNodeTest(NodeCase):
 class EnrollLaterTest(NodeCase):
     """The command for hosts that join after stack.sh."""
 
-    def enroll(self, *arguments):
+    def enroll(self, *arguments, refused=None):
         node = self.node(hosts="host1 host2")
+        if refused:
+            node.write("refused", f"{refused}\n")
         here = ROOT / "tests/contract"
         functions = f"{DEVSTACK_DIR or here / 'doubles'}/functions"
         node.write("top/tools/discover_hosts.sh", f"touch {node.directory}/discovered")
@@ -381,6 +390,11 @@ class EnrollLaterTest(NodeCase):
         self.assertEqual(
             ["host2 --policy /etc/nova/perfvm.yaml --yes --slots 0"], enrolled
         )
+
+    def test_unknown_hosts(self):
+        result, enrolled = self.enroll(refused="hypervisor list")
+        self.assertEqual((1, []), (result.returncode, enrolled))
+        self.assertIn("refused: ", result.stderr)
 
     def test_help(self):
         result, enrolled = self.enroll("--help")
