@@ -36,7 +36,9 @@ export PATH="$(get_python_exec_prefix):$PATH"
 
 $TOP_DIR/tools/discover_hosts.sh
 if [[ $# -eq 0 ]]; then
-    set -- $(perfvm_compute_hosts)
+    # As an argument of set, a failing command would pass unnoticed.
+    hosts=$(perfvm_compute_hosts)
+    set -- $hosts
 fi
 for host in "$@"; do
     perfvm_enroll_host ${PERFVM_POLICY:-/etc/nova/perfvm.yaml} $host $slots

@@ -17,6 +17,9 @@ case "$1 ${2:-}" in
         fi
         ;;
     "stack post-config")
+        # It rewrites nova.conf in the background: what is written meanwhile is
+        # lost, or what it writes is.
+        async_wait configure_neutron_nova
         # What an earlier run left would contradict what this one wants.
         perfvm_undo
         if perfvm_is_wanted; then

@@ -93,6 +93,11 @@ def nothing_is_lost_to_neutron(node):
     equal(True, OUR_FILTERS in node.nova.get(AVAILABLE, ()))
 
 
+def nothing_races(node):
+    """nova.conf is left alone while configure_neutron_nova is at it."""
+    equal([], node.lines("races"))
+
+
 def nova_compute_gets(node, expected):
     """In the copy of nova.conf that start_nova_compute makes.
 

@@ -20,7 +20,8 @@
 #
 # It reads localrc and top/local.conf of the scratch directory, and other.sh,
 # which stands for what comes before the plugin in phase post-config.
-# It leaves "leaks": what a phase changed in the shell that it must not.
+# It leaves "leaks": what a phase changed in the shell that it must not; and "races":
+# that it changed a file which something in the background was changing, too.
 
 mode=$1
 here=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")")
@@ -51,6 +52,7 @@ SERVICE_HOST=127.0.0.1
 SERVICE_LISTEN_ADDRESS=127.0.0.1
 SERVICE_IP_VERSION=4
 HOST_IP=127.0.0.1
+LOCAL_HOSTNAME=host1
 DEFAULT_IMAGE_NAME=cirros-0.6.3-x86_64-disk
 PYTHON3_VERSION=3
 os_PACKAGE=deb os_VENDOR=Debian os_RELEASE=12 os_CODENAME=bookworm
@@ -181,7 +183,8 @@ function harness_stack {
 }
 
 # The real one reads the file, edits what it has read, and writes that.  This one
-# writes as late as it can: when somebody waits for it.
+# writes as late as it can: when somebody waits for it.  Whoever wrote before has
+# lost that, and may have made the real one lose what it wrote.
 function configure_neutron_nova {
     local try
     for try in {1..600}; do
@@ -190,6 +193,10 @@ function configure_neutron_nova {
         fi
         sleep 0.1
     done
+    if [[ "$(< $NOVA_CONF)" != "$HARNESS_NOVA_CONF" ]]; then
+        echo "nova.conf was changed during configure_neutron_nova" \
+            >> $CONTRACT_SCRATCH/races
+    fi
     printf '%s\n\n[neutron]\nregion_name = RegionOne\n' "$HARNESS_NOVA_CONF" \
         > $NOVA_CONF
 }

@@ -58,7 +58,7 @@ class Node:
 
     def run(self, mode, until=""):
         """Run a script, and give its exit status."""
-        for name in ("calls", "leaks", "phases"):
+        for name in ("calls", "leaks", "phases", "races"):
             self.write(name, "")
         result = subprocess.run(
             ["bash", str(HARNESS), mode],

@@ -86,9 +86,22 @@ class MistakesTest(testtools.TestCase):
 
     def test_missing_async_wait(self):
         node = self.stacked_with(
-            "lib/perfvm", "    async_wait configure_neutron_nova\n", ""
+            "plugin.sh", "        async_wait configure_neutron_nova\n", ""
         )
         self.assert_caught("expected True", facts.nothing_is_lost_to_neutron, node)
+        self.assert_caught("nova.conf was changed", facts.nothing_races, node)
+
+    def test_undo_ahead_of_async_wait(self):
+        wait = "        async_wait configure_neutron_nova\n"
+        undo = (
+            "        # What an earlier run left would contradict what this one wants.\n"
+            "        perfvm_undo\n"
+        )
+        node = self.stacked_with("plugin.sh", wait + undo, undo + wait)
+        # Only the second time is there something to undo.
+        facts.nothing_races(node)
+        node.run("stack", until="post-config")
+        self.assert_caught("nova.conf was changed", facts.nothing_races, node)
 
     def test_a_directory_that_stays_changed(self):
         node = self.stacked_with(
@@ -110,5 +123,6 @@ class MistakesTest(testtools.TestCase):
         node = self.stacked_with("settings", "# The cloud\n", "#\n", other=OTHER)
         facts.nothing_leaks(node)
         facts.nothing_is_lost_to_neutron(node)
+        facts.nothing_races(node)
         facts.the_filter_is_listed_once_ahead_of_numa(node)
         facts.available_filters_keep_others(node, OTHERS)

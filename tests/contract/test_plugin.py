@@ -63,6 +63,7 @@ class NodeCase(testtools.TestCase):
         status = node.run(mode)
         self.assertEqual(0, status, node.output[-2000:])
         facts.nothing_leaks(node)
+        facts.nothing_races(node)
         if mode == "stack":
             facts.every_phase_ends_well(node)
         return node
@@ -207,7 +208,7 @@ class ElasticTest(NodeCase):
         (call,) = node.calls("perfvm host enroll")
         self.assertEqual(
             "openstack --os-cloud devstack-admin perfvm host enroll host1.example.org "
-            f"--policy {node.directory}/etc/nova/perfvm.yaml --yes",
+            f"--policy {node.directory}/etc/nova/perfvm.yaml --yes --slots 2",
             call,
         )
         self.assertEqual(2, len(node.calls("provider list --name host1.example.org")))
@@ -235,9 +236,58 @@ class ElasticTest(NodeCase):
         settings = f"{ELASTIC}VIRT_DRIVER=fake\nNUMBER_FAKE_NOVA_COMPUTE=2\n"
         node = self.node(localrc=settings, hosts="host1 host2")
         self.run_well(node)
-        enrolled = [call.split(" enroll ")[1] for call in node.calls("host enroll")]
-        self.assertEqual(["host1", "host2"], [call.split()[0] for call in enrolled])
-        self.assertTrue(all(call.endswith("--slots 0") for call in enrolled))
+        self.assertEqual({"host1": "0", "host2": "0"}, self.enrolled(node))
+
+    def enrolled(self, node):
+        """Give the slots that each host was enrolled with, None for none said."""
+        found = {}
+        for call in node.calls("perfvm host enroll"):
+            host, *arguments = call.split(" enroll ")[1].split()
+            found[host] = arguments[-1] if "--slots" in arguments else None
+        return found
+
+    def test_cpus_left_out(self):
+        """Placement has fewer then than Nova's topology, and no API says which."""
+        for settings, cpus in (
+            ("PERFVM_TOPOLOGY=1x4x2\n", "0-3"),
+            ("PERFVM_TOPOLOGY=1x4\nPERFVM_RESERVE=1\n", "1-3"),
+        ):
+            node = self.node(localrc=ELASTIC + settings, hosts="host1.here host10")
+            self.run_well(node)
+            facts.nova_compute_gets(node, {("DEFAULT", "vcpu_pin_set"): [cpus]})
+            self.assertEqual({"host1.here": "2", "host10": None}, self.enrolled(node))
+
+    def test_room_for_more_than_units_are_made_for(self):
+        settings = "PERFVM_TOPOLOGY=1x4\nPERFVM_MAX_PER_HOST=4\n"
+        node = self.run_well(self.node(localrc=ELASTIC + settings, hosts="host1"))
+        self.assertEqual({"host1": "2"}, self.enrolled(node))
+
+    def test_slots_by_mode(self):
+        for settings, expected in (
+            ("PERFVM_HOST_MODE=shared\n", {"host1": "0", "host2": None}),
+            ("PERFVM_HOST_MODE=none\n", {"host1": None, "host2": None}),
+            ("PERFVM_HOST_MODE=shared\nPERFVM_SLOTS=1\n", {"host1": "1", "host2": "1"}),
+        ):
+            node = self.node(localrc=ELASTIC + settings, hosts="host1 host2")
+            self.run_well(node)
+            self.assertEqual(expected, self.enrolled(node))
+
+    def test_host_that_cannot_be_enrolled(self):
+        """Of another one stack.sh here may know too little."""
+        node = self.node(localrc=ELASTIC, hosts="host1 host2")
+        node.write("refused", "host enroll host2\n")
+        self.run_well(node)
+        self.assertIn("host2 is not enrolled: enroll-hosts.sh does it", node.output)
+        node.write("refused", "host enroll host1\n")
+        self.assertNotEqual(0, node.run("stack"))
+        self.assertIn("host1 is not enrolled", node.output)
+
+    def test_unknown_hosts(self):
+        """A cloud that does not answer is not one without hosts."""
+        node = self.node(localrc=ELASTIC, hosts="host1")
+        node.write("refused", "hypervisor list\n")
+        self.assertNotEqual(0, node.run("stack"))
+        self.assertIn("no list of compute hosts", node.output)
 
 
 class DedicatedTest(NodeCase):
@@ -335,8 +385,10 @@ class TwoNodeTest(NodeCase):
 class EnrollLaterTest(NodeCase):
     """The command for hosts that join after stack.sh."""
 
-    def enroll(self, *arguments):
+    def enroll(self, *arguments, refused=None):
         node = self.node(hosts="host1 host2")
+        if refused:
+            node.write("refused", f"{refused}\n")
         here = ROOT / "tests/contract"
         functions = f"{DEVSTACK_DIR or here / 'doubles'}/functions"
         node.write("top/tools/discover_hosts.sh", f"touch {node.directory}/discovered")
@@ -382,6 +434,11 @@ class EnrollLaterTest(NodeCase):
             ["host2 --policy /etc/nova/perfvm.yaml --yes --slots 0"], enrolled
         )
 
+    def test_unknown_hosts(self):
+        result, enrolled = self.enroll(refused="hypervisor list")
+        self.assertEqual((1, []), (result.returncode, enrolled))
+        self.assertIn("refused: ", result.stderr)
+
     def test_help(self):
         result, enrolled = self.enroll("--help")
         self.assertEqual((2, []), (result.returncode, enrolled))
@@ -398,6 +455,15 @@ class RefusedTest(NodeCase):
             self.assertNotIn("PerfVMFilter", node.read("filters"))
             for name in ("nova.conf", "nova-cpu.conf"):
                 self.assertNotIn("erf", node.read(f"etc/nova/{name}"))
+
+    def test_disabled_later(self):
+        """What an earlier stack.sh wrote goes, and nothing else."""
+        node = self.run_well(self.node())
+        node.write("localrc", "disable_service perfvm\n")
+        self.run_well(node)
+        self.assertEqual(["RegionOne"], node.nova["neutron", "region_name"])
+        self.assertNotIn("erfVM", node.read("etc/nova/nova.conf"))
+        self.assertFalse(node.exists("etc/nova/perfvm.yaml"))
 
     def test_a_policy_that_cannot_be(self):
         node = self.node(localrc="PERFVM_PLACEMENT=slot\n")

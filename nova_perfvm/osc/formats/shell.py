@@ -14,7 +14,9 @@
 
 Every text from a policy is quoted; none gets into a comment unquoted.  A block
 is a subshell with ``set -eu``: it ends at the first command that fails, and a
-terminal into which it is pasted stays open.
+terminal into which it is pasted stays open.  Microversions are arguments, not
+variables, of which a client that has a server run its commands, like DevStack's
+in CI, takes along few.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ if TYPE_CHECKING:
     from nova_perfvm.flavors import Flavor
     from nova_perfvm.model import VMClass
 
-_COMPUTE: Final = f"export OS_COMPUTE_API_VERSION={EXTRA_SPECS}"
-_PLACEMENT: Final = f"export OS_PLACEMENT_API_VERSION={PLACEMENT_NAMES}"
+_COMPUTE: Final = f"openstack --os-compute-api-version {EXTRA_SPECS}"
+_PLACEMENT: Final = f"openstack --os-placement-api-version {PLACEMENT_NAMES}"
 # Both commands do no harm to what exists.
 _CREATE_NAME: Final = {
-    "trait": "openstack trait create",
-    "resource class": "openstack resource class set",
+    "trait": f"{_PLACEMENT} trait create",
+    "resource class": f"{_PLACEMENT} resource class set",
 }
 
 _IMAGE: Final = '"$IMAGE"'
@@ -62,15 +64,13 @@ def flavor_block(flavors: Sequence[Flavor]) -> str:
         "A flavor that exists keeps its size, which Nova cannot change, and extra",
         f"specs that are not named here. From {EXTRA_SPECS} on Nova validates them.",
     ]
-    lines = [_COMPUTE]
     names = all_placement_names(flavors)
     if names:
         comments += [
             "Placement refuses requests that name a trait or resource class which it",
             "does not know, so these come first; the commands are osc-placement's.",
         ]
-        lines.append(_PLACEMENT)
-    lines += [f"{_CREATE_NAME[kind]} {name}" for kind, name in names]
+    lines = [f"{_CREATE_NAME[kind]} {name}" for kind, name in names]
     for flavor in flavors:
         name = shlex.quote(flavor.name)
         arguments = property_arguments(flavor.extra_specs)
@@ -79,8 +79,8 @@ def flavor_block(flavors: Sequence[Flavor]) -> str:
         )
         lines += [
             f"openstack flavor show {name} >/dev/null 2>&1 ||",
-            f"openstack flavor create {size} {arguments} {name}",
-            f"openstack flavor set {arguments} {name}",
+            f"{_COMPUTE} flavor create {size} {arguments} {name}",
+            f"{_COMPUTE} flavor set {arguments} {name}",
         ]
     return _block(comments, lines)
 

@@ -43,7 +43,6 @@ STUB = """\
 import json, os, re, sys
 with open(os.environ["RECORD"], "a") as record:
     record.write(json.dumps(sys.argv[1:]) + "\\n")
-print(os.environ.get("OS_COMPUTE_API_VERSION", ""))
 sys.exit(bool(re.search(os.environ["FAIL"], " ".join(sys.argv[1:]))))
 """
 
@@ -78,7 +77,10 @@ class ShellCase(testtools.TestCase):
         self.record = self.directory / "record"
 
     def run_shell(self, text, fail="\0", **environment):
-        """Run lines and give the exit status and each command's arguments."""
+        """Run lines and give the exit status and each command's arguments.
+
+        The microversions ahead of them are kept in ``versions``.
+        """
         self.record.write_text("", encoding="utf-8")
         self.result = subprocess.run(
             ["/bin/sh"],
@@ -95,7 +97,13 @@ class ShellCase(testtools.TestCase):
             text=True,
         )
         recorded = self.record.read_text(encoding="utf-8").splitlines()
-        return self.result.returncode, [json.loads(line) for line in recorded]
+        self.versions, commands = [], []
+        for line in recorded:
+            argv = json.loads(line)
+            words = 2 if argv[0].startswith("--os-") else 0
+            self.versions.append(argv[:words])
+            commands.append(argv[words:])
+        return self.result.returncode, commands
 
 
 class FlavorBlockTest(ShellCase):
@@ -157,7 +165,7 @@ class FlavorBlockTest(ShellCase):
         )
         policy = dataclasses.replace(POLICY, placement="none")
         text = shell.flavor_block(generate_flavors(policy))
-        self.assertNotIn("PLACEMENT", text)
+        self.assertNotIn("placement-api-version", text)
 
     def test_hostile_texts_arrive_as_they_are(self):
         (flavor,) = self.hostile()
@@ -182,9 +190,16 @@ class FlavorBlockTest(ShellCase):
         self.assertEqual(["show", "set"], [argv[1] for argv in commands[2:]])
 
     def test_nova_api_is_asked_to_validate(self):
-        lines = shell.flavor_block(generate_flavors(POLICY, memory_gb=[64]))
-        self.run_shell(f"{lines}openstack image list\n")
-        self.assertEqual("2.86\n" * 3 + "\n", self.result.stdout)
+        """By arguments, as not every client takes variables along."""
+        flavors = generate_flavors(
+            POLICY, class_name="high-performance", memory_gb=[64]
+        )
+        self.run_shell(shell.flavor_block(flavors), fail="show")
+        validated = ["--os-compute-api-version", "2.86"]
+        self.assertEqual(
+            [*[["--os-placement-api-version", "1.7"]] * 2, [], validated, validated],
+            self.versions,
+        )
 
     def test_a_terminal_into_which_it_is_pasted_stays_open(self):
         lines = shell.flavor_block(generate_flavors(POLICY))
@@ -234,8 +249,8 @@ class ImageBlockTest(ShellCase):
         lines = shell.image_block(self.properties, None, [HIGH]).splitlines()
         command = lines[-1].removeprefix("#   ")
         _, (argv,) = self.run_shell(command)
-        self.assertEqual(["--os-compute-api-version", "2.67"], argv[:2])
-        (device,) = parse(argv[2:]).block_devices
+        self.assertEqual([["--os-compute-api-version", "2.67"]], self.versions)
+        (device,) = parse(argv).block_devices
         self.assertEqual(
             {
                 "source_type": "image",
