@@ -43,19 +43,20 @@ _FLAVORS = {
 }
 # Where all hosts are labelled: several-classes.yaml.
 _LABELLED_FLAVORS = {"a-pages": (8, 1, _SMALL)}
-_LABELLED_BOOTS = ["a-own"]
-_LABELS = (
-    None,
-    "fast",
-    "general",
-    "capped",
-    "small",
-    "small,general",
-    "high-performance",
-    "high-performance,general",
-    "high-performance,general",
-    "high-performance,small",
-)
+_LABELLED_BOOTS = ["a-own", "hp.20c.64g"]
+_LABELLED_OFTEN = {"hp.20c.64g": 4, "g.2c.4g": 2}
+# And how often each is given.
+_LABELS = {
+    None: 1,
+    "fast": 1,
+    "general": 1,
+    "capped": 3,
+    "small": 2,
+    "small,general": 2,
+    "high-performance": 4,
+    "high-performance,general": 4,
+    "high-performance,small": 1,
+}
 
 
 class States:
@@ -70,7 +71,7 @@ class States:
         self._labelled = policy.managed_hosts == "labelled"
         self._image_api = sandbox.connect().image
         self._hosts = [host.name for host in sandbox.settings.pretended]
-        self._servers = []
+        self._servers = {}
         self._undo = []
         self._made = []
         self.images = {}
@@ -79,7 +80,7 @@ class States:
             self._flavor(name, vcpus, memory_gb * 1024, specs)
         flavors = api.nova("GET", "/flavors/detail", key="flavors")
         self._flavors = {found["name"]: found["id"] for found in flavors}
-        self._odd = list(odd)
+        self._odd = self._deck(sorted(odd))
         self._ours = [name for name in self._flavors if name not in odd]
         stored = {c.name for c in policy.classes if c.disk.source == "volume"}
         self._bootable = [
@@ -91,6 +92,9 @@ class States:
         self._labels = {}
         if self._labelled:
             self._bootable += _LABELLED_BOOTS
+            self._ours = [
+                name for name in self._ours for _ in range(_LABELLED_OFTEN.get(name, 1))
+            ]
             self._own_labels()
         self._zone(ELSEWHERE, self._hosts[0])
         body = {"name": PLAIN, "disk_format": "raw", "container_format": "bare"}
@@ -113,7 +117,7 @@ class States:
             self._undo.pop(0)()
             return "undone"
         if self._servers and self._random.random() < 0.15:
-            return self._delete(self._random.randrange(len(self._servers)))
+            return self._delete(self._random.choice(list(self._servers)))
         ways = [
             *(self._boot for _ in range(6 if self._labelled else 2)),
             self._disable,
@@ -124,13 +128,13 @@ class States:
             self._change_inventory,
         ]
         if len(self._servers) >= _MOST_SERVERS:
-            return self._delete(0)
+            return self._delete(next(iter(self._servers)))
         return self._random.choice(ways)()
 
     def requests(self):
         """Give some (flavor, image, zone)."""
         rng = self._random
-        names = [rng.choice(self._ours), rng.choice(self._odd)]
+        names = [rng.choice(self._ours), next(self._odd)]
         if self._labelled:
             names.append(rng.choice(self._ours))
         return [
@@ -142,12 +146,17 @@ class States:
             for name in names
         ]
 
+    def _deck(self, names):
+        """Give each name once before any comes again."""
+        while True:
+            yield from self._random.sample(names, len(names))
+
     def undo(self):
         """Undo all."""
         while self._undo:
             self._undo.pop(0)()
-        while self._servers:
-            self._delete(0)
+        for server in list(self._servers):
+            self._delete(server)
         for undo in self._made:
             undo()
         for host in self._hosts:
@@ -174,15 +183,21 @@ class States:
             "networks": "none",
         }
         made = self._api.nova("POST", "/servers", {"server": body}, "server")["id"]
-        self._servers.append(made)
-        waiting.until(lambda: self._status(made) in {"ACTIVE", "ERROR"}, made, _SECONDS)
-        return f"{flavor} booted: {self._status(made)}"
+        self._servers[made] = None
+        waiting.until(
+            lambda: self._show(made)["status"] in {"ACTIVE", "ERROR"}, made, _SECONDS
+        )
+        shown = self._show(made)
+        host = self._servers[made] = shown["OS-EXT-SRV-ATTR:host"]
+        if host is None:
+            self._delete(made)
+        return f"{flavor} booted: {shown['status']} on {host}"
 
-    def _status(self, server):
-        return self._api.nova("GET", f"/servers/{server}", key="server")["status"]
+    def _show(self, server):
+        return self._api.nova("GET", f"/servers/{server}", key="server")
 
-    def _delete(self, index):
-        server = self._servers.pop(index)
+    def _delete(self, server):
+        self._servers.pop(server)
         self._api.nova("DELETE", f"/servers/{server}")
 
         def gone():
@@ -239,7 +254,10 @@ class States:
 
     def _relabel(self, host=None):
         host = host or self._host()
-        label = self._random.choice(_LABELS)
+        if host in self._servers.values() and self._random.random() < 0.75:
+            # Hosts that were always taken from their servers would never be full.
+            return f"{host} is as it was"
+        (label,) = self._random.choices(list(_LABELS), _LABELS.values())
         metadata = {const.CLASS_KEY: label}
         self._act(self._labels[host], set_metadata={"metadata": metadata})
         return f"{host} is for {label}"
@@ -279,6 +297,8 @@ class States:
     def _change_trait(self):
         host = self._host()
         path = f"{self._provider(host)}/traits"
+        # Where Placement's layer is off, nobody has made it.
+        self._api.placement("PUT", f"/traits/{const.TRAIT_HIGH_PERFORMANCE}")
         before = self._api.placement("GET", path)["traits"]
 
         def toggle():

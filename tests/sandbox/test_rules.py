@@ -36,20 +36,49 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         # What the generator refuses for these classes, operators still write.
         self.configure(_OPEN)
         self.configure(_MIXED, "cpu_dedicated_set = 20-39", "cpu_shared_set = 0-19")
-        settings = self.sandbox.settings
-        engine = sa.create_engine(settings.database_url("nova_cell1"))
-        self.addCleanup(engine.dispose)
-        with engine.begin() as connection:
-            # As a hypervisor that knows nothing of NUMA leaves it.
-            blind = "UPDATE compute_nodes SET numa_topology = NULL WHERE host = :host"
-            connection.execute(sa.text(blind), {"host": _BLIND})
+        self.hide_cells(_BLIND)
+        self.offer_hosts_without_pcpu()
 
         found = self.assert_agreement()
 
         # No rule asks a host without a label for slots, and here labelled ones are
-        # for classes alone: SlotsTest meets that one.
-        expected = const.REASON_CODES - {const.HOST_CLASSLESS_PINNED}
+        # for classes alone: SlotsTest meets that one.  Where no CPU is shared,
+        # Placement has no VCPU, and the filter is not asked.
+        self.assert_often({const.HOST_NO_SHARED_CPUS}, found["codes"])
+        expected = const.REASON_CODES - {
+            const.HOST_CLASSLESS_PINNED,
+            const.HOST_NO_SHARED_CPUS,
+        }
         self.assert_often(expected, found["logged"])
+
+    def hide_cells(self, host):
+        """Let a compute node be as a hypervisor without NUMA reports it."""
+        settings = self.sandbox.settings
+        engine = sa.create_engine(settings.database_url("nova_cell1"))
+        self.addCleanup(engine.dispose)
+        with engine.begin() as connection:
+            # nova-compute writes them anew now and then.
+            connection.execute(
+                sa.text(
+                    "CREATE OR REPLACE TRIGGER blind BEFORE UPDATE ON compute_nodes "
+                    "FOR EACH ROW SET NEW.numa_topology = "
+                    f"IF(NEW.host = '{host}', NULL, NEW.numa_topology)"
+                )
+            )
+            connection.execute(sa.text("UPDATE compute_nodes SET mapped = mapped"))
+
+    def offer_hosts_without_pcpu(self):
+        """Let Placement offer them to pinned VMs, for the filter to refuse."""
+        path = self.sandbox.layout.etc / "nova" / "scheduler.conf"
+        option = "disable_fallback_pcpu_query = "
+        text = path.read_text()
+        path.write_text(text.replace(f"{option}True", f"{option}False"))
+        self.assertIn(f"{option}False", path.read_text())
+        for name in ("nova-scheduler-1", "nova-scheduler-2"):
+            self.sandbox.stop(name)
+            self.sandbox.start(name)
+            # Until then it is not told of aggregates that change.
+            self.await_report("nova-scheduler", name)
 
     def configure(self, host, *cpu_sets):
         """Give a host other CPU sets than its mode's, or none."""
