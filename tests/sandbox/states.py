@@ -22,6 +22,8 @@ PLAIN = "agreement-plain"
 _SECONDS = 240
 _MOST_SERVERS = 6
 _MOST_CHANGES = 3
+# So many labels are given to any host, and so many to hosts without servers.
+_PHASE = 50
 _CLASS = {const.CLASS_KEY: "high-performance"}
 _PINNED = {const.CPU_POLICY: "dedicated"}
 # Multiqueue is the image's.
@@ -43,16 +45,16 @@ _FLAVORS = {
 }
 # Where all hosts are labelled: several-classes.yaml.
 _LABELLED_FLAVORS = {"a-pages": (8, 1, _SMALL)}
-_LABELLED_BOOTS = ["a-own", "hp.20c.64g"]
-_LABELLED_OFTEN = {"hp.20c.64g": 4, "g.2c.4g": 2}
+_LABELLED_BOOTS = ["a-own", "hp.20c.64g", "s.8c.150g"]
+_LABELLED_OFTEN = {"hp.20c.64g": 4, "s.8c.150g": 2, "g.2c.4g": 2}
 # And how often each is given.
 _LABELS = {
     None: 1,
     "fast": 1,
     "general": 1,
     "capped": 3,
-    "small": 2,
-    "small,general": 2,
+    "small": 3,
+    "small,general": 3,
     "high-performance": 4,
     "high-performance,general": 4,
     "high-performance,small": 1,
@@ -90,6 +92,7 @@ class States:
             and found["extra_specs"].get(const.CLASS_KEY) not in stored
         ]
         self._labels = {}
+        self._labellings = 0
         if self._labelled:
             self._bootable += _LABELLED_BOOTS
             self._ours = [
@@ -254,8 +257,10 @@ class States:
 
     def _relabel(self, host=None):
         host = host or self._host()
-        if host in self._servers.values() and self._random.random() < 0.75:
-            # Hosts that were always taken from their servers would never be full.
+        self._labellings += 1
+        if host in self._servers.values() and self._labellings // _PHASE % 2:
+            # Hosts that are always taken from their servers are never full, and
+            # those that never are hold no strangers.
             return f"{host} is as it was"
         (label,) = self._random.choices(list(_LABELS), _LABELS.values())
         metadata = {const.CLASS_KEY: label}
