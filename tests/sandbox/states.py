@@ -45,14 +45,14 @@ _FLAVORS = {
 }
 # Where all hosts are labelled: several-classes.yaml.
 _LABELLED_FLAVORS = {"a-pages": (8, 1, _SMALL)}
-_LABELLED_BOOTS = ["a-own", "hp.20c.64g", "s.8c.150g"]
-_LABELLED_OFTEN = {"hp.20c.64g": 4, "s.8c.150g": 2, "g.2c.4g": 2}
+_LABELLED_BOOTS = ["a-own", "hp.20c.64g", "s.8c.150g", "c.4c.4g"]
+_LABELLED_OFTEN = {"hp.20c.64g": 4, "s.8c.150g": 2, "c.4c.4g": 2, "g.2c.4g": 2}
 # And how often each is given.
 _LABELS = {
     None: 1,
     "fast": 1,
     "general": 1,
-    "capped": 3,
+    "capped": 5,
     "small": 3,
     "small,general": 3,
     "high-performance": 4,
