@@ -110,18 +110,18 @@ class FaultsTest(storms.StormTest):
 
     def busy_compute(self):
         """Give the compute of a host on which a server is just being built."""
-        building = []
+        hosts = []
 
         def found():
-            building.extend(
-                base.host_of(server)
-                for server in self.listed("/servers/detail?all_tenants=1&status=BUILD")
-                if base.host_of(server)
-            )
-            return building
+            servers = self.listed("/servers/detail?all_tenants=1")
+            building = [s for s in servers if s["status"] == "BUILD"]
+            if not building:
+                base.tell("nothing is built any more: a host with servers has to do")
+            hosts.extend(filter(None, map(base.host_of, building or servers)))
+            return hosts
 
         waiting.until(found, "a host to build a server", base.SECONDS)
-        return computes.PREFIX + building[0]
+        return computes.PREFIX + hosts[0]
 
     def await_some_running(self):
         path = "/servers?all_tenants=1&limit=3&status=ACTIVE"
