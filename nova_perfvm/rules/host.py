@@ -48,14 +48,13 @@ def check_host(
     act on.
     """
     vm_class = resolve_class(policy, request)
-    if not host.labels:
-        if policy.managed_hosts == "labelled":
-            # Outside the policy's hosts nothing changes, but VMs that were
-            # promised a host of their own do not go where no rule holds.
-            if vm_class is not None and vm_class.pinned:
-                return (Reason(const.HOST_NOT_MANAGED, {}),)
-            return _PASS
-    else:
+    if not policy.manages(host.labels):
+        # Outside the policy's hosts nothing changes, but VMs that were promised
+        # a host of their own do not go where no rule holds.
+        if vm_class is not None and vm_class.pinned:
+            return (Reason(const.HOST_NOT_MANAGED, {}),)
+        return _PASS
+    if host.labels:
         refused = _check_labels(policy, vm_class, host)
         if refused:
             return refused
