@@ -76,7 +76,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for server in servers
     ]
     cells = {name: host.cells for name, host in subject.hosts.items()}
-    assumed = {h.host for h in subject.snapshot.hosts if h.division_assumed}
+    assumed = subject.snapshot.assumed_divisions
     yield from check_servers(subject.policy, cells, facts, assumed)
     pinned = {server.host for server in facts if server.pinned_cpus}
     for host in sorted(pinned):

@@ -184,11 +184,20 @@ class Snapshot:
 
     def labels(self, host: str) -> frozenset[str]:
         """Give the classes that aggregates reserve a host for."""
-        values = [
-            aggregate.metadata.get(CLASS_KEY, "")
-            for aggregate in self.aggregates
-            if host in aggregate.hosts
-        ]
-        # Several are separated by commas, as everywhere in Nova.
-        found = {label.strip() for value in values for label in value.split(",")}
-        return frozenset(found - {""})
+        return self._labels.get(host, frozenset())
+
+    @cached_property
+    def _labels(self) -> dict[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for aggregate in self.aggregates:
+            # Several are separated by commas, as everywhere in Nova.
+            parts = aggregate.metadata.get(CLASS_KEY, "").split(",")
+            labels = {label.strip() for label in parts} - {""}
+            for host in aggregate.hosts:
+                found[host] = found.get(host, frozenset()) | labels
+        return found
+
+    @cached_property
+    def assumed_divisions(self) -> frozenset[str]:
+        """The hosts of which nobody knows on which cells dedicated CPUs are."""
+        return frozenset(host.host for host in self.hosts if host.division_assumed)

@@ -87,9 +87,11 @@ class MixedHostsTest(testtools.TestCase):
         snapshot = cloud.snapshot()
         (host,) = snapshot.hosts
         self.assertTrue(host.division_assumed)
+        self.assertEqual({"h1"}, snapshot.assumed_divisions)
         host = dataclasses.replace(host, cells_source="inventory file")
         self.assertFalse(host.division_assumed)
         snapshot = dataclasses.replace(snapshot, hosts=(host,))
+        self.assertEqual(frozenset(), snapshot.assumed_divisions)
         found = [finding.code for finding in check(cloud, snapshot)]
         self.assertEqual([codes.INVENTORY_DIFFERS, codes.TRAIT_DIFFERS], found)
 

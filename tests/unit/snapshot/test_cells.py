@@ -17,12 +17,19 @@ import hypothesis
 import testtools
 from hypothesis import strategies as st
 
+from nova_perfvm.constants import CLASS_KEY
 from nova_perfvm.hostconfig.cpus import divide
 from nova_perfvm.hostconfig.request import HostRequest
 from nova_perfvm.hostconfig.topology import from_shape
 from nova_perfvm.model import HostShape
 from nova_perfvm.rules import host_mode
-from nova_perfvm.snapshot import ServerCell, assume_cells, host_facts, server_facts
+from nova_perfvm.snapshot import (
+    Aggregate,
+    ServerCell,
+    assume_cells,
+    host_facts,
+    server_facts,
+)
 from tests.unit.rules.hosts import HP
 from tests.unit.snapshot.clouds import POLICY, Cloud
 
@@ -135,6 +142,18 @@ class FactsTest(testtools.TestCase):
         self.assertEqual([0, 20], [len(cell.pinned_cpus) for cell in facts.cells])
         self.assertEqual([0, 65536], [cell.memory_usage_mb for cell in facts.cells])
         self.assertEqual((20, 1), (facts.vcpus_used, facts.num_instances))
+
+    def test_labels_of_all_aggregates(self):
+        aggregates = (
+            Aggregate(1, "1", "a", {CLASS_KEY: "small, general"}, frozenset({"h1"})),
+            Aggregate(2, "2", "b", {CLASS_KEY: "fast,"}, frozenset({"h1", "h2"})),
+            Aggregate(3, "3", "c", {}, frozenset({"h3"})),
+        )
+        found = dataclasses.replace(self.cloud.snapshot(), aggregates=aggregates)
+        self.assertEqual({"small", "general", "fast"}, found.labels("h1"))
+        self.assertEqual({"fast"}, found.labels("h2"))
+        self.assertEqual(frozenset(), found.labels("h3"))
+        self.assertEqual(frozenset(), found.labels("h4"))
 
     def test_server(self):
         found = self.cloud.snapshot()
