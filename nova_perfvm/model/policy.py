@@ -77,6 +77,11 @@ class Policy:
         except KeyError:
             raise UnknownClassError(name, self.by_name) from None
 
+    @property
+    def lists_flavors(self) -> bool:
+        """Whether it says which flavors there are; it need not."""
+        return any(vm_class.flavors for vm_class in self.classes)
+
     def manages(self, labels: Collection[str]) -> bool:
         """Whether the rules hold on a host.
 

@@ -170,7 +170,7 @@ def flavors_of(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Flavor,
 
 def names_of(policy: Policy, prefix: str = "") -> frozenset[str]:
     """Give the names of all flavors that a policy lists, with and without a prefix."""
-    if not any(vm_class.flavors for vm_class in policy.classes):
+    if not policy.lists_flavors:
         return frozenset()
     names = [flavor.name for flavor in generate_flavors(policy)]
     return frozenset([*names, *(prefix + name for name in names)])

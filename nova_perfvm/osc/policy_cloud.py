@@ -23,7 +23,6 @@ from nova_perfvm.osc.base import (
     cloud_of,
     flavor_arguments,
     flavors_of,
-    names_of,
     policy_argument,
     policy_path,
 )
@@ -67,11 +66,9 @@ class CheckCloudPolicy(ChecksLister):
         policy = loader.load(policy_path(parsed_args))
         path = parsed_args.nova_conf
         settings = read_settings(path) if path else None
-        if names_of(policy) or parsed_args.memory_gb:
+        plan = SyncPlan()
+        if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(cloud_of(self.app), flavors_of(policy, parsed_args))
-        else:
-            # A policy need not list any.
-            plan = SyncPlan()
         view = PolicyView(
             snapshot=take(self.app),
             flavors=plan,

@@ -163,8 +163,7 @@ def _violations(
         for server in facts
         if server.host and policy.manages(snapshot.labels(server.host))
     ]
-    assumed = {host.host for host in snapshot.hosts if host.division_assumed}
-    for found in check_servers(policy, cells, on_hosts, assumed):
+    for found in check_servers(policy, cells, on_hosts, snapshot.assumed_divisions):
         yield "host", found.subject, found.code, found.evidence
 
 
@@ -194,7 +193,7 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def _by_name(policy: Policy, generators: Mapping[str, Generator]) -> dict[str, Flavor]:
-    if not any(vm_class.flavors for vm_class in policy.classes):
+    if not policy.lists_flavors:
         return {}
     found = generate_flavors(policy, generators=generators)
     return {flavor.name: flavor for flavor in found}
