@@ -129,9 +129,8 @@ def _slots(subject: Subject, host: str) -> int:
 
 def check_changed(subject: Subject) -> Iterator[Finding]:
     """List servers whose flavor is not the flavor of that name any more."""
-    today = {flavor.name: flavor for flavor in subject.snapshot.flavors}
     for server in subject.snapshot.servers:
-        flavor = today.get(server.flavor)
+        flavor = subject.flavors_today.get(server.flavor)
         if flavor is None or server.host is None:
             continue
         changed = _differences(_sizes(server) | dict(server.extra_specs), flavor)

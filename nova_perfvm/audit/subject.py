@@ -73,9 +73,14 @@ class Subject:
     @cached_property
     def flavors(self) -> tuple[Flavor, ...]:
         """The policy's flavors; none if it lists none."""
-        if not any(vm_class.flavors for vm_class in self.policy.classes):
+        if not self.policy.lists_flavors:
             return ()
         return generate_flavors(self.policy, generators=self.generators)
+
+    @cached_property
+    def flavors_today(self) -> dict[str, FlavorToday]:
+        """The cloud's flavors, by name; servers may have older ones embedded."""
+        return {flavor.name: flavor for flavor in self.snapshot.flavors}
 
     def class_of(self, server: Server) -> VMClass | None:
         """Give the class that a server claims; None for pinned ones of none."""
@@ -105,7 +110,7 @@ class Subject:
         Nova refuses to resize a server to it.  Sizes cannot be changed, so that a
         flavor of other sizes was made anew.
         """
-        found = self._flavors_today.get(server.flavor)
+        found = self.flavors_today.get(server.flavor)
         return found is not None and (
             (found.vcpus, found.memory_mb, found.disk_gb)
             == (server.vcpus, server.memory_mb, server.disk_gb)
@@ -119,10 +124,6 @@ class Subject:
             first = f"openstack perfvm flavor sync --prefix {ANEW}\n"
             name = quote(ANEW + server.flavor)
         return f"{first}openstack server resize --flavor {name} {server.id}"
-
-    @cached_property
-    def _flavors_today(self) -> dict[str, FlavorToday]:
-        return {flavor.name: flavor for flavor in self.snapshot.flavors}
 
 
 def migrate(server_id: str) -> str:
