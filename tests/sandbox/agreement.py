@@ -40,6 +40,7 @@ from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.explain import settings_for
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests.sandbox.labelled_states import LabelledStates
 from tests.sandbox.states import States
 
 _REFUSED = re.compile(
@@ -133,7 +134,9 @@ class Agreement:
         self._settings = settings_for(self._policy, options)
         self._scheduler = Scheduler(sandbox, self._api)
         self._random = random.Random(seed)
-        self.states = States(sandbox, self._api, self._policy, self._random)
+        labelled = self._policy.managed_hosts == "labelled"
+        kind = LabelledStates if labelled else States
+        self.states = kind(sandbox, self._api, self._policy, self._random)
         self.counts = collections.Counter()
         self.codes = collections.Counter()
         self.logged = collections.Counter()

@@ -43,8 +43,11 @@ class LookingMixin:
         conf = str(self.sandbox.layout.etc / "placement" / "placement.conf")
         return self.look("audit", "--placement-conf", conf, *arguments)
 
-    def assert_agreement(self, states=STATES):
-        """Compare explain with the schedulers in random states; give what was met."""
+    def assert_agreement(self, *codes, states=STATES):
+        """Compare explain with the schedulers in random states; give what was met.
+
+        :param codes: those that explain has to give in one state of forty
+        """
         program = (sys.executable, "-W", "ignore", "-m", "tests.sandbox.agreement")
         directory = str(self.sandbox.layout.directory)
         done = subprocess.run(
@@ -61,6 +64,8 @@ class LookingMixin:
         base.tell(f"codes of the filter: {found['logged']}")
         self.assertEqual([], found["different"])
         self.assertEqual(states, found["counts"]["states"])
+        rare = {code for code in codes if found["codes"].get(code, 0) < states // 40}
+        self.assertEqual(set(), rare, found["codes"])
         return found
 
     def assert_often(self, codes, met):

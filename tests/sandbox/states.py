@@ -22,68 +22,53 @@ PLAIN = "agreement-plain"
 _SECONDS = 240
 _MOST_SERVERS = 6
 _MOST_CHANGES = 3
-# So many labels are given to any host, and so many to hosts without servers.
-_PHASE = 50
 _CLASS = {const.CLASS_KEY: "high-performance"}
 _PINNED = {const.CPU_POLICY: "dedicated"}
 # Multiqueue is the image's.
-_HIGH = _CLASS | _PINNED | {const.NUMA_NODES: "1"}
-_SMALL = _HIGH | {const.CLASS_KEY: "small"}
+HIGH = _CLASS | _PINNED | {const.NUMA_NODES: "1"}
 # vCPUs, memory in GiB and extra specs.
 _FLAVORS = {
-    "a-ten": (10, 1, _HIGH),
-    "a-isolate": (20, 1, _HIGH | {const.CPU_THREAD_POLICY: "isolate"}),
-    "a-emulator": (20, 1, _HIGH | {const.EMULATOR_THREADS: "isolate"}),
-    "a-spread": (20, 1, _HIGH | {const.NUMA_NODES: "2"}),
-    "a-large": (20, 300, _HIGH),
-    "a-half": (20, 150, _HIGH),
+    "a-ten": (10, 1, HIGH),
+    "a-isolate": (20, 1, HIGH | {const.CPU_THREAD_POLICY: "isolate"}),
+    "a-emulator": (20, 1, HIGH | {const.EMULATOR_THREADS: "isolate"}),
+    "a-spread": (20, 1, HIGH | {const.NUMA_NODES: "2"}),
+    "a-large": (20, 300, HIGH),
+    "a-half": (20, 150, HIGH),
     "a-floating": (20, 1, _CLASS),
     "a-unknown": (1, 1, {const.CLASS_KEY: "fast"}),
     "a-own": (4, 1, _PINNED),
     "a-plain": (2, 1, {}),
     "a-trait": (1, 1, {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}),
 }
-# Where all hosts are labelled: several-classes.yaml.
-_LABELLED_FLAVORS = {"a-pages": (8, 1, _SMALL)}
-_LABELLED_BOOTS = ["a-own", "hp.20c.64g", "s.8c.150g", "c.4c.4g"]
-_LABELLED_OFTEN = {"hp.20c.64g": 4, "s.8c.150g": 2, "c.4c.4g": 2, "g.2c.4g": 2}
-# And how often each is given.
-_LABELS = {
-    None: 1,
-    "fast": 1,
-    "general": 1,
-    "capped": 5,
-    "small": 3,
-    "small,general": 3,
-    "high-performance": 4,
-    "high-performance,general": 4,
-    "high-performance,small": 1,
-}
 
 
 class States:
     """Changes a cloud at random, so that all can be undone.
 
+    :cvar odd: flavors that no policy generates: vCPUs, memory in GiB and extra specs
+    :cvar boots: how many of the ways to change it boot a server; six do something
+        else
     :ivar images: by name, as Nova hands them on
     """
+
+    odd = _FLAVORS
+    boots = 2
 
     def __init__(self, sandbox, api, policy, rng):
         self._api = api
         self._random = rng
-        self._labelled = policy.managed_hosts == "labelled"
         self._image_api = sandbox.connect().image
         self._hosts = [host.name for host in sandbox.settings.pretended]
         self._servers = {}
         self._undo = []
         self._made = []
         self.images = {}
-        odd = _FLAVORS | (_LABELLED_FLAVORS if self._labelled else {})
-        for name, (vcpus, memory_gb, specs) in odd.items():
+        for name, (vcpus, memory_gb, specs) in self.odd.items():
             self._flavor(name, vcpus, memory_gb * 1024, specs)
         flavors = api.nova("GET", "/flavors/detail", key="flavors")
         self._flavors = {found["name"]: found["id"] for found in flavors}
-        self._odd = self._deck(sorted(odd))
-        self._ours = [name for name in self._flavors if name not in odd]
+        self._deck = self._dealt(sorted(self.odd))
+        self._ours = [name for name in self._flavors if name not in self.odd]
         stored = {c.name for c in policy.classes if c.disk.source == "volume"}
         self._bootable = [
             found["name"]
@@ -91,14 +76,6 @@ class States:
             if found["name"] in self._ours
             and found["extra_specs"].get(const.CLASS_KEY) not in stored
         ]
-        self._labels = {}
-        self._labellings = 0
-        if self._labelled:
-            self._bootable += _LABELLED_BOOTS
-            self._ours = [
-                name for name in self._ours for _ in range(_LABELLED_OFTEN.get(name, 1))
-            ]
-            self._own_labels()
         self._zone(ELSEWHERE, self._hosts[0])
         body = {"name": PLAIN, "disk_format": "raw", "container_format": "bare"}
         plain = self._image_api.post("/images", json=body).json()["id"]
@@ -109,11 +86,6 @@ class States:
 
     def change(self):
         """Make a change; say which."""
-        if not self._labelled:
-            return self._change()
-        return f"{self._relabel()}; {self._relabel()}; {self._change()}"
-
-    def _change(self):
         if len(self._undo) >= _MOST_CHANGES or (
             self._undo and self._random.random() < 0.25
         ):
@@ -122,7 +94,7 @@ class States:
         if self._servers and self._random.random() < 0.15:
             return self._delete(self._random.choice(list(self._servers)))
         ways = [
-            *(self._boot for _ in range(6 if self._labelled else 2)),
+            *[self._boot] * self.boots,
             self._disable,
             self._force_down,
             self._label,
@@ -137,19 +109,19 @@ class States:
     def requests(self):
         """Give some (flavor, image, zone)."""
         rng = self._random
-        names = [rng.choice(self._ours), next(self._odd)]
-        if self._labelled:
-            names.append(rng.choice(self._ours))
         return [
             (
                 name,
                 PLAIN if rng.random() < 0.15 else content.IMAGE,
                 ELSEWHERE if rng.random() < 0.07 else NO_ZONE,
             )
-            for name in names
+            for name in self._names()
         ]
 
-    def _deck(self, names):
+    def _names(self):
+        return [self._random.choice(self._ours), next(self._deck)]
+
+    def _dealt(self, names):
         """Give each name once before any comes again."""
         while True:
             yield from self._random.sample(names, len(names))
@@ -237,35 +209,6 @@ class States:
         _, undo = self._aggregate(host, {const.CLASS_KEY: name})
         self._undo.append(undo)
         return f"{host} labelled {name}"
-
-    def _own_labels(self):
-        """Give each host an aggregate of its own in place of its class's."""
-        for found in self._api.nova("GET", "/os-aggregates", key="aggregates"):
-            if const.CLASS_KEY in found["metadata"]:
-                for host in found["hosts"]:
-                    self._act(found["id"], remove_host={"host": host})
-                    back = {"host": host}
-                    self._made.append(
-                        lambda made=found["id"], back=back: self._act(
-                            made, add_host=back
-                        )
-                    )
-        for host in self._hosts:
-            self._labels[host], undo = self._aggregate(host, {})
-            self._made.append(undo)
-            self._relabel(host)
-
-    def _relabel(self, host=None):
-        host = host or self._host()
-        self._labellings += 1
-        if host in self._servers.values() and self._labellings // _PHASE % 2:
-            # Hosts that are always taken from their servers are never full, and
-            # those that never are hold no strangers.
-            return f"{host} is as it was"
-        (label,) = self._random.choices(list(_LABELS), _LABELS.values())
-        metadata = {const.CLASS_KEY: label}
-        self._act(self._labels[host], set_metadata={"metadata": metadata})
-        return f"{host} is for {label}"
 
     def _zone(self, name, host):
         _, undo = self._aggregate(host, {"availability_zone": name})

@@ -75,7 +75,7 @@ class ElasticTest(
         )
 
     def test_explain_agrees_with_the_scheduler(self):
-        found = self.assert_agreement()
+        found = self.assert_agreement(const.HOST_NO_SHARED_CPUS)
 
         expected = {
             const.HOST_CLASS_CONFLICT,

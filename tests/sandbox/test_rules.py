@@ -39,7 +39,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         self.hide_cells(_BLIND)
         self.offer_hosts_without_pcpu()
 
-        found = self.assert_agreement(2 * looking.STATES)
+        found = self.assert_agreement(states=2 * looking.STATES)
 
         # No rule asks a host without a label for slots, and here labelled ones are
         # for classes alone: SlotsTest meets that one.  Where no CPU is shared,
