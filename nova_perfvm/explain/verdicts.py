@@ -36,6 +36,7 @@ ISOLATED_OPTION: Final = ("scheduler", "enable_isolated_aggregate_filtering")
 _FILTERS: Final = ("filter_scheduler", "enabled_filters")
 _TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
 TENANT_OPTION: Final = ("scheduler", "limit_tenants_to_placement_aggregate")
+_REQUIRED_OPTION: Final = ("scheduler", "placement_aggregate_required_for_tenants")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Settings:
     :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
     :ivar isolated: whether aggregates that want a trait are for such requests
     :ivar tenants: whether projects with aggregates of their own stay in them
+    :ivar aggregate_required: whether those without, then, come to no host
     :ivar multitenancy: whether other projects are kept off such aggregates
     :ivar assumed: whether these are what the policy needs, not what is set
     """
@@ -52,6 +54,7 @@ class Settings:
     fallback: bool
     isolated: bool
     tenants: bool = False
+    aggregate_required: bool = False
     multitenancy: bool = True
     assumed: bool = False
 
@@ -108,6 +111,7 @@ def settings_for(
         fallback=not _is_set(options, FALLBACK_OPTION),
         isolated=_is_set(options, ISOLATED_OPTION),
         tenants=_is_set(options, TENANT_OPTION),
+        aggregate_required=_is_set(options, _REQUIRED_OPTION),
         multitenancy=_TENANT_FILTER in options.get(_FILTERS, ""),
     )
 
@@ -148,17 +152,20 @@ def judge_all(
 ) -> tuple[Verdict, ...]:
     """Give the verdict on each host."""
     views = tuple(views)
-    own = _tenant_hosts(request, views) if settings.tenants else None
-    found = []
-    for view in views:
-        verdict = judge(policy, request, view, settings)
-        if own is not None and own and view.host.host not in own:
-            reason = Reason(
-                const.NOVA_TENANT_AGGREGATE, {"project": request.project, "own": True}
-            )
-            verdict = _also(verdict, reason)
-        found.append(verdict)
-    return tuple(found)
+    verdicts = tuple(judge(policy, request, view, settings) for view in views)
+    if not settings.tenants or not request.project:
+        return verdicts
+    own = _tenant_hosts(request.project, views)
+    if not own and not settings.aggregate_required:
+        return verdicts
+    reason = Reason(
+        const.NOVA_TENANT_AGGREGATE,
+        {"project": request.project, "aggregates": "others" if own else "none"},
+    )
+    return tuple(
+        verdict if verdict.view.host.host in own else _also(verdict, reason)
+        for verdict in verdicts
+    )
 
 
 def _also(verdict: Verdict, reason: Reason) -> Verdict:
@@ -183,7 +190,8 @@ def _service(view: HostView, request: Request, settings: Settings) -> Iterator[R
         owners = {owner for a in view.aggregates for owner in _owners(a.metadata)}
         if owners and request.project not in owners:
             yield Reason(
-                const.NOVA_TENANT_AGGREGATE, {"project": request.project, "own": False}
+                const.NOVA_TENANT_AGGREGATE,
+                {"project": request.project, "aggregates": "of others"},
             )
 
 
@@ -193,14 +201,14 @@ def _owners(metadata: Mapping[str, str]) -> Iterator[str]:
             yield from (part.strip() for part in value.split(","))
 
 
-def _tenant_hosts(request: Request, views: tuple[HostView, ...]) -> frozenset[str]:
-    """Give the hosts of the aggregates that are for the request's project."""
+def _tenant_hosts(project: str, views: tuple[HostView, ...]) -> frozenset[str]:
+    """Give the hosts of the aggregates that are for a project."""
     return frozenset(
         view.host.host
         for view in views
         for aggregate in view.aggregates
         if any(
-            key.startswith(_TENANT) and value == request.project
+            key.startswith(_TENANT) and value == project
             for key, value in aggregate.metadata.items()
         )
     )

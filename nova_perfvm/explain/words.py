@@ -21,6 +21,15 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
 from nova_perfvm.rules import describe
 
+_TENANTS = {
+    "of others": "an aggregate of the host is for projects other than {}",
+    "others": "project {} has aggregates of its own, and the host is in none",
+    "none": (
+        "project {} has no aggregate of its own, which "
+        "[scheduler]placement_aggregate_required_for_tenants demands"
+    ),
+}
+
 
 def words(reason: Reason, names: Mapping[str, str] | None = None) -> str:
     """Give one sentence for a reason, with its figures.
@@ -86,10 +95,8 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.NOVA_AVAILABILITY_ZONE: lambda d: (
         f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"
     ),
-    const.NOVA_TENANT_AGGREGATE: lambda d: (
-        f"project {d['project']} has aggregates of its own, and the host is in none"
-        if d["own"]
-        else f"an aggregate of the host is for projects other than {d['project']}"
+    const.NOVA_TENANT_AGGREGATE: lambda d: _TENANTS[d["aggregates"]].format(
+        d["project"]
     ),
     const.PLACEMENT_NO_PROVIDER: lambda _: (
         "Placement knows no resource provider of the host: is nova-compute new, or was "

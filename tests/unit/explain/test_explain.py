@@ -19,6 +19,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import elastic, explain
 from nova_perfvm.explain import NotFoundError, settings_for
+from nova_perfvm.explain.verdicts import TENANT_OPTION
 from nova_perfvm.snapshot import Aggregate, Image, Inventory, Provider
 from tests.unit.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
@@ -152,10 +153,22 @@ class SlotsTest(ExplainCase):
         self.cloud.add_host("hp2")
         own = Aggregate(1, "u", "o", {"filter_tenant_id": "p1"}, frozenset({"hp2"}))
         self.cloud.parts["aggregates"] = (own,)
-        options = {("scheduler", "limit_tenants_to_placement_aggregate"): "true"}
+        options = {TENANT_OPTION: "true"}
         found = self.explain(project="p1", options=options)
         self.assertEqual(("hp2",), found.accepting)
         self.assertIn("has aggregates of its own", found.say(found.verdicts[0].reasons))
+
+    def test_projects_that_need_an_aggregate_of_their_own(self):
+        self.cloud.add_host("hp1")
+        needed = ("scheduler", "placement_aggregate_required_for_tenants")
+        options = {needed: "true"}
+        self.assertEqual("", self.verdict(project="p1", options=options)[0].code)
+        options[TENANT_OPTION] = "true"
+        verdict, said = self.verdict(project="p1", options=options)
+        self.assertEqual(const.NOVA_TENANT_AGGREGATE, verdict.code)
+        self.assertIn("has no aggregate of its own", said)
+        # Of an unknown project nothing is known.
+        self.assertEqual("", self.verdict(options=options)[0].code)
 
     def test_inventories_that_do_not_give_it(self):
         for inventory, words in (
