@@ -231,10 +231,14 @@ def _residents(request: HostRequest) -> str:
 
 
 def notes(
-    request: HostRequest, cpus: CPUSets, provider: Mapping[str, Any] | None
+    request: HostRequest,
+    cpus: CPUSets,
+    slots: int,
+    provider: Mapping[str, Any] | None,
 ) -> tuple[str, ...]:
     """Give what to do beside copying the lines.
 
+    :param slots: VMs of the class that the host holds
     :param provider: content of provider.yaml, None if there is none
     """
     has_provider = provider is not None
@@ -281,8 +285,10 @@ def notes(
             f"aggregate with metadata perfvm:class={request.class_name}."
         )
     if request.policy.placement == "units":
+        # No API shows the cpu sets and cores that these follow from.
+        given = min(slots, elastic.children_per_host(request.policy))
         found.append(
-            "Then: openstack perfvm host enroll HOST. Until then no VM with units "
-            "comes to it."
+            f"Then: openstack perfvm host enroll HOST --slots {given}. Until then no "
+            "VM with units comes to it."
         )
     return tuple(found)

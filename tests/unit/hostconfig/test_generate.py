@@ -115,6 +115,17 @@ class ModesTest(testtools.TestCase):
         config = configured("2x22", "elastic", policy=policy_of("units"), reserve=2)
         self.assertEqual(("2-21,24-43",), values(config)["DEFAULT", "vcpu_pin_set"])
 
+    def test_how_to_enroll(self):
+        for shape, mode, slots in (
+            ("2x20", "elastic", 2),
+            ("2x20x2", "dedicated", 2),
+            ("4x20", "elastic", 2),
+            ("2x20", "shared", 0),
+        ):
+            config = configured(shape, mode, policy=policy_of("units"))
+            self.assertIn(f"host enroll HOST --slots {slots}.", config.notes[-1])
+        self.assertNotIn("enroll", " ".join(configured().notes))
+
     def test_dedicated_beside_elastic(self):
         config = configured(policy=policy_of("units"))
         (provider,) = config.provider["providers"]
