@@ -22,11 +22,13 @@ from nova_perfvm import elastic
 from nova_perfvm.audit import finding as codes
 from nova_perfvm.audit.finding import Finding
 from nova_perfvm.reconcile.observed import PCPU, VCPU
+from nova_perfvm.reconcile.preflight import asks_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from nova_perfvm.audit.subject import Subject
+    from nova_perfvm.model import Policy
     from nova_perfvm.snapshot import Provider, Server, Snapshot
 
 # In these, Nova may be about to add or to remove allocations.
@@ -101,7 +103,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         (migration.id for migration in snapshot.migrations),
     ):
         yield leak._replace(evidence=homeless.get(leak.subject, leak.evidence))
-    yield from _places(snapshot)
+    yield from _places(subject)
 
 
 def _moving(snapshot: Snapshot, server: Server) -> bool:
@@ -114,8 +116,9 @@ def _moving(snapshot: Snapshot, server: Server) -> bool:
     )
 
 
-def _places(snapshot: Snapshot) -> Iterator[Finding]:
+def _places(subject: Subject) -> Iterator[Finding]:
     """Compare where servers are with where they have allocations."""
+    snapshot = subject.snapshot
     nodes = {host.provider: host for host in snapshot.hosts}
     held: dict[str, dict[str, Provider]] = {}
     for provider in snapshot.providers:
@@ -134,7 +137,7 @@ def _places(snapshot: Snapshot) -> Iterator[Finding]:
                 codes.ALLOCATION_MISSING,
                 str(server),
                 f"it is on {server.host} and has no allocation there",
-                f"nova-manage placement heal_allocations --instance {server.id}",
+                _heal(subject.policy, server, server.host),
             )
         for root in roots:
             if root in nodes and nodes[root].host != server.host:
@@ -146,6 +149,14 @@ def _places(snapshot: Snapshot) -> Iterator[Finding]:
                     f"openstack resource provider allocation unset --provider {root} "
                     f"{server.id}",
                 )
+
+
+def _heal(policy: Policy, server: Server, host: str) -> str:
+    """Give the command that allocates again what a server should have."""
+    if policy.placement == "units" and asks_units(server.extra_specs):
+        # Nova would ask the host's own provider for units, which has none.
+        return f"openstack perfvm host enroll {quote(host)} --backfill"
+    return f"nova-manage placement heal_allocations --instance {server.id}"
 
 
 def check_orphans(subject: Subject) -> Iterator[Finding]:

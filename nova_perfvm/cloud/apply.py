@@ -166,6 +166,15 @@ class Applier:
         self._rewrite(change.server, add)
 
     @_apply.register
+    def _(self, change: do.Allocate) -> None:
+        def add(allocations: dict[str, Any]) -> bool:
+            for provider, resources in change.resources.items():
+                allocations.setdefault(provider, {"resources": dict(resources)})
+            return True
+
+        self._rewrite(change.server, add, new=True)
+
+    @_apply.register
     def _(self, change: do.RemoveUnits) -> None:
         def remove(allocations: dict[str, Any]) -> bool:
             for provider in change.providers & allocations.keys():
@@ -177,10 +186,12 @@ class Applier:
 
         self._rewrite(change.consumer, remove)
 
-    def _rewrite(self, consumer: str, edit: Any) -> None:
+    def _rewrite(self, consumer: str, edit: Any, *, new: bool = False) -> None:
         """Put a consumer's allocation back with one thing changed.
 
         The consumer's generation makes sure that nothing else changed.
+
+        :param new: whether it may be a server's that has none
         """
         for left in reversed(range(_ALLOCATION_TRIES)):
             found = observe.allocation(self._api, consumer)
@@ -188,8 +199,10 @@ class Applier:
                 provider: {"resources": dict(entry["resources"])}
                 for provider, entry in found["allocations"].items()
             }
-            if not kept or not edit(kept):
+            if not (kept or new) or not edit(kept):
                 raise ConflictError(f"{consumer} has no other allocation", 409)
+            if not found["allocations"]:
+                found = observe.owner(self._api, consumer)
             body = {
                 "allocations": kept,
                 "project_id": found["project_id"],

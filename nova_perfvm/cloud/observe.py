@@ -113,6 +113,17 @@ def allocation(api: API, consumer: str) -> dict[str, Any]:
 
 
 @understood()
+def owner(api: API, server: str) -> dict[str, Any]:
+    """Give whose a server is, as Placement wants it for a consumer that is new."""
+    found = api.nova("GET", f"/servers/{server}", key="server")
+    return {
+        "project_id": found["tenant_id"],
+        "user_id": found["user_id"],
+        "consumer_generation": None,
+    }
+
+
+@understood()
 def flavors_with_units(api: API) -> list[str]:
     """Give the names of the flavors that ask for units."""
     found = api.nova_list("/flavors/detail?is_public=None", "flavors")

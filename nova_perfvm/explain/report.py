@@ -184,14 +184,7 @@ def _flavor_of(server: Server) -> Flavor:
     """Give the flavor that is embedded in a server."""
     if not server.vcpus:
         raise NotFoundError(f"nothing is known of server {server.id}: its cell is down")
-    return Flavor(
-        id=server.flavor,
-        name=server.flavor,
-        vcpus=server.vcpus,
-        memory_mb=server.memory_mb,
-        disk_gb=server.disk_gb,
-        extra_specs=server.extra_specs,
-    )
+    return server.embedded
 
 
 def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:

@@ -221,6 +221,27 @@ class AddUnits(Change):
 
 
 @dataclass(frozen=True)
+class Allocate(Change):
+    """Allocate to a running server what Placement has lost, units and all.
+
+    :ivar resources: amounts by provider and resource class
+    """
+
+    look_again = True
+    server: str
+    name: str
+    resources: Mapping[str, Mapping[str, int]]
+
+    def __str__(self) -> str:
+        amounts = [
+            f"{amount} {name}"
+            for resources in self.resources.values()
+            for name, amount in sorted(resources.items())
+        ]
+        return f"allocate {', '.join(amounts)} to {self.name}"
+
+
+@dataclass(frozen=True)
 class RemoveUnits(Change):
     """Take the units out of what a consumer has, and leave the rest as it is.
 

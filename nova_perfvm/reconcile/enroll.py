@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nova_perfvm.elastic import Child
     from nova_perfvm.model import Policy
     from nova_perfvm.reconcile.observed import HostView, Provider
+    from nova_perfvm.reconcile.units import Shares
 
 DEFAULT_AGGREGATE = "perfvm-elastic"
 
@@ -74,7 +75,7 @@ def plan_enroll(
         )
     if refusals:
         return do.Plan(refusals=tuple(refusals))
-    return do.Plan(tuple(_steps(view, children, aggregate, shares.lacking)))
+    return do.Plan(tuple(_steps(view, children, aggregate, shares)))
 
 
 def plan_close(view: HostView) -> do.Plan:
@@ -88,8 +89,9 @@ def _steps(
     view: HostView,
     children: Sequence[Child],
     aggregate: str,
-    lacking: dict[str, dict[str, int]],
+    shares: Shares,
 ) -> Iterator[do.Change]:
+    lacking = shares.lacking
     yield from _names(view, children)
     traits = view.root.traits
     if lacking and view.enrolled:
@@ -107,9 +109,7 @@ def _steps(
     for name, provider in found.items():
         if name not in wanted:
             yield from remove_child(provider)
-    for consumer, units in lacking.items():
-        by_uuid = {_uuid(view, name, found): units[name] for name in units}
-        yield do.AddUnits(consumer, view.describe(consumer), by_uuid)
+    yield from _give(view, shares, found)
     desired = traits | {const.TRAIT_ELASTIC}
     if view.mode == "dedicated":
         desired |= {const.TRAIT_HIGH_PERFORMANCE}
@@ -153,6 +153,22 @@ def _in_the_way(view: HostView, children: Sequence[Child]) -> Iterator[str]:
                 f"{provider.name} has {provider.total(const.RC_UNIT)} units and is to "
                 f"have {child.total}, while it is in use by {names}: move them away"
             )
+
+
+def _give(
+    view: HostView, shares: Shares, found: dict[str, Provider]
+) -> Iterator[do.Change]:
+    """Give each server the units that it lacks, or all that it has lost."""
+    for consumer, units in shares.lacking.items():
+        by_uuid = {_uuid(view, name, found): units[name] for name in units}
+        name = view.describe(consumer)
+        if consumer not in shares.lost:
+            yield do.AddUnits(consumer, name, by_uuid)
+            continue
+        resources = {view.root.uuid: shares.lost[consumer]} | {
+            uuid: {const.RC_UNIT: amount} for uuid, amount in by_uuid.items()
+        }
+        yield do.Allocate(consumer, name, resources)
 
 
 def _names(view: HostView, children: Sequence[Child]) -> Iterator[do.Change]:

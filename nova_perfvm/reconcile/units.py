@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.reconcile.allocation import root_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +35,13 @@ class Shares:
 
     :ivar lacking: servers without all of their units, and what each needs: the
         amount by name of the child
+    :ivar lost: what those of them need of the host's own provider that have no
+        allocation at all; the amount by resource class
     :ivar faults: why this cannot be; each names the servers and the remedy
     """
 
     lacking: dict[str, dict[str, int]] = field(default_factory=dict)
+    lost: dict[str, dict[str, int]] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 
 
@@ -67,8 +72,16 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     held = _held(view, children)
     groups: dict[str, list[str]] = {"whole": [], "shared": [], "none": []}
     faults: list[str] = []
-    for consumer in sorted(held.keys() | {server.id for server in view.servers}):
-        kind, fault = _judge(policy, view, children, consumer, held.get(consumer))
+    lost: dict[str, dict[str, int]] = {}
+    servers = {server.id: server for server in view.servers}
+    for consumer in sorted(held.keys() | servers.keys()):
+        units = held.get(consumer, {})
+        kind, fault = _judge(policy, view, children, consumer, units)
+        if fault is None and consumer not in held:
+            try:
+                lost[consumer] = root_amounts(view, servers[consumer])
+            except PerfVMError as exc:
+                fault = str(exc)
         if fault:
             faults.append(f"{view.describe(consumer)} {fault}")
         groups[kind].append(consumer)
@@ -80,13 +93,14 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
         whole, shared = groups["whole"] + takers, groups["shared"] + sharers
         faults = _impossible(view, children, whole, shared)
     if faults:
-        return Shares({consumer: {} for consumer in groups["none"]}, tuple(faults))
+        return Shares({c: {} for c in groups["none"]}, faults=tuple(faults))
     taken = {name for consumer in groups["whole"] for name in held[consumer]}
     free = [c.name for c in children if c.max_unit == c.total and c.name not in taken]
     needs = {taker: {free.pop(0): children[0].total} for taker in takers}
     for sharer in sharers:
-        needs[sharer] = {c.name: 1 for c in children if c.name not in held[sharer]}
-    return Shares(needs)
+        has = held.get(sharer, {})
+        needs[sharer] = {c.name: 1 for c in children if c.name not in has}
+    return Shares(needs, lost)
 
 
 def _judge(
@@ -94,14 +108,9 @@ def _judge(
     view: HostView,
     children: Sequence[Child],
     consumer: str,
-    units: dict[str, int] | None,
+    units: dict[str, int],
 ) -> tuple[str, str | None]:
     """Say how a consumer holds units, and what is wrong with that."""
-    if units is None:
-        return "none", (
-            f"is on {view.host}, but has no allocation of it: run nova-manage "
-            "placement heal_allocations, then this again"
-        )
     kind = _kind(units, children)
     if kind != "none":
         return kind, None

@@ -148,6 +148,18 @@ class Server:
         return f"{self.name} ({self.id})"
 
     @property
+    def embedded(self) -> Flavor:
+        """Its flavor as it was when the server got it."""
+        return Flavor(
+            id=self.flavor,
+            name=self.flavor,
+            vcpus=self.vcpus,
+            memory_mb=self.memory_mb,
+            disk_gb=self.disk_gb,
+            extra_specs=self.extra_specs,
+        )
+
+    @property
     def pinned_cpus(self) -> frozenset[int]:
         """CPUs of its host that it owns."""
         return frozenset(

@@ -189,6 +189,31 @@ class TestBackfill(ElasticTest):
         self.backfill()
         self.assert_elastic("h1")
 
+    def test_vms_without_any_allocation(self):
+        """As when a conductor dies between noting a VM active and saying so."""
+        self.enroll("h1")
+        for flavor, units in (
+            (base.HP_64, {"a": [1000], "b": []}),
+            (base.GENERAL_2, {"a": [1], "b": [1]}),
+        ):
+            with self.subTest(flavor):
+                server = self.boot(flavor)
+                before = self.allocations(server)
+                self.api.placement("DELETE", f"/allocations/{server.id}")
+
+                exc = self.assertRaises(RefusedError, self.enroll, "h1")
+                self.assertIn(server.name, str(exc))
+                self.backfill()
+
+                self.assert_elastic("h1")
+                self.assertEqual(units, self.units("h1"))
+                after = self.allocations(server)
+                self.assertEqual(before.pop("h1"), after.pop("h1"))
+                self.assertCountEqual(before.values(), after.values())
+                # Nova deletes it, and with it all that was allocated.
+                self.servers.delete(server)
+                self.assertEqual({"a": [], "b": []}, self.units("h1"))
+
     def _lose_units(self, server):
         found = observe.allocation(self.api, server.id)
         root = self.view("h1").root.uuid

@@ -137,6 +137,15 @@ def _given(seen, change):
     return seen
 
 
+def _allocated(seen, change):
+    for provider in (seen.root, *seen.below):
+        if provider.uuid in change.resources:
+            amounts = dict(change.resources[provider.uuid])
+            allocations = {**provider.allocations, change.server: amounts}
+            seen = _provider(seen, provider.uuid, allocations=allocations)
+    return seen
+
+
 def _taken(seen, change):
     for child in seen.below:
         rest = {c: r for c, r in child.allocations.items() if c != change.consumer}
@@ -166,6 +175,7 @@ _AFTER = {
     do.SetInventory: _stocked,
     do.DeleteChild: _deleted,
     do.AddUnits: _given,
+    do.Allocate: _allocated,
     do.RemoveUnits: _taken,
 }
 
@@ -377,9 +387,35 @@ class BackfillTest(PlanCase):
         self.assert_refused("consumer m1, a migration, has an", seen, backfill=True)
 
     def test_servers_without_an_allocation(self):
-        seen = view(server("a"))
+        for found, resource, amounts, units in (
+            (high("a"), "VCPU", {"VCPU": 20}, [{"a": 1000}, {}]),
+            (high("a"), "PCPU", {"PCPU": 20}, [{"a": 1000}, {}]),
+            (server("a"), "VCPU", {"VCPU": 2}, [{"a": 1}, {"a": 1}]),
+        ):
+            pinned = {"hw:cpu_policy": "dedicated"} if found.pinned else {}
+            asked = {f"resources1:{const.RC_UNIT}": "9"}
+            specs = {**found.extra_specs, **pinned, **asked}
+            lost = dataclasses.replace(found, extra_specs=specs)
+            seen = view(lost, resource=resource)
+            del seen.root.allocations["a"]
+            self.assert_refused("VMs without units: a (a)", seen)
+            host = self.enrolled(seen, backfill=True)
+            self.assertEqual({"a": amounts}, host.root.allocations)
+            self.assertEqual(units, self.units(host))
+
+    def test_an_allocation_that_cannot_be_made_again(self):
+        lost = dataclasses.replace(server("a"), disk_gb=20, image="i")
+        seen = view(lost)
         del seen.root.allocations["a"]
-        self.assert_refused("heal_allocations", seen, backfill=True)
+        self.assert_refused("has no DISK_GB", seen, backfill=True)
+        # Volumes are none of Placement's.
+        seen = dataclasses.replace(
+            seen, servers=(dataclasses.replace(lost, image=None),)
+        )
+        self.assertEqual((), plan_enroll(POLICY, seen, backfill=True).refusals)
+        moving = dataclasses.replace(lost, task="migrating")
+        seen = dataclasses.replace(seen, servers=(moving,))
+        self.assert_refused("is being changed (migrating)", seen, backfill=True)
 
 
 class UnenrollTest(PlanCase):

@@ -482,6 +482,28 @@ class PlacementTest(AuditTest):
         cloud.change_server("c", status="VERIFY_RESIZE")
         self.assertEqual([], self.found(cloud))
 
+    def test_what_nova_cannot_heal(self):
+        for asked, words in (
+            ({}, "nova-manage placement heal_allocations --instance i-c"),
+            (
+                {f"resources1:{const.RC_UNIT}": "1"},
+                "openstack perfvm host enroll g1 --backfill",
+            ),
+        ):
+            cloud = small()
+            cloud.change_server("c", extra_specs=asked)
+            root = cloud.providers["g1"]
+            cloud.change_provider("g1", allocations={})
+            self.assertTrue(root.allocations)
+            (remedy,) = [
+                finding.remedy
+                for finding in self.audit(
+                    cloud, dataclasses.replace(POLICY, placement="units")
+                ).findings
+                if finding.code == codes.ALLOCATION_MISSING
+            ]
+            self.assertEqual(words, remedy)
+
     def test_usage(self):
         cloud = small()
         cloud.allocate("i-c", "g1", {"VCPU": 161})
