@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.audit import (
+    builds,
     claims,
     hosts,
     placement,
@@ -100,6 +101,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("Allocations are the servers'", placement.check),
     ("Providers belong to hosts", placement.check_orphans),
     ("Nova gets on with its work", progress.check),
+    ("Builds came to an end", builds.check),
     ("Placement grants what it has", settings.check_retries),
     ("All was seen", settings.check_gaps),
 )

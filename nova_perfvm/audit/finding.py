@@ -90,6 +90,7 @@ ORPHANED_PROVIDER: Final = "audit.orphaned_provider"
 CHILDREN_DIFFER: Final = "audit.children_differ"
 FLAVOR_WITHOUT_UNITS: Final = "audit.flavor_without_units"
 STUCK: Final = "audit.stuck"
+BUILD_CUT_OFF: Final = "audit.build_cut_off"
 RETRY_COUNT: Final = "audit.retry_count"
 
 RETRY_COUNT_UNKNOWN: Final = "audit.retry_count_unknown"

@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Builds that ended half way, whose guests nobody knows of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.audit import finding as codes
+from nova_perfvm.audit.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.audit.subject import Subject
+
+# What Nova notes as the fault where nova-compute got no answer: of exceptions
+# that are not its own it shows the class alone.
+_NO_ANSWER: Final = frozenset(
+    {"MessageDeliveryFailure", "MessagingTimeout", "RemoteError"}
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """List servers in ERROR on no host whose guests may run nevertheless.
+
+    nova-compute starts the guest and then asks nova-conductor to note it.  If no
+    answer comes, it gives up the server, its host and its allocation, but not the
+    guest (``_do_build_and_run_instance`` of nova/compute/manager.py).
+    """
+    for server in subject.snapshot.servers:
+        if (
+            server.status == "ERROR"
+            and server.host is None
+            and server.fault in _NO_ANSWER
+        ):
+            yield Finding(
+                codes.BUILD_CUT_OFF,
+                str(server),
+                f"it is in ERROR by {server.fault} and on no host: the guest may have "
+                "been started, and runs beside what Nova knows of",
+                f"openstack server event list {server.id}\n"
+                f"openstack server delete {server.id}",
+            )

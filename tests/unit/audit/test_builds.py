@@ -1,0 +1,43 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import testtools
+from oslo_messaging import exceptions
+
+from nova_perfvm import audit
+from nova_perfvm.audit import builds
+from nova_perfvm.audit import finding as codes
+from tests.unit.snapshot.clouds import Cloud
+
+NO_ANSWER = exceptions.MessagingTimeout.__name__
+
+
+class CutOffTest(testtools.TestCase):
+    def found(self, host=None, **server):
+        cloud = Cloud()
+        cloud.add_host("hp1")
+        cloud.add_hp("a", host, **server)
+        return list(builds.check(audit.Subject(cloud.policy, cloud.snapshot())))
+
+    def test_an_answer_that_did_not_come(self):
+        (finding,) = self.found(status="ERROR", fault=NO_ANSWER)
+        self.assertEqual(codes.BUILD_CUT_OFF, finding.code)
+        self.assertEqual("a (i-a)", finding.subject)
+        self.assertIn("in ERROR by MessagingTimeout and on no host", finding.evidence)
+        self.assertIn("openstack server delete i-a", finding.remedy)
+
+    def test_other_ends(self):
+        self.assertEqual([], self.found(status="ERROR", fault="No valid host"))
+        self.assertEqual([], self.found(status="BUILD", fault=NO_ANSWER))
+        # Nova knows where that guest is.
+        self.assertEqual([], self.found("hp1", status="ERROR", fault=NO_ANSWER))
