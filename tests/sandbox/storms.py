@@ -87,14 +87,20 @@ class StormTest(base.SandboxTest):
     def await_none(self, path, what, seconds=base.SECONDS * 4):
         waiting.until(lambda: not self.listed(path), f"{what} to end", seconds)
 
+    def delete(self, servers):
+        """Delete servers, and wait until they are gone."""
+        gone = {server["id"] for server in servers}
+        calls = [clients.Call("DELETE", f"/servers/{server}") for server in gone]
+        clients.ask(self.cloud, calls, 2)
+        waiting.until(
+            lambda: gone.isdisjoint(server["id"] for server in self.all_servers()),
+            "servers to end",
+            base.SECONDS * 4,
+        )
+
     def delete_all(self):
         """Delete every server of the cloud; nothing may be left of them."""
-        calls = [
-            clients.Call("DELETE", f"/servers/{server['id']}")
-            for server in self.listed(f"/servers?{_ALL}")
-        ]
-        clients.ask(self.cloud, calls, 2)
-        self.await_none(f"/servers?{_ALL}&limit=1", "servers")
+        self.delete(self.all_servers())
         self.assertEqual([], judge.guests(self.sandbox))
         self.assertEqual(frozenset(), self.books().consumers)
 
