@@ -117,10 +117,12 @@ def _moving(snapshot: Snapshot, server: Server) -> bool:
 def _places(snapshot: Snapshot) -> Iterator[Finding]:
     """Compare where servers are with where they have allocations."""
     nodes = {host.provider: host for host in snapshot.hosts}
-    held: dict[str, dict[str, Provider]] = {}
+    # By consumer and by the top of the tree: the providers that it has something of.
+    held: dict[str, dict[str, list[Provider]]] = {}
     for provider in snapshot.providers:
+        root = provider.root or provider.uuid
         for consumer in provider.allocations:
-            held.setdefault(consumer, {})[provider.root or provider.uuid] = provider
+            held.setdefault(consumer, {}).setdefault(root, []).append(provider)
     moving = {migration.server for migration in snapshot.migrations}
     seen = {host.host for host in snapshot.hosts if host.provider in snapshot.trees}
     for server in snapshot.servers:
@@ -136,15 +138,15 @@ def _places(snapshot: Snapshot) -> Iterator[Finding]:
                 f"it is on {server.host} and has no allocation there",
                 f"nova-manage placement heal_allocations --instance {server.id}",
             )
-        for root in roots:
+        for root, providers in roots.items():
             if root in nodes and nodes[root].host != server.host:
+                named = " ".join(f"--provider {p.uuid}" for p in providers)
                 yield Finding(
                     codes.ALLOCATION_ELSEWHERE,
                     str(server),
                     f"it is on {server.host} and holds an allocation of "
                     f"{nodes[root].host}",
-                    f"openstack resource provider allocation unset --provider {root} "
-                    f"{server.id}",
+                    f"openstack resource provider allocation unset {named} {server.id}",
                 )
 
 

@@ -482,6 +482,24 @@ class PlacementTest(AuditTest):
         cloud.change_server("c", status="VERIFY_RESIZE")
         self.assertEqual([], self.found(cloud))
 
+    def test_elsewhere_on_a_child_as_well(self):
+        cloud = small()
+        cloud.add_host("g2", "shared")
+        cloud.allocate("i-c", "g2", {"VCPU": 2})
+        units = {const.RC_UNIT: Inventory(1000, 1000)}
+        for name in ("g2_perfvm_a", "g2_perfvm_b"):
+            cloud.providers[name] = Provider(
+                name, name, 1, units, parent="p-g2", root="p-g2"
+            )
+        cloud.allocate("i-c", "g2_perfvm_b", {const.RC_UNIT: 1})
+        findings = self.audit(cloud, ELASTIC).findings
+        (finding,) = (f for f in findings if f.code == codes.ALLOCATION_ELSEWHERE)
+        self.assertEqual(
+            "openstack resource provider allocation unset --provider p-g2 "
+            "--provider g2_perfvm_b i-c",
+            finding.remedy,
+        )
+
     def test_usage(self):
         cloud = small()
         cloud.allocate("i-c", "g1", {"VCPU": 161})
