@@ -149,15 +149,20 @@ def _to_today(subject: Subject, server: Server, flavor: Flavor) -> str:
     if not subject.changed_in_place(server):
         return f"openstack server resize --flavor {quote(flavor.id)} {server.id}"
     name = quote(ANEW + flavor.name)
+    # Which projects may use a private one is not looked at.
+    access = "" if flavor.public else " --private --project PROJECT"
+    size = f"--vcpus {flavor.vcpus} --ram {flavor.memory_mb} --disk {flavor.disk_gb}"
+    create = f"openstack flavor create {size}{access} {name}"
+    # Other servers have the same remedy: it may be there.
+    commands = [f"openstack flavor show {name} >/dev/null 2>&1 || {create}"]
     specs = "".join(
         f" --property {quote(f'{key}={value}')}"
         for key, value in sorted(flavor.extra_specs.items())
     )
-    return (
-        f"openstack flavor create --vcpus {flavor.vcpus} --ram {flavor.memory_mb} "
-        f"--disk {flavor.disk_gb}{specs} {name}\n"
-        f"openstack server resize --flavor {name} {server.id}"
-    )
+    if specs:
+        commands.append(f"openstack flavor set{specs} {name}")
+    commands.append(f"openstack server resize --flavor {name} {server.id}")
+    return "\n".join(commands)
 
 
 def _sizes(value: Server | Flavor) -> dict[str, object]:

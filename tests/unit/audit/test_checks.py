@@ -285,11 +285,22 @@ class ClaimsTest(AuditTest):
         # Changed in place, it is the flavor that the server has, to Nova.
         cloud.change_flavor(GENERAL, memory_mb=4096)
         (finding,) = self.audit(cloud).findings
-        create, again = finding.remedy.splitlines()
-        self.assertTrue(create.startswith("openstack flavor create --vcpus 2 "))
-        self.assertIn(" --property hw:watchdog_action=reset ", create)
-        self.assertTrue(create.endswith(f" new-{GENERAL}"))
+        create, specify, again = finding.remedy.splitlines()
+        self.assertEqual(
+            f"openstack flavor show new-{GENERAL} >/dev/null 2>&1 || openstack flavor "
+            f"create --vcpus 2 --ram 4096 --disk 40 new-{GENERAL}",
+            create,
+        )
+        self.assertTrue(specify.startswith("openstack flavor set --property "))
+        self.assertIn(" --property hw:watchdog_action=reset ", specify)
+        self.assertTrue(specify.endswith(f" new-{GENERAL}"))
         self.assertEqual(f"{resize} new-{GENERAL} i-c", again)
+
+        # A private one is not shown to everybody.
+        cloud.change_flavor(GENERAL, public=False)
+        (finding,) = self.audit(cloud).findings
+        create, *_ = finding.remedy.splitlines()
+        self.assertIn(f" --private --project PROJECT new-{GENERAL}", create)
 
     def test_flavor_differs(self):
         cloud = Cloud()
