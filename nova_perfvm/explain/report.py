@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from nova_perfvm import constants as const
+from nova_perfvm import moves
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.explain.fixes import Fix, fix_for, smallest
 from nova_perfvm.explain.host import HostView, views_of
@@ -298,6 +299,8 @@ def _moves(
     if len(fix.servers) > _MOST_MOVED:
         return
     for server in fix.servers:
+        if not moves.goes_elsewhere(server):
+            continue
         request = request_for(
             _flavor_of(server),
             snapshot.image_by_id.get(server.image or ""),
