@@ -109,7 +109,9 @@ def fix_for(
         after = view.without(servers)
         return accepts(policy, request, after, settings)
 
-    servers = _smallest(view.servers, enough)
+    # Nobody makes room for himself.
+    others = [server for server in view.servers if server.id != request.server]
+    servers = _smallest(others, enough)
     if servers is None or not (servers or steps):
         return None
     return Fix(view.name, steps, _freed(view, servers), servers)

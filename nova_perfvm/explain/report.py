@@ -140,7 +140,7 @@ def request_of(
             or ("" if found.host else found.availability_zone),
             project=project or found.project,
         )
-        return request, tuple(_about(snapshot, found))
+        return replace(request, server=found.id), tuple(_about(snapshot, found))
     wanted = _one("flavor", flavor or "", snapshot.flavors)
     chosen = None
     if image is not None:

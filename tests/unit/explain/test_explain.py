@@ -99,6 +99,15 @@ class SlotsTest(ExplainCase):
         self.assertIn("offload a (i-a)", str(explain.smallest(found.fixes)))
         self.assertNotIn("no other host", " ".join(found.notes))
 
+    def test_no_server_makes_room_for_itself(self):
+        self.cloud.add_host("hp1")
+        self.cloud.add_hp("a", "hp1")
+        self.cloud.add_hp("b", "hp1", first=20, node=1)
+        (fix,) = self.explain(server="a").fixes
+        self.assertEqual(["b"], [server.name for server in fix.servers])
+        (fix,) = self.explain(server="b").fixes
+        self.assertEqual(["a"], [server.name for server in fix.servers])
+
     def test_the_smallest_fix_is_one_server(self):
         self.cloud.add_host("hp1")
         self.cloud.add_host("hp2")
