@@ -188,7 +188,7 @@ class Preflight(ChecksLister):
     """Look for what would break the guarantee of elastic hosts.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
-    failures.
+    failures, 3 if it could not look.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -22,14 +22,17 @@ import yaml
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from nova_perfvm.osc import elastic
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.osc import elastic, policy_cloud
 from nova_perfvm.reconcile import DISABLED_REASON, Service
-from tests.unit.test_reconcile import POLICY, server, view
+from tests.unit.test_reconcile import POLICY, high, server, view
 
 COMMANDS = {
     "enroll": elastic.EnrollHost,
     "unenroll": elastic.UnenrollHost,
     "rollback": elastic.Rollback,
+    "preflight": elastic.Preflight,
+    "check": policy_cloud.CheckCloudPolicy,
 }
 
 
@@ -103,3 +106,23 @@ class RefusedTest(CloudCommandCase):
                 status, stderr = self.run_command(*arguments)
                 self.assertEqual(1, status)
                 self.assertNotIn(self.ENABLE, stderr)
+
+
+class ChecksTest(CloudCommandCase):
+    def test_nothing_could_be_looked_at(self):
+        self.answer("observe.view_hosts", CloudError("Placement does not answer"))
+        self.answer("flavors.plan", CloudError("Nova does not answer"))
+        for command, words in (
+            (["preflight"], "Placement does not answer"),
+            (["preflight", "--nova-conf", "/no"], "/no cannot be read"),
+            (["check"], "Nova does not answer"),
+        ):
+            with self.subTest(command):
+                status, stderr = self.run_command(*command)
+                self.assertEqual((3, words), (status, stderr[: len(words)]))
+
+    def test_worst_of_the_checks(self):
+        self.answer("observe.view_hosts", [view(high("a"))])
+        for name in ("servers", "aggregates", "stray_providers"):
+            self.answer(f"observe.{name}", ())
+        self.assertEqual(1, self.run_command("preflight", "h1")[0])
