@@ -18,6 +18,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import elastic, loader
 from nova_perfvm.model import HostShape
 from nova_perfvm.reconcile import (
+    DEFAULT_AGGREGATE,
     DISABLED_REASON,
     ISOLATING,
     Aggregate,
@@ -407,6 +408,16 @@ class UnenrollTest(PlanCase):
         host = self.enrolled(view(aggregates=(mine,)))
         host = self.carried_out(host, plan_unenroll)
         self.assertEqual(("mine",), tuple(a.name for a in host.aggregates))
+
+    def test_an_aggregate_that_was_prepared_stays(self):
+        prepared = Aggregate(7, "u", "rack2", ISOLATING, frozenset())
+        self.assertEqual((), plan_unenroll(view(aggregates=(prepared,))).changes)
+        # Enroll gives this name: an earlier run was cut off.
+        emptied = dataclasses.replace(prepared, name=DEFAULT_AGGREGATE)
+        self.assertEqual(
+            (do.DeleteAggregate(DEFAULT_AGGREGATE),),
+            plan_unenroll(view(aggregates=(emptied,))).changes,
+        )
 
     def test_forget(self):
         empty = Aggregate(1, "u", "a", ISOLATING, frozenset())
