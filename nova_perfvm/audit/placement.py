@@ -107,8 +107,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _moving(snapshot: Snapshot, server: Server) -> bool:
     return (
         server.task is not None
-        # A server of a cell that is down has a name that is its ID.
-        or server.name == server.id
+        or not server.known
         or server.status in _MOVING
         or any(migration.server == server.id for migration in snapshot.migrations)
     )

@@ -183,7 +183,7 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
 
 def _flavor_of(server: Server) -> Flavor:
     """Give the flavor that is embedded in a server."""
-    if not server.vcpus:
+    if not server.known:
         raise NotFoundError(f"nothing is known of server {server.id}: its cell is down")
     return Flavor(
         id=server.flavor,

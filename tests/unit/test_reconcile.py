@@ -513,6 +513,14 @@ class PreflightTest(PlanCase):
             f"trait:{const.TRAIT_ELASTIC}": "required",
         }
         self.assertEqual({}, self.found(servers=(server("a", 20, **specs),)))
+        # Nova knows nothing of it while its cell is down.
+        lost = Server("b", "b", None, "UNKNOWN", 0, {})
+        self.assertEqual({}, self.found(servers=(lost,)))
+        shelved = dataclasses.replace(server("c"), host=None)
+        result = self.results(servers=(lost, shelved))[title]
+        self.assertEqual(
+            ("c (c) on no host: its flavor lacks units and the trait",), result.details
+        )
 
     def test_usage(self):
         host = self.enrolled(view(high("a")), backfill=True)
