@@ -14,7 +14,7 @@
 
 A slot is room for one VM of the class's smallest flavor.  It is *used* by such a
 VM, *free* if Placement and the rules would give it to one now, and otherwise
-*unfit*: taken by other VMs, out of memory, or on a host that is not in service.
+*unfit*: taken by other VMs, out of memory or disk, or on a host out of service.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nova_perfvm.flavors import flavor_properties
 from nova_perfvm.model import Policy, VMClass
 from nova_perfvm.rules import host_mode, host_slots, resolve_class
 from nova_perfvm.rules.host import admits
-from nova_perfvm.rules.slots import cell_cpus, memory_fits, smallest_memory_mb
+from nova_perfvm.rules.slots import cell_cpus, memory_fits, smallest_size
 from nova_perfvm.snapshot import Flavor, Snapshot, server_facts
 
 
@@ -113,12 +113,13 @@ def _sum(name: str, class_name: str, some: list[Slots]) -> Slots:
 
 def _request(policy: Policy, vm_class: VMClass) -> Request:
     """Give a request of the class's smallest flavor, as the policy makes it."""
+    size = smallest_size(vm_class)
     flavor = Flavor(
         id=vm_class.name,
         name=vm_class.name,
         vcpus=vm_class.vcpus or 0,
-        memory_mb=smallest_memory_mb(vm_class),
-        disk_gb=0,
+        memory_mb=size.memory_gb * 1024 if size else 0,
+        disk_gb=size.root_gb if size else 0,
         extra_specs=flavor_properties(policy, vm_class),
     )
     return request_for(flavor, volume_backed=vm_class.disk.source == "volume")

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import flavors as generating
+from nova_perfvm import moves
 from nova_perfvm.audit import finding as codes
 from nova_perfvm.audit.finding import Finding
-from nova_perfvm.audit.subject import ANEW, migrate
+from nova_perfvm.audit.subject import ANEW
 from nova_perfvm.rules import check_request, describe, host_slots
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _places(subject: Subject, server: Server) -> Iterator[Finding]:
             codes.HOST_RESERVED,
             str(server),
             f"{host} is reserved for class {', '.join(sorted(labels))}",
-            migrate(server.id),
+            moves.migrate(server.id, server.status),
         )
     elif not subject.managed(host):
         if vm_class is not None and vm_class.pinned:
@@ -106,7 +107,7 @@ def _places(subject: Subject, server: Server) -> Iterator[Finding]:
                 codes.HOST_NOT_MANAGED,
                 str(server),
                 f"{host} has no label, so nothing keeps others off it",
-                migrate(server.id),
+                moves.migrate(server.id, server.status),
             )
     elif vm_class is None and server.pinned:
         slots = _slots(subject, host)
@@ -147,17 +148,22 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
 def _to_today(subject: Subject, server: Server, flavor: Flavor) -> str:
     """Give the commands that make a server what its flavor is today."""
     if not subject.changed_in_place(server):
-        return f"openstack server resize --flavor {quote(flavor.id)} {server.id}"
+        return moves.resize(server.id, server.status, quote(flavor.id))
     name = quote(ANEW + flavor.name)
+    # Which projects may use a private one is not looked at.
+    access = "" if flavor.public else " --private --project PROJECT"
+    size = f"--vcpus {flavor.vcpus} --ram {flavor.memory_mb} --disk {flavor.disk_gb}"
+    create = f"openstack flavor create {size}{access} {name}"
+    # Other servers have the same remedy: it may be there.
+    commands = [f"openstack flavor show {name} >/dev/null 2>&1 || {create}"]
     specs = "".join(
         f" --property {quote(f'{key}={value}')}"
         for key, value in sorted(flavor.extra_specs.items())
     )
-    return (
-        f"openstack flavor create --vcpus {flavor.vcpus} --ram {flavor.memory_mb} "
-        f"--disk {flavor.disk_gb}{specs} {name}\n"
-        f"openstack server resize --flavor {name} {server.id}"
-    )
+    if specs:
+        commands.append(f"openstack flavor set{specs} {name}")
+    commands.append(moves.resize(server.id, server.status, name))
+    return "\n".join(commands)
 
 
 def _sizes(value: Server | Flavor) -> dict[str, object]:

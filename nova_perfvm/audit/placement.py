@@ -109,8 +109,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _moving(snapshot: Snapshot, server: Server) -> bool:
     return (
         server.task is not None
-        # A server of a cell that is down has a name that is its ID.
-        or server.name == server.id
+        or not server.known
         or server.status in _MOVING
         or any(migration.server == server.id for migration in snapshot.migrations)
     )
@@ -120,10 +119,12 @@ def _places(subject: Subject) -> Iterator[Finding]:
     """Compare where servers are with where they have allocations."""
     snapshot = subject.snapshot
     nodes = {host.provider: host for host in snapshot.hosts}
-    held: dict[str, dict[str, Provider]] = {}
+    # By consumer and by the top of the tree: the providers that it has something of.
+    held: dict[str, dict[str, list[Provider]]] = {}
     for provider in snapshot.providers:
+        root = provider.root or provider.uuid
         for consumer in provider.allocations:
-            held.setdefault(consumer, {})[provider.root or provider.uuid] = provider
+            held.setdefault(consumer, {}).setdefault(root, []).append(provider)
     moving = {migration.server for migration in snapshot.migrations}
     seen = {host.host for host in snapshot.hosts if host.provider in snapshot.trees}
     for server in snapshot.servers:
@@ -139,15 +140,15 @@ def _places(subject: Subject) -> Iterator[Finding]:
                 f"it is on {server.host} and has no allocation there",
                 _heal(subject.policy, server, server.host),
             )
-        for root in roots:
+        for root, providers in roots.items():
             if root in nodes and nodes[root].host != server.host:
+                named = " ".join(f"--provider {p.uuid}" for p in providers)
                 yield Finding(
                     codes.ALLOCATION_ELSEWHERE,
                     str(server),
                     f"it is on {server.host} and holds an allocation of "
                     f"{nodes[root].host}",
-                    f"openstack resource provider allocation unset --provider {root} "
-                    f"{server.id}",
+                    f"openstack resource provider allocation unset {named} {server.id}",
                 )
 
 

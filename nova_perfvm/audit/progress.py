@@ -49,6 +49,35 @@ COPYING: Final = frozenset(
     }
 )
 
+_DELETING: Final = "deleting"
+
+# To set the state says ACTIVE and clears the task.  Servers of these statuses
+# are active, or stopped, which a stop repairs; see _STATE_MAP of
+# nova.api.openstack.common.
+_ACTIVE: Final = frozenset(
+    {
+        "ACTIVE",
+        "HARD_REBOOT",
+        "MIGRATING",
+        "PASSWORD",
+        "REBOOT",
+        "REBUILD",
+        "RESIZE",
+        "SHUTOFF",
+    }
+)
+# What Nova refuses for ever to do with those of others, once they are called so.
+_REFUSED: Final = {
+    "PAUSED": "unpause it",
+    "RESCUE": "unrescue it",
+    "REVERT_RESIZE": "confirm or revert its resize",
+    "SHELVED": "unshelve it",
+    "SHELVED_OFFLOADED": "unshelve it",
+    "SOFT_DELETED": "restore it",
+    "SUSPENDED": "resume it",
+    "VERIFY_RESIZE": "confirm or revert its resize",
+}
+
 
 def check(subject: Subject) -> Iterator[Finding]:
     """List servers with which Nova has been busy too long."""
@@ -73,7 +102,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 codes.STUCK,
                 str(server),
                 f"{server.status}, {_doing(server)} for {minutes} minutes"
-                + _held(subject, server),
+                + _held(subject, server)
+                + _warning(server),
                 _remedy(server),
             )
 
@@ -103,12 +133,25 @@ def _held(subject: Subject, server: Server) -> str:
     return f"; it holds allocations of {', '.join(names)}" if names else ""
 
 
+def _warning(server: Server) -> str:
+    refused = _REFUSED.get(server.status)
+    if refused is None or server.task == _DELETING:
+        return ""
+    return f"; do not set its state: Nova would never {refused}"
+
+
 def _remedy(server: Server) -> str:
     """Give what shows whether it gets on after all, then what frees the server."""
-    look = f"openstack server event list {server.id}"
+    commands = [f"openstack server event list {server.id}"]
     delete = f"openstack server delete {server.id}"
+    error = f"openstack server set --state error {server.id}"
     if server.status == "BUILD":
-        return f"{look}\n{delete}"
-    if server.task == "deleting":
-        return f"{look}\nopenstack server set --state error {server.id}\n{delete}"
-    return f"{look}\nopenstack server set --state active {server.id}"
+        commands.append(delete)
+    elif server.task == _DELETING:
+        commands += [error, delete]
+    elif server.status == "ERROR":
+        # Its state stays; only the task goes.
+        commands.append(error)
+    elif server.status in _ACTIVE:
+        commands.append(f"openstack server set --state active {server.id}")
+    return "\n".join(commands)

@@ -18,7 +18,7 @@ import collections
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
-from nova_perfvm import cpuset
+from nova_perfvm import cpuset, moves
 from nova_perfvm.audit.finding import (
     CELLS_UNKNOWN,
     CLASSES_MIXED,
@@ -29,7 +29,6 @@ from nova_perfvm.audit.finding import (
     TOO_MANY_ON_HOST,
     Finding,
 )
-from nova_perfvm.audit.subject import migrate
 from nova_perfvm.rules import host_slots
 
 if TYPE_CHECKING:
@@ -59,6 +58,12 @@ class ServerFacts(NamedTuple):
     pinned_cpus: frozenset[int] = frozenset()
     nodes: frozenset[int] = frozenset()
     resize: str = "openstack server resize --flavor FLAVOR SERVER"
+    status: str = "ACTIVE"
+
+    @property
+    def migrate(self) -> str:
+        """The commands that bring it to another host."""
+        return moves.migrate(self.id, self.status)
 
     def on(self, cell: NUMACell) -> bool:
         """Whether it owns CPUs of a cell."""
@@ -103,6 +108,7 @@ def _facts(subject: Subject, server: Server) -> ServerFacts:
             if cell.host_node is not None and cell.cpu_pinning
         ),
         resize=subject.resize(server),
+        status=server.status,
     )
 
 
@@ -138,7 +144,7 @@ def _pins(host: str, servers: Sequence[ServerFacts]) -> Iterator[Finding]:
                 host,
                 f"{one.name} and {other.name} are both pinned to "
                 f"{cpuset.format_cpus(both)}",
-                migrate(other.id),
+                other.migrate,
             )
 
 
@@ -202,7 +208,7 @@ def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:
         CLASSES_MIXED,
         host,
         f"{words}: {_names(leave)} should leave",
-        "\n".join(migrate(server.id) for server in leave),
+        "\n".join(server.migrate for server in leave),
     )
 
 
@@ -231,7 +237,7 @@ def _counts(
                 host,
                 f"{len(mine)} VMs of {vm_class.name}, max_per_host is {cap}: "
                 f"{_names(mine)}",
-                "\n".join(migrate(server.id) for server in mine[cap:]),
+                "\n".join(server.migrate for server in mine[cap:]),
             )
         for cell in cells:
             here = [server for server in mine if server.on(cell)]
@@ -242,7 +248,7 @@ def _counts(
                     host,
                     f"cell {cell.id} has {slots} slot(s) for {vm_class.name} and "
                     f"{len(here)} VMs: {_names(here)}",
-                    "\n".join(migrate(server.id) for server in here[slots:]),
+                    "\n".join(server.migrate for server in here[slots:]),
                 )
         for server in mine:
             yield from _spread(vm_class, host, cells, server)

@@ -19,6 +19,7 @@ from functools import cached_property
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from nova_perfvm import moves
 from nova_perfvm.flavors import generate_flavors
 from nova_perfvm.properties import BUILT_IN
 from nova_perfvm.rules import resolve_class
@@ -123,9 +124,4 @@ class Subject:
         if name == quote(server.flavor) and self.changed_in_place(server):
             first = f"openstack perfvm flavor sync --prefix {ANEW}\n"
             name = quote(ANEW + server.flavor)
-        return f"{first}openstack server resize --flavor {name} {server.id}"
-
-
-def migrate(server_id: str) -> str:
-    """Give the command that lets the scheduler choose another host."""
-    return f"openstack server migrate {server_id}"
+        return first + moves.resize(server.id, server.status, name)

@@ -23,6 +23,8 @@ COMPUTE: Final = "2.78"
 EXTRA_SPECS: Final = "2.86"
 # Since Stein.  A block device that names its volume type.
 VOLUME_TYPE: Final = "2.67"
+# Since Newton.  Nova finds out whether a live migration has to copy disks.
+LIVE_MIGRATION: Final = "2.25"
 # Since Train.  Consumer generations (1.28), provider generations with
 # aggregates (1.19) and with a new provider (1.20).  Not 1.38: it wants the type
 # of a consumer, which Nova does not tell Placement.

@@ -56,12 +56,16 @@ def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
     plans = [plan_unenroll(view, strip=strip) for view in views]
     changes = [change for plan in plans for change in plan.changes]
     warnings = _warnings(api)
+    refusals = tuple(refusal for plan in plans for refusal in plan.refusals)
+    if refusals:
+        # Nothing then puts back what an earlier run has left.
+        refusals += tuple(remains for view in views for remains in view.remains)
     common = _common(api, asked=bool(warnings), emptied=True)
     changes += [change for change in common if change not in changes]
     return Rollback(
         hosts=tuple(view.host for view in views),
         changes=tuple(changes),
-        refusals=tuple(refusal for plan in plans for refusal in plan.refusals),
+        refusals=refusals,
         warnings=warnings,
     )
 

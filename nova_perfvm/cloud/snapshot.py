@@ -41,12 +41,13 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 8
 
 # A migration in one of these may hold allocations of the host it leaves.
-_NOT_OVER: Final = (
+NOT_OVER: Final = (
     "queued",
     "accepted",
     "preparing",
     "pre-migrating",
     "running",
+    "running (post-copy)",
     "migrating",
     "post-migrating",
     "finished",
@@ -195,7 +196,7 @@ class _Taker:
         return [answers.server(server) for server in found]
 
     def _migrations(self) -> tuple[Migration, ...]:
-        queries = [{"status": status} for status in _NOT_OVER]
+        queries = [{"status": status} for status in NOT_OVER]
         # Until the host that failed comes back.
         queries.append({"status": "done", "migration_type": "evacuation"})
         found: list[dict[str, Any]] = []

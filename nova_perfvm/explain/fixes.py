@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nova_perfvm import constants as const
+from nova_perfvm import moves
 from nova_perfvm.explain.host import HostView
 from nova_perfvm.explain.placement import DISABLED
 from nova_perfvm.explain.request import Request
@@ -79,15 +80,15 @@ class Fix:
     def cost(self) -> tuple[int, int, int, str]:
         """How much it takes: the smallest is the best."""
         vcpus = sum(server.vcpus for server in self.servers)
-        return len(self.servers), vcpus, len(self.steps), self.host
+        before = sum(not moves.ready(server) for server in self.servers)
+        return len(self.servers), vcpus, len(self.steps) + before, self.host
 
     def __str__(self) -> str:
         """Give one sentence, such as ``host hp2: free 8 pCPUs ...``."""
         parts = list(self.steps)
         if self.servers:
-            named = ", ".join(f"{s.name} ({s.id})" for s in self.servers)
             frees = f"free {self.frees}: " if self.frees else ""
-            parts.append(f"{frees}migrate {named}")
+            parts.append(f"{frees}{moves.describe(self.servers)}")
         return f"host {self.host}: {'; '.join(parts)}"
 
 
@@ -108,7 +109,9 @@ def fix_for(
         after = view.without(servers)
         return accepts(policy, request, after, settings)
 
-    servers = _smallest(view.servers, enough)
+    # Nobody makes room for himself.
+    others = [server for server in view.servers if server.id != request.server]
+    servers = _smallest(others, enough)
     if servers is None or not (servers or steps):
         return None
     return Fix(view.name, steps, _freed(view, servers), servers)
@@ -150,7 +153,9 @@ def _smallest(
         return ()
     if not enough(servers):
         return None
-    ordered = sorted(servers, key=lambda server: (server.vcpus, server.id))
+    ordered = sorted(
+        servers, key=lambda server: (server.vcpus, not moves.ready(server), server.id)
+    )
     # Leave out, one by one, the largest that need not go.
     kept = list(ordered)
     for server in reversed(ordered):

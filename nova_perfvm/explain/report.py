@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from nova_perfvm import constants as const
+from nova_perfvm import moves
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.explain.fixes import Fix, fix_for, smallest
 from nova_perfvm.explain.host import HostView, views_of
@@ -139,7 +140,7 @@ def request_of(
             or ("" if found.host else found.availability_zone),
             project=project or found.project,
         )
-        return request, tuple(_about(snapshot, found))
+        return replace(request, server=found.id), tuple(_about(snapshot, found))
     wanted = _one("flavor", flavor or "", snapshot.flavors)
     chosen = None
     if image is not None:
@@ -182,7 +183,7 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
 
 def _flavor_of(server: Server) -> Flavor:
     """Give the flavor that is embedded in a server."""
-    if not server.vcpus:
+    if not server.known:
         raise NotFoundError(f"nothing is known of server {server.id}: its cell is down")
     return server.embedded
 
@@ -291,6 +292,8 @@ def _moves(
     if len(fix.servers) > _MOST_MOVED:
         return
     for server in fix.servers:
+        if not moves.goes_elsewhere(server):
+            continue
         request = request_for(
             _flavor_of(server),
             snapshot.image_by_id.get(server.image or ""),

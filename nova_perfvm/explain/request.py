@@ -99,6 +99,7 @@ class Request:
         [workarounds]disable_fallback_pcpu_query: VCPU in place of PCPU; None
         where nothing is pinned
     :ivar project: its ID, empty if not known
+    :ivar server: ID of the server that asks, empty for a new one
     :ivar unseen: extra specs on account of which Nova asks for more
     """
 
@@ -107,6 +108,7 @@ class Request:
     fallback: Demand | None = None
     availability_zone: str = ""
     project: str = ""
+    server: str = ""
     unseen: tuple[str, ...] = ()
 
 

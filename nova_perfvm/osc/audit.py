@@ -25,7 +25,7 @@ from nova_perfvm.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import policy_argument
+from nova_perfvm.osc.base import CANNOT_TELL, policy_argument
 from nova_perfvm.osc.formats import monitoring, page
 from nova_perfvm.properties import extensions
 
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
     from nova_perfvm.audit import Finding, Report
     from nova_perfvm.snapshot import Snapshot
-
-# Of monitoring systems' four, the one for "cannot tell".
-ERROR: Final = 3
 
 _COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
 
@@ -129,7 +126,7 @@ class Audit(Lister):
             return super().run(parsed_args) or self._exit_code
         except PerfVMError as exc:
             self.app.stderr.write(f"{exc}\n")
-            return ERROR
+            return CANNOT_TELL
 
     def take_action(
         self, parsed_args: argparse.Namespace

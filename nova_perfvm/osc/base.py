@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from nova_perfvm.flavors import Flavor
     from nova_perfvm.model import Policy
 
+# Of the four exit statuses that monitoring systems know, the one for that.
+CANNOT_TELL: Final = 3
 # What `nova-perfvm sandbox openrc` sets, too.
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
 

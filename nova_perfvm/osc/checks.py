@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 from cliff.lister import Lister
 
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc.base import CANNOT_TELL
 from nova_perfvm.reconcile.preflight import worst
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class ChecksLister(Lister):
     """A command that lists the results of checks.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
-    failures.
+    failures, 3 if it could not look.
     """
 
     auth_required = True
@@ -40,7 +42,11 @@ class ChecksLister(Lister):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Give the worst check's code for an exit status."""
         self._exit_code = 0
-        return super().run(parsed_args) or self._exit_code
+        try:
+            return super().run(parsed_args) or self._exit_code
+        except PerfVMError as exc:
+            self.app.stderr.write(f"{exc}\n")
+            return CANNOT_TELL
 
     def listed(self, results: list[tuple[str, Result]]) -> Table:
         """Give the table of results, and keep the code of the worst."""

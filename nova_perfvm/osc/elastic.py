@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nova_perfvm.reconcile import Change
+    from nova_perfvm.reconcile import Change, HostView, Plan
 
 
 class ChangingCommand(OfflineCommand):
@@ -90,6 +90,17 @@ class HostCommand(ChangingCommand):
         parser.add_argument("host", metavar="HOST", help="compute host, by name")
         return parser
 
+    def agreed_on(
+        self, parsed_args: argparse.Namespace, view: HostView, plan: Plan
+    ) -> bool:
+        """Show a plan, and say whether to carry it out.
+
+        :raises RefusedError: when something is in the way; nothing then puts
+            back what an earlier run has left, and so that is said, too
+        """
+        refusals = plan.refusals and (*plan.refusals, *view.remains)
+        return self.agreed(parsed_args, plan.changes, refusals)
+
 
 class EnrollHost(HostCommand):
     """Make a compute host elastic, or repair one that is."""
@@ -128,7 +139,7 @@ class EnrollHost(HostCommand):
         }
         view = observe.view_host(self.cloud, parsed_args.host)
         plan = plan_enroll(policy, view, **options)
-        if self.agreed(parsed_args, plan.changes, plan.refusals):
+        if self.agreed_on(parsed_args, view, plan):
             converge.enroll(self.cloud, policy, view.host, **options, tell=self.tell)
             self.write(f"{view.host} is enrolled\n")
 
@@ -140,7 +151,7 @@ class UnenrollHost(HostCommand):
         """Plan, ask, and unenroll."""
         view = observe.view_host(self.cloud, parsed_args.host)
         plan = plan_unenroll(view)
-        if self.agreed(parsed_args, plan.changes, plan.refusals):
+        if self.agreed_on(parsed_args, view, plan):
             converge.unenroll(self.cloud, view.host, tell=self.tell)
             self.write(f"{view.host} is no longer enrolled\n")
 
@@ -177,7 +188,7 @@ class Preflight(ChecksLister):
     """Look for what would break the guarantee of elastic hosts.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
-    failures.
+    failures, 3 if it could not look.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

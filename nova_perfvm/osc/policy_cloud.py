@@ -42,7 +42,7 @@ class CheckCloudPolicy(ChecksLister):
     """Compare a policy with a cloud: flavors, aggregates, hosts, filters.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
-    failures.
+    failures, 3 if it could not look.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

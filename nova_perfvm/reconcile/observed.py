@@ -129,6 +129,15 @@ class HostView:
             return "mixed" if shared else "dedicated"
         return "open"
 
+    @property
+    def remains(self) -> tuple[str, ...]:
+        """What a run that was cut off has left behind, and what ends it."""
+        if not self.service.interrupted:
+            return ()
+        cause = f"nova-compute on {self.host} is disabled since an enroll was cut off"
+        enable = f"openstack compute service set --enable {self.host} nova-compute"
+        return (f"{cause}: {enable}",)
+
     def describe(self, consumer: str) -> str:
         """Name a consumer to an operator."""
         for server in self.servers:

@@ -231,8 +231,8 @@ def check_flavors(_policy: Policy, view: CloudView) -> Result:
     found = []
     for server in view.servers:
         missing = flavor_lacks(server.extra_specs)
-        if missing:
-            found.append(f"{server} on {server.host}: {missing}")
+        if missing and server.known:
+            found.append(f"{server} on {server.host or 'no host'}: {missing}")
     return _ended(
         found,
         "Nova moves such a VM to no enrolled host: resize it to a generated flavor",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.reconcile import changes as do
-from nova_perfvm.reconcile.enroll import remove_child
+from nova_perfvm.reconcile.enroll import DEFAULT_AGGREGATE, remove_child
 from nova_perfvm.reconcile.observed import ISOLATING
 
 if TYPE_CHECKING:
@@ -93,11 +93,22 @@ def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
         yield do.RemoveHost(aggregate.name, view.host)
         stale.discard(aggregate.uuid)
     for aggregate in view.aggregates:
-        # Also one that an earlier run has emptied.
-        if aggregate.hosts <= {view.host} and dict(aggregate.metadata) == ISOLATING:
+        if _is_left_over(aggregate, view.host):
             yield do.DeleteAggregate(aggregate.name)
     if stale:
         known = root.aggregates - stale
         yield do.SetProviderAggregates(root.uuid, root.name, known)
     if view.service.interrupted:
         yield do.SetService(view.service.id, view.host, enabled=True)
+
+
+def _is_left_over(aggregate: Aggregate, host: str) -> bool:
+    """Whether nothing is left of an aggregate without its host.
+
+    One that is empty already an earlier run may have emptied, if enroll made it;
+    others somebody has prepared.
+    """
+    if dict(aggregate.metadata) != ISOLATING:
+        return False
+    made = not aggregate.hosts and aggregate.name == DEFAULT_AGGREGATE
+    return made or aggregate.hosts == {host}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nova_perfvm.facts import HostFacts, NUMACell, PagePool
-    from nova_perfvm.model import VMClass
+    from nova_perfvm.model import FlavorSize, VMClass
 
 
 class CellRoom(NamedTuple):
@@ -218,8 +218,18 @@ def host_slots(
     return fits if vm_class.max_per_host is None else min(fits, vm_class.max_per_host)
 
 
+def smallest_size(vm_class: VMClass) -> FlavorSize | None:
+    """Give the size of a class's smallest flavor, by memory; None without flavors."""
+    if vm_class.flavors is None:
+        return None
+    return min(
+        vm_class.flavors.sizes,
+        key=lambda size: (size.memory_gb, size.root_gb),
+        default=None,
+    )
+
+
 def smallest_memory_mb(vm_class: VMClass) -> int:
     """Give the memory of a class's smallest flavor in MiB, 0 without flavors."""
-    if vm_class.flavors is None or not vm_class.flavors.sizes:
-        return 0
-    return min(size.memory_gb for size in vm_class.flavors.sizes) * 1024
+    size = smallest_size(vm_class)
+    return size.memory_gb * 1024 if size else 0

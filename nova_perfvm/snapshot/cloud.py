@@ -160,6 +160,14 @@ class Server:
         )
 
     @property
+    def known(self) -> bool:
+        """Whether its cell tells more than that it exists, as one that is down.
+
+        Every flavor has a vCPU.
+        """
+        return bool(self.vcpus)
+
+    @property
     def pinned_cpus(self) -> frozenset[int]:
         """CPUs of its host that it owns."""
         return frozenset(

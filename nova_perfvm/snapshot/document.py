@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
+import datetime as dt
 import functools
 import json
 import types
@@ -125,8 +126,16 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def _inconsistent(snapshot: Snapshot) -> list[Problem]:
-    """List names that stand for nothing, or for two things."""
+    """List names that stand for nothing, or for two things, and no times."""
     found = []
+    if not _is_time(snapshot.taken_at):
+        found.append(
+            Problem(
+                ("taken_at",),
+                f"found {snapshot.taken_at!r}, expected a time with its offset such as "
+                "'2026-01-31T12:00:00+00:00'",
+            )
+        )
     for key, ids in (
         ("hosts", [host.provider for host in snapshot.hosts]),
         ("providers", [provider.uuid for provider in snapshot.providers]),
@@ -147,6 +156,13 @@ def _inconsistent(snapshot: Snapshot) -> list[Problem]:
         if host.cells_source not in CELL_SOURCES
     ]
     return found
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return dt.datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 class _Reader:

@@ -16,6 +16,7 @@ import testtools
 
 from nova_perfvm import capacity
 from nova_perfvm import constants as const
+from nova_perfvm.model import Disk, FlavorSize, FlavorTemplate
 from nova_perfvm.snapshot import Aggregate, Inventory
 from tests.unit.explain.test_explain import UNITS, UnitsCase
 from tests.unit.rules import hosts
@@ -70,6 +71,15 @@ class CapacityCase(testtools.TestCase):
             "hp1", inventories={**before, const.RC_SLOT: Inventory(1, 1)}
         )
         self.assertEqual({"hp1": (1, 0, 0, 1)}, figures(self.hosts()))
+
+    def test_root_disk_of_servers_that_boot_from_an_image(self):
+        for source, slots in (("image", (1, 0, 1, 0)), ("volume", (2, 0, 2, 0))):
+            template = FlavorTemplate("hp", (FlavorSize(20, 64, 100),))
+            policy = hosts.policy(disk=Disk(source), flavors=template)
+            self.cloud = Cloud(policy)
+            self.cloud.add_host("h1")
+            self.cloud.change_inventories("h1", DISK_GB=Inventory(150, 150))
+            self.assertEqual({"h1": slots}, self.of(policy), source)
 
     def test_by_aggregate(self):
         for name in ("a", "b", "c"):

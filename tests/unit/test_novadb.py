@@ -172,7 +172,7 @@ class AgreementTest(testtools.TestCase):
     def explained(self, policy, nodes, labels, flavor):
         """Give the reasons of the rules by host, from what a snapshot has."""
         taken = Snapshot(
-            taken_at="now",
+            taken_at="2026-01-01T00:00:00+00:00",
             hosts=tuple(
                 ComputeHost(node.host, node.host, node.uuid, "s") for node in nodes
             ),

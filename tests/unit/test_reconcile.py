@@ -18,6 +18,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import elastic, loader
 from nova_perfvm.model import HostShape
 from nova_perfvm.reconcile import (
+    DEFAULT_AGGREGATE,
     DISABLED_REASON,
     ISOLATING,
     Aggregate,
@@ -444,6 +445,16 @@ class UnenrollTest(PlanCase):
         host = self.carried_out(host, plan_unenroll)
         self.assertEqual(("mine",), tuple(a.name for a in host.aggregates))
 
+    def test_an_aggregate_that_was_prepared_stays(self):
+        prepared = Aggregate(7, "u", "rack2", ISOLATING, frozenset())
+        self.assertEqual((), plan_unenroll(view(aggregates=(prepared,))).changes)
+        # Enroll gives this name: an earlier run was cut off.
+        emptied = dataclasses.replace(prepared, name=DEFAULT_AGGREGATE)
+        self.assertEqual(
+            (do.DeleteAggregate(DEFAULT_AGGREGATE),),
+            plan_unenroll(view(aggregates=(emptied,))).changes,
+        )
+
     def test_forget(self):
         empty = Aggregate(1, "u", "a", ISOLATING, frozenset())
         used = Aggregate(2, "v", "b", ISOLATING, frozenset({"h2"}))
@@ -538,6 +549,14 @@ class PreflightTest(PlanCase):
             f"trait:{const.TRAIT_ELASTIC}": "required",
         }
         self.assertEqual({}, self.found(servers=(server("a", 20, **specs),)))
+        # Nova knows nothing of it while its cell is down.
+        lost = Server("b", "b", None, "UNKNOWN", 0, {})
+        self.assertEqual({}, self.found(servers=(lost,)))
+        shelved = dataclasses.replace(server("c"), host=None)
+        result = self.results(servers=(lost, shelved))[title]
+        self.assertEqual(
+            ("c (c) on no host: its flavor lacks units and the trait",), result.details
+        )
 
     def test_usage(self):
         host = self.enrolled(view(high("a")), backfill=True)

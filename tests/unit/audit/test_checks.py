@@ -285,11 +285,22 @@ class ClaimsTest(AuditTest):
         # Changed in place, it is the flavor that the server has, to Nova.
         cloud.change_flavor(GENERAL, memory_mb=4096)
         (finding,) = self.audit(cloud).findings
-        create, again = finding.remedy.splitlines()
-        self.assertTrue(create.startswith("openstack flavor create --vcpus 2 "))
-        self.assertIn(" --property hw:watchdog_action=reset ", create)
-        self.assertTrue(create.endswith(f" new-{GENERAL}"))
+        create, specify, again = finding.remedy.splitlines()
+        self.assertEqual(
+            f"openstack flavor show new-{GENERAL} >/dev/null 2>&1 || openstack flavor "
+            f"create --vcpus 2 --ram 4096 --disk 40 new-{GENERAL}",
+            create,
+        )
+        self.assertTrue(specify.startswith("openstack flavor set --property "))
+        self.assertIn(" --property hw:watchdog_action=reset ", specify)
+        self.assertTrue(specify.endswith(f" new-{GENERAL}"))
         self.assertEqual(f"{resize} new-{GENERAL} i-c", again)
+
+        # A private one is not shown to everybody.
+        cloud.change_flavor(GENERAL, public=False)
+        (finding,) = self.audit(cloud).findings
+        create, *_ = finding.remedy.splitlines()
+        self.assertIn(f" --private --project PROJECT new-{GENERAL}", create)
 
     def test_flavor_differs(self):
         cloud = Cloud()
@@ -497,12 +508,28 @@ class PlacementTest(AuditTest):
             self.assertTrue(root.allocations)
             (remedy,) = [
                 finding.remedy
-                for finding in self.audit(
-                    cloud, dataclasses.replace(POLICY, placement="units")
-                ).findings
+                for finding in self.audit(cloud, ELASTIC).findings
                 if finding.code == codes.ALLOCATION_MISSING
             ]
             self.assertEqual(words, remedy)
+
+    def test_elsewhere_on_a_child_as_well(self):
+        cloud = small()
+        cloud.add_host("g2", "shared")
+        cloud.allocate("i-c", "g2", {"VCPU": 2})
+        units = {const.RC_UNIT: Inventory(1000, 1000)}
+        for name in ("g2_perfvm_a", "g2_perfvm_b"):
+            cloud.providers[name] = Provider(
+                name, name, 1, units, parent="p-g2", root="p-g2"
+            )
+        cloud.allocate("i-c", "g2_perfvm_b", {const.RC_UNIT: 1})
+        findings = self.audit(cloud, ELASTIC).findings
+        (finding,) = (f for f in findings if f.code == codes.ALLOCATION_ELSEWHERE)
+        self.assertEqual(
+            "openstack resource provider allocation unset --provider p-g2 "
+            "--provider g2_perfvm_b i-c",
+            finding.remedy,
+        )
 
     def test_usage(self):
         cloud = small()

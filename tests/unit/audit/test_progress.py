@@ -13,7 +13,9 @@
 import dataclasses
 
 import testtools
+from nova.api.openstack import common
 from nova.objects import fields
+from testtools import matchers
 
 from nova_perfvm import audit
 from nova_perfvm.audit import finding as codes
@@ -78,6 +80,42 @@ class StuckTest(testtools.TestCase):
             self.assertEqual("openstack server event list i-a", look)
             self.assertEqual(command, remedy)
             self.assertIn(f"task {task} on hp1 for 31 minutes", finding.evidence)
+
+    def test_state_is_set_only_to_what_it_was(self):
+        for vm_state, statuses in common._STATE_MAP.items():
+            # Those with tasks are called so whatever the state was.
+            known = statuses if vm_state in {"active", "stopped"} else ["default"]
+            for status in {statuses[task] for task in known}:
+                self.cloud.add_hp(
+                    "a",
+                    "hp1",
+                    status=status,
+                    task="spawning",
+                    created=LONG_AGO,
+                    updated=LONG_AGO,
+                )
+                (finding,) = self.found()
+                expected = {
+                    "active": ["openstack server set --state active i-a"],
+                    "stopped": ["openstack server set --state active i-a"],
+                    "error": ["openstack server set --state error i-a"],
+                    "building": ["openstack server delete i-a"],
+                }.get(vm_state, [])
+                self.assertEqual(expected, finding.remedy.splitlines()[1:], status)
+
+    def test_state_that_must_not_be_set(self):
+        self.cloud.add_hp(
+            "a", None, status="SHELVED_OFFLOADED", task="unshelving", updated=LONG_AGO
+        )
+        (finding,) = self.found()
+        self.assertEqual("openstack server event list i-a", finding.remedy)
+        self.assertThat(
+            finding.evidence,
+            matchers.EndsWith("; do not set its state: Nova would never unshelve it"),
+        )
+        self.cloud.change_server("a", task="deleting")
+        (finding,) = self.found()
+        self.assertNotIn("do not", finding.evidence)
 
     def test_migration_of_a_busy_guest(self):
         self.cloud.add_hp(

@@ -76,10 +76,15 @@ class CheckServersTest(testtools.TestCase):
         self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(split))
 
     def test_those_who_should_leave(self):
-        (found,) = audit.check_servers(
-            POLICY, CELLS, [hp("a", 0), general("b"), hp("c", 20)]
-        )
-        self.assertEqual("openstack server migrate b", found.remedy)
+        for status, first in (
+            ("ACTIVE", ""),
+            ("RESCUE", "openstack server unrescue b\n"),
+        ):
+            other = general("b")._replace(status=status)
+            (found,) = audit.check_servers(
+                POLICY, CELLS, [hp("a", 0), other, hp("c", 20)]
+            )
+            self.assertEqual(f"{first}openstack server migrate b", found.remedy)
 
 
 class ExclusiveCellTest(testtools.TestCase):

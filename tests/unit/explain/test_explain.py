@@ -78,6 +78,36 @@ class SlotsTest(ExplainCase):
         self.assertIn("PCPU: need 20, 0 of 40 free", said)
         self.assertIn("cell 1: 0 of 20 pCPUs free", verdict.cells[1])
 
+    def test_what_nova_migrates_as_it_is_goes_first(self):
+        for name in ("hp1", "hp2"):
+            self.cloud.add_host(name)
+            self.cloud.add_hp(f"{name}-a", name, status="ERROR")
+            self.cloud.add_hp(f"{name}-b", name, first=20, node=1, status="SUSPENDED")
+        words = "host hp1: free 20 pCPUs on cell 0: reboot hard, then migrate hp1-a"
+        self.assertIn(words, str(explain.smallest(self.explain().fixes)))
+        self.cloud.change_server("hp2-b", status="SHUTOFF")
+        self.assertEqual(
+            "host hp2: free 20 pCPUs on cell 1: migrate hp2-b (i-hp2-b)",
+            str(explain.smallest(self.explain().fixes)),
+        )
+
+    def test_a_shelved_server_needs_no_other_host(self):
+        self.cloud.add_host("hp1")
+        self.cloud.add_hp("a", "hp1", status="SHELVED")
+        self.cloud.add_hp("b", "hp1", first=20, node=1, status="SHELVED")
+        found = self.explain()
+        self.assertIn("offload a (i-a)", str(explain.smallest(found.fixes)))
+        self.assertNotIn("no other host", " ".join(found.notes))
+
+    def test_no_server_makes_room_for_itself(self):
+        self.cloud.add_host("hp1")
+        self.cloud.add_hp("a", "hp1")
+        self.cloud.add_hp("b", "hp1", first=20, node=1)
+        (fix,) = self.explain(server="a").fixes
+        self.assertEqual(["b"], [server.name for server in fix.servers])
+        (fix,) = self.explain(server="b").fixes
+        self.assertEqual(["a"], [server.name for server in fix.servers])
+
     def test_the_smallest_fix_is_one_server(self):
         self.cloud.add_host("hp1")
         self.cloud.add_host("hp2")

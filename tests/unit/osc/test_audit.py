@@ -187,10 +187,13 @@ class AuditCommandTest(testtools.TestCase):
     def test_mistakes_are_said_in_one_go(self):
         broken = self.directory / "broken"
         broken.write_text('{"schema_version": "1.0", "hosts": 1}')
+        untimed = self.directory / "untimed"
+        untimed.write_text('{"schema_version": "1.0", "taken_at": "x"}')
         for arguments, words in (
             (["--snapshot", self.directory / "none"], "cannot read"),
             (["--snapshot", broken], "hosts: found 1, expected a list"),
             (["--snapshot", broken], "taken_at: missing"),
+            (["--snapshot", untimed, "-f", "prometheus"], "taken_at: found 'x'"),
             (
                 ["--snapshot", self.clean, "--placement-conf", "/no"],
                 "/no cannot be read",

@@ -95,6 +95,12 @@ class DocumentTest(testtools.TestCase):
             with self.subTest(words):
                 self.assertIn(words, "".join(self.problems(text)))
 
+    def test_when_it_was_taken(self):
+        for text in ("yesterday", "", "2026-01-31T12:00:00", "2026-13-01T00:00:00Z"):
+            wrong = dataclasses.replace(cloud(), taken_at=text)
+            (problem,) = self.problems(snapshot.dumps(wrong))
+            self.assertIn(f"taken_at: found {text!r}, expected a time with", problem)
+
     def test_what_is_there_twice(self):
         before = cloud()
         twice = dataclasses.replace(before, servers=before.servers * 2)

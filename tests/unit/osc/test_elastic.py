@@ -1,0 +1,128 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import contextlib
+import dataclasses
+import io
+import pathlib
+import types
+
+import fixtures
+import testtools
+import yaml
+from cliff.app import App
+from cliff.commandmanager import CommandManager
+
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.osc import elastic, policy_cloud
+from nova_perfvm.reconcile import DISABLED_REASON, Service
+from tests.unit.test_reconcile import POLICY, high, server, view
+
+COMMANDS = {
+    "enroll": elastic.EnrollHost,
+    "unenroll": elastic.UnenrollHost,
+    "rollback": elastic.Rollback,
+    "preflight": elastic.Preflight,
+    "check": policy_cloud.CheckCloudPolicy,
+}
+
+
+class Commands(CommandManager):
+    """Those of this module, as the client has them."""
+
+    def load_commands(self, namespace):
+        for name, command in COMMANDS.items():
+            self.add_command(name, command)
+
+
+class CloudCommandCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch("logging.root.handlers", []))
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.policy = directory / "perfvm.yaml"
+        self.policy.write_text(yaml.safe_dump(POLICY.as_document()))
+
+    def run_command(self, *arguments):
+        """Give the exit status, and what is said on stderr."""
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()) as stderr,
+        ):
+            app = App("", "1", Commands("nova_perfvm.none"))
+            app.client_manager = types.SimpleNamespace(perfvm=None)
+            status = app.run([*arguments, "--policy", str(self.policy)])
+        return status, stderr.getvalue()
+
+    def answer(self, name, value):
+        """Let a function that looks at the cloud give a value, or raise it."""
+
+        def give(*_arguments, **_options):
+            if isinstance(value, Exception):
+                raise value
+            return value
+
+        self.useFixture(fixtures.MonkeyPatch(f"nova_perfvm.cloud.{name}", give))
+
+
+class RefusedTest(CloudCommandCase):
+    ENABLE = "openstack compute service set --enable h1 nova-compute"
+
+    def see(self, *servers, **facts):
+        seen = dataclasses.replace(view(*servers), **facts)
+        self.answer("observe.view_host", seen)
+        self.answer("observe.view_hosts", [seen])
+
+    def test_what_a_run_that_was_cut_off_has_left(self):
+        off = Service("s1", enabled=False, reason=DISABLED_REASON)
+        for name in ("flavors_with_units", "servers", "aggregates"):
+            self.answer(f"observe.{name}", [])
+        self.answer("observe.names", frozenset())
+        child = dataclasses.replace(
+            view().root, uuid="c", name="h1_perfvm_a", allocations={"a": {"X": 1}}
+        )
+        for arguments, facts in (
+            (["enroll", "h1", "--yes"], {}),
+            (["enroll", "h1", "--dry-run"], {}),
+            (["unenroll", "h1", "--yes"], {"below": (child,)}),
+            (["rollback", "--yes"], {"below": (child,)}),
+        ):
+            with self.subTest(arguments):
+                self.see(server("a"), service=off, **facts)
+                status, stderr = self.run_command(*arguments)
+                self.assertEqual(1, status)
+                self.assertIn("units", stderr)
+                self.assertIn(self.ENABLE, stderr)
+                self.see(server("a"), **facts)
+                status, stderr = self.run_command(*arguments)
+                self.assertEqual(1, status)
+                self.assertNotIn(self.ENABLE, stderr)
+
+
+class ChecksTest(CloudCommandCase):
+    def test_nothing_could_be_looked_at(self):
+        self.answer("observe.view_hosts", CloudError("Placement does not answer"))
+        self.answer("flavors.plan", CloudError("Nova does not answer"))
+        for command, words in (
+            (["preflight"], "Placement does not answer"),
+            (["preflight", "--nova-conf", "/no"], "/no cannot be read"),
+            (["check"], "Nova does not answer"),
+        ):
+            with self.subTest(command):
+                status, stderr = self.run_command(*command)
+                self.assertEqual((3, words), (status, stderr[: len(words)]))
+
+    def test_worst_of_the_checks(self):
+        self.answer("observe.view_hosts", [view(high("a"))])
+        for name in ("servers", "aggregates", "stray_providers"):
+            self.answer(f"observe.{name}", ())
+        self.assertEqual(1, self.run_command("preflight", "h1")[0])
