@@ -72,6 +72,11 @@ class Environment:
         """Where the tables that this OpenStack makes are kept."""
         return self.directory / f"schemas-{_openstack_digest()[:12]}"
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether OpenStack was installed into it from here."""
+        return self._stamp("openstack").exists()
+
     def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
         """Install OpenStack and this package, if they are not there already.
 
@@ -91,7 +96,7 @@ class Environment:
     def _install(
         self, what: str, digest: str, log: Path, announce: Callable[[], None]
     ) -> None:
-        stamp = self.directory / f".nova-perfvm-{what}"
+        stamp = self._stamp(what)
         if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
             return
         announce()
@@ -102,6 +107,10 @@ class Environment:
         else:
             self._pip(log, "--no-build-isolation", *_plugin())
         stamp.write_text(digest, encoding="utf-8")
+
+    def _stamp(self, what: str) -> Path:
+        """Give the file that says what was installed."""
+        return self.directory / f".nova-perfvm-{what}"
 
     def _pip(self, log: Path, *arguments: str) -> None:
         running.run(

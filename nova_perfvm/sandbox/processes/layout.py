@@ -32,6 +32,11 @@ class Layout:
     directory: Path
 
     @property
+    def lock(self) -> Path:
+        """What a command that works on the sandbox locks; it marks the directory."""
+        return self.directory / "lock"
+
+    @property
     def settings(self) -> Path:
         """What the sandbox was made with."""
         return self.directory / "sandbox.json"

@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from nova_perfvm.sandbox.processes import (
     policy,
     ports,
     programs,
+    state,
 )
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.configuration import identity
@@ -42,14 +42,11 @@ from nova_perfvm.sandbox.processes.schemas import Schemas
 from nova_perfvm.sandbox.processes.starter import Starter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from nova_perfvm.model import Policy
     from nova_perfvm.sandbox.processes.process import Record
     from nova_perfvm.sandbox.processes.settings import Settings
-
-# The kernel takes no longer address of a socket.
-_MAX_SOCKET = 107
 
 # In this order, each group at once: whoever needs another ends before it.
 _STOP_ORDER = (
@@ -130,7 +127,7 @@ class Sandbox:
         settings, chosen = self._settle(wishes)
         configs = host_configs(settings.pretended, chosen)
         found = programs.find_programs()
-        with self._lock():
+        with state.claim(self.layout):
             self._refuse_running()
             self.layout.logs.mkdir(parents=True, exist_ok=True)
             self.environment.prepare(self.layout.logs / "install.log", self._tell)
@@ -152,7 +149,7 @@ class Sandbox:
         :raises SandboxError: when another command works on the sandbox
         """
         if self.layout.directory.exists():
-            with self._lock():
+            with state.claim(self.layout):
                 self._stop_all()
 
     def wipe(self, *, environment: bool = True) -> None:
@@ -164,13 +161,14 @@ class Sandbox:
         directory = self.layout.directory
         if not directory.exists():
             return
-        with self._lock():
+        with state.claim(self.layout):
             self._stop_all()
+            kept = not environment and self.layout.environment.exists()
             for path in directory.iterdir():
-                if path == self.layout.environment:
-                    if environment:
-                        shutil.rmtree(path)
-                elif path.is_dir():
+                # An environment that stays needs the mark.
+                if kept and path in (self.layout.environment, self.layout.lock):
+                    continue
+                if path.is_dir():
                     shutil.rmtree(path)
                 else:
                     path.unlink()
@@ -329,34 +327,6 @@ class Sandbox:
                 self._tell(f"stopped {', '.join(names)}")
         self.processes.sweep()
         self.layout.fork_server.unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def _lock(self) -> Iterator[None]:
-        """Keep other commands from the sandbox meanwhile."""
-        directory = self.layout.directory
-        if len(str(self.layout.fork_server)) > _MAX_SOCKET:
-            raise SandboxError(
-                f"{directory} is too long for the address of a socket: use another "
-                "--directory"
-            )
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            names = {path.name for path in directory.iterdir()}
-            if names - {self.layout.environment.name} and "lock" not in names:
-                raise SandboxError(
-                    f"{directory} has other files in it: expected an empty directory, "
-                    "or one that nova-perfvm sandbox up has made"
-                )
-            with (directory / "lock").open("w") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise SandboxError(
-                        f"another nova-perfvm sandbox command works on {directory}"
-                    ) from None
-                yield
-        except PermissionError as exc:
-            raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
 
 
 def _check(wishes: Wishes) -> None:

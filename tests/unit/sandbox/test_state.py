@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whose a directory is, and who works on it."""
+
+import os
+from pathlib import Path
+
+import fixtures
+import testtools
+
+from nova_perfvm.sandbox.processes import settings as kept_settings
+from nova_perfvm.sandbox.processes import state
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
+
+
+class StateTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = Path(self.useFixture(fixtures.TempDir()).path) / "state"
+        self.layout = Layout(self.directory)
+        self.sandbox = Sandbox(self.directory)
+
+    def make(self, *names):
+        """Make files in the directory, empty ones."""
+        for name in names:
+            path = self.directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+    def keep_settings(self):
+        settings = kept_settings.new_settings("dedicated:2x20", "0", filters_only=False)
+        self.directory.mkdir(exist_ok=True)
+        kept_settings.save(settings, self.layout.settings)
+
+    def claim(self):
+        with state.claim(self.layout):
+            pass
+
+
+class ClaimTest(StateTest):
+    def test_a_directory_of_somebody_else_is_left_alone(self):
+        """Names prove nothing: dpkg's directory has a lock, any project a venv."""
+        for names in (
+            ("lock", "status", "info/x"),
+            ("venv/bin/python",),
+            ("sandbox.json", "lock"),
+        ):
+            with self.subTest(names):
+                self.make(*names)
+                for command in (self.sandbox.wipe, self.sandbox.down):
+                    error = self.assertRaises(SandboxError, command)
+                    self.assertIn("has other files in it", str(error))
+                for name in names:
+                    self.assertTrue((self.directory / name).exists(), name)
+                    (self.directory / name).unlink()
+
+    def test_a_lock_with_other_content(self):
+        self.make("lock", "sandbox.json")
+        self.layout.lock.write_text("1234\n")
+
+        self.assertRaises(SandboxError, self.claim)
+        self.assertEqual("1234\n", self.layout.lock.read_text())
+
+    def test_a_new_directory_is_marked(self):
+        self.claim()
+        self.make("logs/install.log")
+
+        self.claim()
+        self.sandbox.wipe()
+        self.assertFalse(self.directory.exists())
+
+    def test_a_mark_that_was_not_written(self):
+        self.make("lock")
+
+        self.claim()
+
+        self.assertEqual(state.MARK, self.layout.lock.read_bytes())
+
+    def test_directories_that_earlier_versions_made(self):
+        self.make("lock", "data/mariadb/ibdata1")
+        self.keep_settings()
+
+        self.claim()
+
+        self.assertEqual(state.MARK, self.layout.lock.read_bytes())
+
+    def test_an_environment_that_earlier_versions_kept(self):
+        self.make("venv/.nova-perfvm-openstack")
+
+        self.sandbox.wipe()
+
+        self.assertFalse(self.directory.exists())
+
+    def test_another_command_at_work(self):
+        with state.claim(self.layout):
+            error = self.assertRaises(SandboxError, self.claim)
+
+        self.assertIn("another nova-perfvm sandbox command", str(error))
+
+    def test_a_lock_that_a_wipe_removes_meanwhile(self):
+        """Who opened it before has locked a file that nobody sees any more."""
+        self.make("lock")
+        with self.layout.lock.open("ab") as lock:
+            self.layout.lock.unlink()
+            self.assertFalse(state._locked(lock, self.layout.lock))
+            self.make("lock")
+            self.assertFalse(state._locked(lock, self.layout.lock))
+
+    def test_a_directory_that_cannot_be_made(self):
+        def refuse(*_args, **_kwargs):
+            raise PermissionError(13, os.strerror(13), "/srv")
+
+        self.useFixture(fixtures.MonkeyPatch("pathlib.Path.mkdir", refuse))
+
+        error = self.assertRaises(SandboxError, self.claim)
+
+        self.assertEqual("/srv: Permission denied", str(error))
