@@ -86,6 +86,16 @@ class Layout:
         """The socket at which new nova-compute processes are asked for."""
         return self.directory / "computes.sock"
 
+    @property
+    def database_socket(self) -> Path:
+        """The socket at which MariaDB lets its own root in."""
+        return self.data / "mariadb" / "socket"
+
+    @property
+    def sockets(self) -> tuple[Path, ...]:
+        """All of them: the kernel limits the length of their paths."""
+        return self.fork_server, self.database_socket
+
     def host(self, name: str) -> Path:
         """Give what one compute host keeps."""
         return self.data / "hosts" / name

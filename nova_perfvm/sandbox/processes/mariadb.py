@@ -22,8 +22,6 @@ from nova_perfvm.sandbox.processes import running, waiting
 from nova_perfvm.sandbox.processes.ports import ADDRESS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
     from nova_perfvm.sandbox.processes.programs import Programs
@@ -40,11 +38,6 @@ DATABASES: Final = (
 )
 
 
-def socket_of(layout: Layout) -> Path:
-    """Give where a sandbox's MariaDB lets its own root in."""
-    return layout.data / "mariadb" / "socket"
-
-
 def start(
     processes: Processes, programs: Programs, layout: Layout, settings: Settings
 ) -> None:
@@ -58,7 +51,7 @@ def start(
     :raises SandboxError: when it does not start
     """
     data = layout.data / "mariadb"
-    socket = socket_of(layout)
+    socket = layout.database_socket
     user = pwd.getpwuid(os.geteuid()).pw_name
     if not (data / "mysql").exists():
         data.mkdir(parents=True, exist_ok=True)

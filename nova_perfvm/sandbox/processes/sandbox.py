@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from nova_perfvm.sandbox.processes import (
     bringup,
     computes,
-    mariadb,
     policy,
     ports,
     programs,
@@ -124,6 +123,7 @@ class Sandbox:
         """
         wishes = wishes or Wishes()
         _check(wishes)
+        state.check_path(self.layout)
         settings, chosen = self._settle(wishes)
         configs = host_configs(settings.pretended, chosen)
         found = programs.find_programs()
@@ -305,7 +305,7 @@ class Sandbox:
             self.layout,
             settings,
             self.environment,
-            Schemas(self.environment.schemas, found, mariadb.socket_of(self.layout)),
+            Schemas(self.environment.schemas, found, self.layout.database_socket),
             self.processes.environment(),
         )
         return bringup.BringUp(

@@ -33,7 +33,21 @@ if TYPE_CHECKING:
 MARK: Final = b"nova-perfvm sandbox: its wipe removes all of this directory\n"
 
 # The kernel takes no longer address of a socket.
-_MAX_SOCKET: Final = 107
+_MAX_SOCKET_BYTES: Final = 107
+
+
+def check_path(layout: Layout) -> None:
+    """Make sure that sockets can be made in the directory.
+
+    :raises SandboxError: when its path is too long
+    """
+    longest = max(len(os.fsencode(socket)) for socket in layout.sockets)
+    if longest > _MAX_SOCKET_BYTES:
+        most = _MAX_SOCKET_BYTES - longest + len(os.fsencode(layout.directory))
+        raise SandboxError(
+            f"{layout.directory} is too long for the addresses of the sockets in it: "
+            f"expected at most {most} bytes; use another --directory"
+        )
 
 
 @contextlib.contextmanager
@@ -44,11 +58,6 @@ def claim(layout: Layout) -> Iterator[None]:
         directory is not the sandbox's
     """
     directory = layout.directory
-    if len(str(layout.fork_server)) > _MAX_SOCKET:
-        raise SandboxError(
-            f"{directory} is too long for the address of a socket: use another "
-            "--directory"
-        )
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_ours(layout):

@@ -97,6 +97,7 @@ class SandboxTest(testtools.TestCase):
         error = self.assertRaises(SandboxError, sandbox.up)
 
         self.assertIn("use another --directory", str(error))
+        self.assertFalse(self.directory.exists())
 
     def test_wipe(self):
         self.keep()

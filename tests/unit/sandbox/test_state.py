@@ -13,6 +13,7 @@
 """Whose a directory is, and who works on it."""
 
 import os
+import socket
 from pathlib import Path
 
 import fixtures
@@ -47,6 +48,35 @@ class StateTest(testtools.TestCase):
     def claim(self):
         with state.claim(self.layout):
             pass
+
+
+class PathTest(testtools.TestCase):
+    def test_every_socket_can_be_bound_or_none(self):
+        """The kernel counts bytes, of MariaDB's socket as of the fork server's."""
+        parent = Path(self.useFixture(fixtures.TempDir()).path)
+        for letter in "xé":
+            size = len(os.fsencode(letter))
+            room = 107 - len(os.fsencode(parent / "data/mariadb/socket")) - 1
+            layout = Layout(parent / (letter * (room // size)))
+            state.check_path(layout)
+            for path in layout.sockets:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with socket.socket(socket.AF_UNIX) as server:
+                    server.bind(str(path))
+
+            layout = Layout(parent / (letter * (room // size + 1)))
+            error = self.assertRaises(SandboxError, state.check_path, layout)
+            most = 107 - len("/data/mariadb/socket")
+            self.assertIn(f"at most {most} bytes", str(error))
+
+    def test_what_is_there_can_be_wiped(self):
+        sandbox = Sandbox(Path(self.useFixture(fixtures.TempDir()).path) / ("x" * 110))
+        with state.claim(sandbox.layout):
+            pass
+
+        sandbox.wipe()
+
+        self.assertFalse(sandbox.layout.directory.exists())
 
 
 class ClaimTest(StateTest):
