@@ -96,6 +96,11 @@ class Layout:
         """All of them: the kernel limits the length of their paths."""
         return self.fork_server, self.database_socket
 
+    @property
+    def wiped(self) -> Path:
+        """What a wipe has yet to remove; nothing in it counts any more."""
+        return self.directory / "wiped"
+
     def host(self, name: str) -> Path:
         """Give what one compute host keeps."""
         return self.data / "hosts" / name

@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,6 +128,7 @@ class Sandbox:
         found = programs.find_programs()
         with state.claim(self.layout):
             self._refuse_running()
+            state.discard(self.layout)
             self.layout.logs.mkdir(parents=True, exist_ok=True)
             self.environment.prepare(self.layout.logs / "install.log", self._tell)
             kept_settings.save(settings, self.layout.settings)
@@ -163,15 +163,7 @@ class Sandbox:
             return
         with state.claim(self.layout):
             self._stop_all()
-            kept = not environment and self.layout.environment.exists()
-            for path in directory.iterdir():
-                # An environment that stays needs the mark.
-                if kept and path in (self.layout.environment, self.layout.lock):
-                    continue
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
+            state.clear(self.layout, environment=environment, tell=self._tell)
         with contextlib.suppress(OSError):
             directory.rmdir()
 

@@ -10,13 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The state directory: whose it is, and who works on it."""
+"""The state directory: whose it is, who works on it, and how it goes."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import shutil
 from typing import IO, TYPE_CHECKING, Final
 
 from nova_perfvm.sandbox.processes import settings
@@ -24,7 +25,7 @@ from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from nova_perfvm.sandbox.processes.layout import Layout
@@ -76,6 +77,45 @@ def claim(layout: Layout) -> Iterator[None]:
             yield
     except PermissionError as exc:
         raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
+
+
+def clear(layout: Layout, *, environment: bool, tell: Callable[[str], None]) -> None:
+    """Remove what is in the directory, the sandbox's mark last.
+
+    Wherever it stops, what is left can be started, stopped and wiped.
+
+    :param environment: remove OpenStack's environment, too
+    :param tell: called with where a symbolic link led: only the link is removed
+    :raises SandboxError: when something cannot be removed
+    """
+    # Settings go with the data that they are for, and before what goes with them.
+    first = [layout.data, layout.settings]
+    kept = {layout.lock, layout.wiped, *([] if environment else [layout.environment])}
+    try:
+        discard(layout)
+        others = set(layout.directory.iterdir()) - kept - set(first)
+        layout.wiped.mkdir()
+        for path in (*first, *sorted(others)):
+            # At one stroke: half a database would be taken for a whole one.
+            with contextlib.suppress(FileNotFoundError):
+                target = os.path.realpath(path) if path.is_symlink() else None
+                path.rename(layout.wiped / path.name)
+                if target is not None:
+                    tell(f"{path} led to {target}, which stays: remove it yourself")
+        discard(layout)
+        if environment or not layout.environment.exists():
+            layout.lock.unlink()
+    except OSError as exc:
+        raise SandboxError(
+            f"cannot remove {exc.filename or layout.directory}: {exc.strerror}; see to "
+            "that, and repeat nova-perfvm sandbox wipe"
+        ) from exc
+
+
+def discard(layout: Layout) -> None:
+    """Remove what a wipe that was interrupted has left."""
+    if layout.wiped.exists():
+        shutil.rmtree(layout.wiped)
 
 
 def _locked(lock: IO[bytes], path: Path) -> bool:

@@ -12,9 +12,12 @@
 
 """Whose a directory is, and who works on it."""
 
+import contextlib
 import os
+import shutil
 import socket
 from pathlib import Path
+from unittest import mock
 
 import fixtures
 import testtools
@@ -157,3 +160,123 @@ class ClaimTest(StateTest):
         error = self.assertRaises(SandboxError, self.claim)
 
         self.assertEqual("/srv: Permission denied", str(error))
+
+
+class WipeTest(StateTest):
+    """Nothing is installed or started; data are as good as their password."""
+
+    def setUp(self):
+        super().setUp()
+        self.told = []
+        for name, double in (
+            ("programs.find_programs", lambda: None),
+            ("environment.Environment.prepare", self.prepare),
+            ("bringup.BringUp.run", self.bring_up),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(f"nova_perfvm.sandbox.processes.{name}", double)
+            )
+
+    @staticmethod
+    def prepare(environment, _log, _tell):
+        stamp = environment.directory / ".nova-perfvm-openstack"
+        paste = environment.etc / "nova" / "api-paste.ini"
+        if not stamp.exists():
+            paste.parent.mkdir(parents=True)
+            paste.touch()
+            stamp.touch()
+
+    @staticmethod
+    def bring_up(bring_up, _policy, _schedulers):
+        database = bring_up._layout.data / "mariadb"
+        password = bring_up._starter.settings.password
+        if not database.exists():
+            database.mkdir()
+            for number in range(3):
+                (database / f"{number}").write_text(password)
+        for number in range(3):
+            assert (database / f"{number}").read_text() == password
+
+    def test_interrupted_anywhere(self):
+        self.sandbox.up()
+        for step in range(100):
+            left = Sandbox(self.directory.parent / "left")
+            shutil.copytree(self.directory, left.layout.directory)
+            if not self.interrupted(left, step):
+                break
+            for commands in ((Sandbox.down, Sandbox.wipe), (Sandbox.up, Sandbox.wipe)):
+                sandbox = Sandbox(self.directory.parent / "again")
+                shutil.copytree(left.layout.directory, sandbox.layout.directory)
+                for command in commands:
+                    command(sandbox)
+                self.assertFalse(sandbox.layout.directory.exists(), step)
+            shutil.rmtree(left.layout.directory)
+        self.assertGreater(step, 10)
+
+    def interrupted(self, sandbox, step):
+        """Wipe, and interrupt it at a step; tell whether it came to that."""
+        steps = iter(range(step))
+
+        def interrupting(function):
+            def call(*args, **kwargs):
+                if next(steps, None) is None:
+                    if function is remove:
+                        # Half of each directory is gone.
+                        for path in sorted(args[0].rglob("[02468]")):
+                            unlink(path)
+                    raise KeyboardInterrupt
+                return function(*args, **kwargs)
+
+            return call
+
+        remove, unlink = shutil.rmtree, Path.unlink
+        with contextlib.ExitStack() as stack:
+            for owner, name in (
+                (Path, "mkdir"),
+                (Path, "rename"),
+                (Path, "unlink"),
+                (shutil, "rmtree"),
+            ):
+                double = interrupting(getattr(owner, name))
+                stack.enter_context(mock.patch.object(owner, name, double))
+            try:
+                sandbox.wipe()
+            except KeyboardInterrupt:
+                return True
+        return False
+
+    def test_symbolic_links_are_removed_and_their_targets_stay(self):
+        elsewhere = self.directory.parent / "big"
+        elsewhere.mkdir()
+        sandbox = Sandbox(self.directory, tell=self.told.append)
+        with state.claim(sandbox.layout):
+            sandbox.layout.data.symlink_to(elsewhere)
+        sandbox.up()
+
+        sandbox.wipe()
+
+        self.assertFalse(self.directory.exists())
+        self.assertTrue((elsewhere / "mariadb").exists())
+        self.assertEqual(
+            f"{self.directory}/data led to {elsewhere}, which stays: remove it "
+            "yourself",
+            self.told[-1],
+        )
+
+    def test_a_failure_says_what_to_do(self):
+        self.sandbox.up()
+
+        def refuse(path):
+            raise OSError(16, "Device or resource busy", str(path))
+
+        with mock.patch("shutil.rmtree", refuse):
+            error = self.assertRaises(SandboxError, self.sandbox.wipe)
+
+        self.assertEqual(
+            f"cannot remove {self.directory}/wiped: Device or resource busy; see to "
+            "that, and repeat nova-perfvm sandbox wipe",
+            str(error),
+        )
+        self.sandbox.up()
+        self.sandbox.wipe()
+        self.assertFalse(self.directory.exists())
