@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from nova_perfvm.sandbox.processes import (
     policy,
     ports,
     programs,
+    proxy,
     state,
 )
 from nova_perfvm.sandbox.processes import settings as kept_settings
@@ -211,7 +213,12 @@ class Sandbox:
         entry = dict(identity.cloud(self.settings))
         entry.pop("compute_api_version")
         entry.pop("placement_api_version")
-        return openstack.connect(load_yaml_config=False, load_envvars=False, **entry)
+        connection = openstack.connect(
+            load_yaml_config=False, load_envvars=False, **entry
+        )
+        # Proxies are variables of the environment, too.
+        connection.session.session.trust_env = False
+        return connection
 
     def domain_xml(self, host: str, server_name: str) -> str:
         """Give what Nova's libvirt driver defined for a guest.
@@ -229,7 +236,8 @@ class Sandbox:
         """Give the variables with which the client finds cloud and policy.
 
         ``PATH`` is what has to be put before it; ``PERFVM_SANDBOX`` is the state
-        directory, with the services' configuration in ``etc``.
+        directory, with the services' configuration in ``etc``; ``no_proxy`` is what
+        it was and this machine.
         """
         self.settings  # noqa: B018 - raises where there is no sandbox
         return {
@@ -237,6 +245,7 @@ class Sandbox:
             "OS_CLOUD": identity.CLOUD,
             "PERFVM_POLICY": str(self.layout.policy),
             "PERFVM_SANDBOX": str(self.layout.directory),
+            **proxy.exemptions(os.environ),
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 
