@@ -153,7 +153,7 @@ class Processes:
         records = [r for r in map(self.find, names) if r is not None]
         for record in records:
             if record.alive:
-                os.kill(record.pid, signal.SIGTERM)
+                _kill(record.pid, signal.SIGTERM)
         stubborn = self._await_end(records, timeout_s)
         for record in stubborn:
             _signal_group(record, signal.SIGKILL)
@@ -212,6 +212,7 @@ def _signal_group(record: Record, number: int) -> None:
 
 
 def _kill(pid: int, number: int) -> None:
+    """Send a signal to a process, which may have ended since one looked."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
