@@ -25,7 +25,6 @@ from cliff.lister import Lister
 
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
-from nova_perfvm.sandbox.processes.layout import default_directory
 from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
 
 if TYPE_CHECKING:
@@ -203,7 +202,8 @@ def _where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--directory",
         metavar="DIR",
-        help=f"state directory (default: {default_directory()})",
+        help="state directory (default: nova_perfvm/sandbox in $XDG_CACHE_HOME, "
+        "without that in ~/.cache)",
     )
     parser.add_argument(
         "--environment",

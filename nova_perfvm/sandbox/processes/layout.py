@@ -18,10 +18,21 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
 
 def default_directory() -> Path:
-    """Give ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Give ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says.
+
+    :raises SandboxError: when nothing tells where ~ is
+    """
+    try:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        raise SandboxError(
+            f"user {os.getuid()} has no home directory: name the sandbox's with "
+            "--directory, or set HOME or XDG_CACHE_HOME"
+        ) from None
     return Path(cache) / "nova_perfvm" / "sandbox"
 
 

@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.sandbox.processes import running, waiting
@@ -52,14 +51,15 @@ def start(
     """
     data = layout.data / "mariadb"
     socket = layout.database_socket
-    user = pwd.getpwuid(os.geteuid()).pw_name
+    # Root has to say that it means it; nobody else may choose.
+    user = ["--user=root"] if os.geteuid() == 0 else []
     if not (data / "mysql").exists():
         data.mkdir(parents=True, exist_ok=True)
         running.run(
             [
                 programs.mariadb_install_db,
                 "--no-defaults",
-                f"--user={user}",
+                *user,
                 f"--datadir={data}",
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
@@ -71,7 +71,7 @@ def start(
         [
             programs.mariadbd,
             "--no-defaults",
-            f"--user={user}",
+            *user,
             f"--datadir={data}",
             f"--socket={socket}",
             f"--pid-file={data}/pid",

@@ -87,3 +87,24 @@ class OpenRCTest(CommandCase):
         self.assert_refused(
             1, "no sandbox", "sandbox", "openrc", "--directory", nowhere
         )
+
+
+class NobodyTest(CommandCase):
+    """A user without a home directory, as in many containers."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("HOME", "XDG_CACHE_HOME"):
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        self.useFixture(fixtures.MonkeyPatch("os.getuid", lambda: 4294967290))
+
+    def test_it_is_asked_for_a_directory(self):
+        for command in ("up", "status", "down", "wipe", "openrc"):
+            with self.subTest(command):
+                self.assert_refused(1, "--directory", "sandbox", command)
+
+    def test_help_and_a_directory_that_is_named(self):
+        self.assertEqual(0, self.run_command("sandbox", "up", "--help"))
+        self.assertEqual(
+            0, self.run_command("sandbox", "down", "--directory", "/nowhere/state")
+        )
