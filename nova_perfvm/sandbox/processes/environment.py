@@ -76,8 +76,8 @@ class Environment:
 
     @property
     def is_ours(self) -> bool:
-        """Whether OpenStack was installed into it from here."""
-        return self._stamp("openstack").exists()
+        """Whether OpenStack was installed into it from here, or is about to be."""
+        return any(self._stamp(what).exists() for what in ("openstack", "lock"))
 
     def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
         """Install OpenStack and this package, if they are not there already.

@@ -135,9 +135,10 @@ def _is_ours(layout: Layout) -> bool:
         return layout.lock.read_bytes() == MARK
     # A command that ended before it could write the mark.
     names.discard(layout.lock.name)
-    # Earlier versions left the lock file empty, and a kept environment alone.
+    # Another sandbox has made it there, or an earlier version kept it.
     if names == {layout.environment.name}:
         return Environment(layout.environment).is_ours
+    # Earlier versions left the lock file empty.
     return not names or _has_settings(layout)
 
 

@@ -129,12 +129,14 @@ class ClaimTest(StateTest):
 
         self.assertEqual(state.MARK, self.layout.lock.read_bytes())
 
-    def test_an_environment_that_earlier_versions_kept(self):
-        self.make("venv/.nova-perfvm-openstack")
+    def test_an_environment_alone(self):
+        """An earlier version kept it, or another sandbox installs into it."""
+        for stamp in ("openstack", "lock"):
+            self.make(f"venv/.nova-perfvm-{stamp}")
 
-        self.sandbox.wipe()
+            self.sandbox.wipe()
 
-        self.assertFalse(self.directory.exists())
+            self.assertFalse(self.directory.exists())
 
     def test_another_command_at_work(self):
         with state.claim(self.layout):
