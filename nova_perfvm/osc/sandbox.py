@@ -18,19 +18,25 @@ import shlex
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cliff.command import Command
 from cliff.lister import Lister
 
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
-from nova_perfvm.sandbox.processes.layout import default_directory
 from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
+
+# OS_AUTH_URL and others of another cloud would win over OS_CLOUD; which ones do
+# depends on the authentication plugins that the client has.  zsh wants one name at
+# least; the semicolon is for an eval without quotes, which joins the lines.
+_FORGET: Final = (
+    r"unset OS_CLOUD $(env | sed -n 's/^\(OS_[A-Za-z0-9_]*\)=.*/\1/p');" "\n"
+)
 
 
 class SandboxCommand(Command):
@@ -185,7 +191,9 @@ class OpenRC(SandboxCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print them."""
-        for name, value in self.sandbox(parsed_args).exports().items():
+        exports = self.sandbox(parsed_args).exports()
+        self.app.stdout.write(_FORGET)
+        for name, value in exports.items():
             added = ':"$PATH"' if name == "PATH" else ""
             self.app.stdout.write(f"export {name}={shlex.quote(value)}{added}\n")
 
@@ -194,7 +202,8 @@ def _where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--directory",
         metavar="DIR",
-        help=f"state directory (default: {default_directory()})",
+        help="state directory (default: nova_perfvm/sandbox in $XDG_CACHE_HOME, "
+        "without that in ~/.cache)",
     )
     parser.add_argument(
         "--environment",

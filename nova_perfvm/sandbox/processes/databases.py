@@ -15,8 +15,6 @@
 from __future__ import annotations
 
 import functools
-import getpass
-import grp
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -98,10 +96,11 @@ class Databases:
             "keystone",
             lambda: self._run("keystone", "keystone-manage", *conf, "db_sync"),
         )
-        owner = (
-            *("--keystone-user", getpass.getuser()),
-            *("--keystone-group", grp.getgrgid(os.getegid()).gr_name),
-        )
+        owner: tuple[str, ...] = ()
+        if os.geteuid() == 0:
+            # Root has to say whose the keys shall be; a name would be another's
+            # that LOGNAME has.
+            owner = ("--keystone-user", "0", "--keystone-group", str(os.getegid()))
         for keys in ("fernet", "credential"):
             (self._layout.data / "keystone" / keys).mkdir(parents=True, exist_ok=True)
             self._run("keystone", "keystone-manage", *conf, f"{keys}_setup", *owner)

@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import importlib.metadata
 import json
@@ -27,7 +29,7 @@ from nova_perfvm.sandbox.processes import programs, running
 from nova_perfvm.sandbox.processes.errors import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
 CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
 
@@ -72,36 +74,62 @@ class Environment:
         """Where the tables that this OpenStack makes are kept."""
         return self.directory / f"schemas-{_openstack_digest()[:12]}"
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether OpenStack was installed into it from here, or is about to be."""
+        return any(self._stamp(what).exists() for what in ("openstack", "lock"))
+
     def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
         """Install OpenStack and this package, if they are not there already.
+
+        One sandbox at a time does; another waits for it.
 
         :param tell: called with what takes time
         :raises SandboxError: when something cannot be installed
         """
-        self._install(
-            "openstack",
-            _openstack_digest(),
-            log,
-            lambda: tell(f"installing OpenStack into {self.directory} (minutes)"),
-        )
-        self._install(
-            "plugin", _plugin_digest(), log, lambda: tell("installing nova-perfvm")
-        )
+        wanted = {"openstack": _openstack_digest(), "plugin": _plugin_digest()}
+        if self._missing(wanted):
+            with self._lock(tell):
+                for what in self._missing(wanted):
+                    self._install(what, log, tell)
+                    self._stamp(what).write_text(wanted[what], encoding="utf-8")
 
-    def _install(
-        self, what: str, digest: str, log: Path, announce: Callable[[], None]
-    ) -> None:
-        stamp = self.directory / f".nova-perfvm-{what}"
-        if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
-            return
-        announce()
+    def _missing(self, wanted: Mapping[str, str]) -> list[str]:
+        """Give what is not there as its digest says."""
+        return [
+            what
+            for what, digest in wanted.items()
+            if not self._stamp(what).exists()
+            or self._stamp(what).read_text(encoding="utf-8") != digest
+        ]
+
+    @contextlib.contextmanager
+    def _lock(self, tell: Callable[[str], None]) -> Iterator[None]:
+        """Keep other sandboxes from installing into it meanwhile."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self._stamp("lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                tell(f"waiting for another sandbox that installs into {self.directory}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _install(self, what: str, log: Path, tell: Callable[[str], None]) -> None:
+        # What is there while pip works is neither the old nor the new.
+        self._stamp(what).unlink(missing_ok=True)
         if what == "openstack":
+            tell(f"installing OpenStack into {self.directory} (minutes)")
             programs.check_compiler()
             running.run([sys.executable, "-m", "venv", str(self.directory)], log=log)
             self._pip(log, *OPENSTACK)
         else:
+            tell("installing nova-perfvm")
             self._pip(log, "--no-build-isolation", *_plugin())
-        stamp.write_text(digest, encoding="utf-8")
+
+    def _stamp(self, what: str) -> Path:
+        """Give a file of ours in it, which says what was installed, say."""
+        return self.directory / f".nova-perfvm-{what}"
 
     def _pip(self, log: Path, *arguments: str) -> None:
         running.run(

@@ -18,10 +18,21 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
 
 def default_directory() -> Path:
-    """Give ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Give ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says.
+
+    :raises SandboxError: when nothing tells where ~ is
+    """
+    try:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        raise SandboxError(
+            f"user {os.getuid()} has no home directory: name the sandbox's with "
+            "--directory, or set HOME or XDG_CACHE_HOME"
+        ) from None
     return Path(cache) / "nova_perfvm" / "sandbox"
 
 
@@ -30,6 +41,11 @@ class Layout:
     """The state directory of one sandbox, and what is where in it."""
 
     directory: Path
+
+    @property
+    def lock(self) -> Path:
+        """What a command that works on the sandbox locks; it marks the directory."""
+        return self.directory / "lock"
 
     @property
     def settings(self) -> Path:
@@ -80,6 +96,21 @@ class Layout:
     def fork_server(self) -> Path:
         """The socket at which new nova-compute processes are asked for."""
         return self.directory / "computes.sock"
+
+    @property
+    def database_socket(self) -> Path:
+        """The socket at which MariaDB lets its own root in."""
+        return self.data / "mariadb" / "socket"
+
+    @property
+    def sockets(self) -> tuple[Path, ...]:
+        """All of them: the kernel limits the length of their paths."""
+        return self.fork_server, self.database_socket
+
+    @property
+    def wiped(self) -> Path:
+        """What a wipe has yet to remove; nothing in it counts any more."""
+        return self.directory / "wiped"
 
     def host(self, name: str) -> Path:
         """Give what one compute host keeps."""

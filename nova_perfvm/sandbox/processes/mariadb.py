@@ -15,15 +15,12 @@
 from __future__ import annotations
 
 import os
-import pwd
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.sandbox.processes import running, waiting
 from nova_perfvm.sandbox.processes.ports import ADDRESS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
     from nova_perfvm.sandbox.processes.programs import Programs
@@ -40,11 +37,6 @@ DATABASES: Final = (
 )
 
 
-def socket_of(layout: Layout) -> Path:
-    """Give where a sandbox's MariaDB lets its own root in."""
-    return layout.data / "mariadb" / "socket"
-
-
 def start(
     processes: Processes, programs: Programs, layout: Layout, settings: Settings
 ) -> None:
@@ -58,15 +50,16 @@ def start(
     :raises SandboxError: when it does not start
     """
     data = layout.data / "mariadb"
-    socket = socket_of(layout)
-    user = pwd.getpwuid(os.geteuid()).pw_name
+    socket = layout.database_socket
+    # Root has to say that it means it; nobody else may choose.
+    user = ["--user=root"] if os.geteuid() == 0 else []
     if not (data / "mysql").exists():
         data.mkdir(parents=True, exist_ok=True)
         running.run(
             [
                 programs.mariadb_install_db,
                 "--no-defaults",
-                f"--user={user}",
+                *user,
                 f"--datadir={data}",
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
@@ -78,7 +71,7 @@ def start(
         [
             programs.mariadbd,
             "--no-defaults",
-            f"--user={user}",
+            *user,
             f"--datadir={data}",
             f"--socket={socket}",
             f"--pid-file={data}/pid",

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nova_perfvm.sandbox.processes import proxy
 from nova_perfvm.sandbox.processes.errors import SandboxError
 
 if TYPE_CHECKING:
@@ -66,12 +67,16 @@ class Processes:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Give the environment of a process: ours without what is not its own."""
+        """Give the environment of a process: ours without what is not its own.
+
+        Its requests to the sandbox pass proxies by.
+        """
         kept = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("OS_", "PYTHON", "RABBITMQ_"))
         }
+        kept |= proxy.exemptions(kept)
         return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
 
     def output(self, name: str) -> Path:
@@ -148,7 +153,7 @@ class Processes:
         records = [r for r in map(self.find, names) if r is not None]
         for record in records:
             if record.alive:
-                os.kill(record.pid, signal.SIGTERM)
+                _kill(record.pid, signal.SIGTERM)
         stubborn = self._await_end(records, timeout_s)
         for record in stubborn:
             _signal_group(record, signal.SIGKILL)
@@ -207,6 +212,7 @@ def _signal_group(record: Record, number: int) -> None:
 
 
 def _kill(pid: int, number: int) -> None:
+    """Send a signal to a process, which may have ended since one looked."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:

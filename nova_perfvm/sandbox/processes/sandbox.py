@@ -15,8 +15,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import shutil
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 from nova_perfvm.sandbox.processes import (
     bringup,
     computes,
-    mariadb,
     policy,
     ports,
     programs,
+    proxy,
+    state,
 )
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.configuration import identity
@@ -42,14 +42,11 @@ from nova_perfvm.sandbox.processes.schemas import Schemas
 from nova_perfvm.sandbox.processes.starter import Starter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from nova_perfvm.model import Policy
     from nova_perfvm.sandbox.processes.process import Record
     from nova_perfvm.sandbox.processes.settings import Settings
-
-# The kernel takes no longer address of a socket.
-_MAX_SOCKET = 107
 
 # In this order, each group at once: whoever needs another ends before it.
 _STOP_ORDER = (
@@ -127,11 +124,13 @@ class Sandbox:
         """
         wishes = wishes or Wishes()
         _check(wishes)
+        state.check_path(self.layout)
         settings, chosen = self._settle(wishes)
         configs = host_configs(settings.pretended, chosen)
         found = programs.find_programs()
-        with self._lock():
+        with state.claim(self.layout):
             self._refuse_running()
+            state.discard(self.layout)
             self.layout.logs.mkdir(parents=True, exist_ok=True)
             self.environment.prepare(self.layout.logs / "install.log", self._tell)
             kept_settings.save(settings, self.layout.settings)
@@ -152,7 +151,7 @@ class Sandbox:
         :raises SandboxError: when another command works on the sandbox
         """
         if self.layout.directory.exists():
-            with self._lock():
+            with state.claim(self.layout):
                 self._stop_all()
 
     def wipe(self, *, environment: bool = True) -> None:
@@ -164,16 +163,9 @@ class Sandbox:
         directory = self.layout.directory
         if not directory.exists():
             return
-        with self._lock():
+        with state.claim(self.layout):
             self._stop_all()
-            for path in directory.iterdir():
-                if path == self.layout.environment:
-                    if environment:
-                        shutil.rmtree(path)
-                elif path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
+            state.clear(self.layout, environment=environment, tell=self._tell)
         with contextlib.suppress(OSError):
             directory.rmdir()
 
@@ -221,7 +213,12 @@ class Sandbox:
         entry = dict(identity.cloud(self.settings))
         entry.pop("compute_api_version")
         entry.pop("placement_api_version")
-        return openstack.connect(load_yaml_config=False, load_envvars=False, **entry)
+        connection = openstack.connect(
+            load_yaml_config=False, load_envvars=False, **entry
+        )
+        # Proxies are variables of the environment, too.
+        connection.session.session.trust_env = False
+        return connection
 
     def domain_xml(self, host: str, server_name: str) -> str:
         """Give what Nova's libvirt driver defined for a guest.
@@ -239,7 +236,8 @@ class Sandbox:
         """Give the variables with which the client finds cloud and policy.
 
         ``PATH`` is what has to be put before it; ``PERFVM_SANDBOX`` is the state
-        directory, with the services' configuration in ``etc``.
+        directory, with the services' configuration in ``etc``; ``no_proxy`` is what
+        it was and this machine.
         """
         self.settings  # noqa: B018 - raises where there is no sandbox
         return {
@@ -247,6 +245,7 @@ class Sandbox:
             "OS_CLOUD": identity.CLOUD,
             "PERFVM_POLICY": str(self.layout.policy),
             "PERFVM_SANDBOX": str(self.layout.directory),
+            **proxy.exemptions(os.environ),
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 
@@ -307,7 +306,7 @@ class Sandbox:
             self.layout,
             settings,
             self.environment,
-            Schemas(self.environment.schemas, found, mariadb.socket_of(self.layout)),
+            Schemas(self.environment.schemas, found, self.layout.database_socket),
             self.processes.environment(),
         )
         return bringup.BringUp(
@@ -329,34 +328,6 @@ class Sandbox:
                 self._tell(f"stopped {', '.join(names)}")
         self.processes.sweep()
         self.layout.fork_server.unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def _lock(self) -> Iterator[None]:
-        """Keep other commands from the sandbox meanwhile."""
-        directory = self.layout.directory
-        if len(str(self.layout.fork_server)) > _MAX_SOCKET:
-            raise SandboxError(
-                f"{directory} is too long for the address of a socket: use another "
-                "--directory"
-            )
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            names = {path.name for path in directory.iterdir()}
-            if names - {self.layout.environment.name} and "lock" not in names:
-                raise SandboxError(
-                    f"{directory} has other files in it: expected an empty directory, "
-                    "or one that nova-perfvm sandbox up has made"
-                )
-            with (directory / "lock").open("w") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise SandboxError(
-                        f"another nova-perfvm sandbox command works on {directory}"
-                    ) from None
-                yield
-        except PermissionError as exc:
-            raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
 
 
 def _check(wishes: Wishes) -> None:

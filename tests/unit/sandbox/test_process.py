@@ -18,7 +18,7 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes import process, waiting
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.process import Processes
@@ -97,6 +97,23 @@ class ProcessesTest(testtools.TestCase):
         self.assertEqual(["one"], self.processes.stop(["one"], timeout_s=0.5))
 
         self.assertFalse(record.alive)
+
+    def test_one_that_ends_as_it_is_looked_at_keeps_no_other_alive(self):
+        self.start("first")
+        second = self.start("second")
+        self.processes.kill("first")
+        alive = process.Record.alive.fget
+        looks = iter([True])
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova_perfvm.sandbox.processes.process.Record.alive",
+                property(lambda record: next(looks, False) or alive(record)),
+            )
+        )
+
+        self.assertEqual([], self.processes.stop(["first", "second"]))
+
+        self.assertFalse(alive(second))
 
     def test_what_a_process_leaves_behind_is_swept(self):
         self.start("one", PARENT)

@@ -16,7 +16,7 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import ports
+from nova_perfvm.sandbox.processes import ports, state
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
@@ -41,9 +41,8 @@ class SandboxTest(testtools.TestCase):
 
     def keep(self, hosts="dedicated:2x20", digest="0" * 64):
         settings = kept_settings.new_settings(hosts, digest, filters_only=False)
-        self.directory.mkdir()
-        (self.directory / "lock").touch()
-        kept_settings.save(settings, self.sandbox.layout.settings)
+        with state.claim(self.sandbox.layout):
+            kept_settings.save(settings, self.sandbox.layout.settings)
         return settings
 
     def test_bad_wishes_change_nothing(self):
@@ -98,20 +97,15 @@ class SandboxTest(testtools.TestCase):
         error = self.assertRaises(SandboxError, sandbox.up)
 
         self.assertIn("use another --directory", str(error))
-
-    def test_another_command_at_work(self):
-        self.keep()
-        with self.sandbox._lock():
-            error = self.assertRaises(SandboxError, Sandbox(self.directory).down)
-
-        self.assertIn("another nova-perfvm sandbox command", str(error))
+        self.assertFalse(self.directory.exists())
 
     def test_wipe(self):
         self.keep()
         (self.directory / "venv").mkdir()
 
         self.sandbox.wipe(environment=False)
-        self.assertEqual([self.directory / "venv"], list(self.directory.iterdir()))
+        left = sorted(path.name for path in self.directory.iterdir())
+        self.assertEqual(["lock", "venv"], left)
         self.sandbox.wipe()
         self.assertFalse(self.directory.exists())
 

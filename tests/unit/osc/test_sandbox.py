@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import fixtures
+
+from nova_perfvm.sandbox.processes import settings as kept_settings
+from nova_perfvm.sandbox.processes import state
+from nova_perfvm.sandbox.processes.layout import Layout
+from tests.unit.osc.test_shell import CommandCase
+
+# As somebody would have who has just sourced the openrc of another cloud.
+PRODUCTION = {
+    "OS_AUTH_URL": "https://keystone.example/v3",
+    "OS_USERNAME": "admin",
+    "OS_PASSWORD": "two\nOS_lines=1",
+    "OS_PROJECT_DOMAIN_NAME": "it's",
+    "OS_COMPUTE_API_VERSION": "2.1",
+    "OS_CLOUD": "production",
+    "OS_CLIENT_SECURE_FILE": "/etc/openstack/secure.yaml",
+}
+
+
+class OpenRCTest(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = Path(self.useFixture(fixtures.TempDir()).path) / "a 'state'"
+        layout = Layout(self.directory)
+        settings = kept_settings.new_settings("dedicated:2x20", "0", filters_only=False)
+        with state.claim(layout):
+            kept_settings.save(settings, layout.settings)
+
+    def shells(self):
+        """Give the shells that are here."""
+        found = [name for name in ("sh", "bash", "dash", "zsh") if shutil.which(name)]
+        self.assertIn("sh", found)
+        return found
+
+    def variables(self, shell, environment):
+        """Give the environment of a command after openrc in a strict shell."""
+        self.assertEqual(
+            0, self.run_command("sandbox", "openrc", "--directory", str(self.directory))
+        )
+        result = subprocess.run(
+            [shell, "-c", f"set -eu; {self.stdout}env -0"],
+            check=False,
+            capture_output=True,
+            encoding="utf-8",
+            env=environment,
+        )
+        self.assertEqual((0, ""), (result.returncode, result.stderr), shell)
+        return dict(line.split("=", 1) for line in result.stdout.split("\0") if line)
+
+    def test_the_client_knows_no_other_cloud(self):
+        for shell in self.shells():
+            for others in ({}, PRODUCTION):
+                with self.subTest(shell, others=bool(others)):
+                    given = {"PATH": os.environ["PATH"], "HOME": "/", **others}
+                    found = self.variables(shell, given)
+                    self.assertEqual(
+                        {
+                            "OS_CLOUD": "perfvm",
+                            "OS_CLIENT_CONFIG_FILE": f"{self.directory}/clouds.yaml",
+                        },
+                        {k: v for k, v in found.items() if k.startswith("OS_")},
+                    )
+                    self.assertEqual(
+                        f"{self.directory}/venv/bin:{given['PATH']}", found["PATH"]
+                    )
+
+    def test_without_a_sandbox_nothing_is_printed(self):
+        """The shell that evaluates it keeps its variables."""
+        nowhere = str(self.directory.parent)
+        self.assert_refused(
+            1, "no sandbox", "sandbox", "openrc", "--directory", nowhere
+        )
+
+
+class NobodyTest(CommandCase):
+    """A user without a home directory, as in many containers."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("HOME", "XDG_CACHE_HOME"):
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        self.useFixture(fixtures.MonkeyPatch("os.getuid", lambda: 4294967290))
+
+    def test_it_is_asked_for_a_directory(self):
+        for command in ("up", "status", "down", "wipe", "openrc"):
+            with self.subTest(command):
+                self.assert_refused(1, "--directory", "sandbox", command)
+
+    def test_help_and_a_directory_that_is_named(self):
+        self.assertEqual(0, self.run_command("sandbox", "up", "--help"))
+        self.assertEqual(
+            0, self.run_command("sandbox", "down", "--directory", "/nowhere/state")
+        )

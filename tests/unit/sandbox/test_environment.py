@@ -1,0 +1,112 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The environment that sandboxes share, with nothing installed into it."""
+
+import threading
+from pathlib import Path
+
+import fixtures
+import testtools
+
+from nova_perfvm.sandbox.processes.environment import Environment
+from nova_perfvm.sandbox.processes.errors import SandboxError
+
+
+class EnvironmentTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        directory = Path(self.useFixture(fixtures.TempDir()).path)
+        self.directory = directory / "shared" / "venv"
+        self.log = directory / "log"
+        self.commands = []
+        self.told = []
+        for name, double in (
+            ("programs.check_compiler", lambda: None),
+            ("running.run", self.run_command),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(f"nova_perfvm.sandbox.processes.{name}", double)
+            )
+
+    def run_command(self, command, *, log):
+        self.assertEqual(self.log, log)
+        self.commands.append(" ".join(command))
+
+    def prepare(self):
+        Environment(self.directory).prepare(self.log, self.told.append)
+
+    def test_all_is_installed_once(self):
+        self.prepare()
+        first = list(self.commands)
+        self.prepare()
+
+        self.assertEqual(3, len(first))
+        for command, words in zip(
+            first, ("-m venv", " nova ", "--no-build-isolation"), strict=True
+        ):
+            self.assertIn(words, command)
+        self.assertEqual(first, self.commands)
+
+    def test_one_sandbox_installs_and_the_other_waits(self):
+        waits, met = threading.Event(), []
+
+        def tell(text):
+            self.told.append(text)
+            waits.set()
+
+        def meet(command, **_options):
+            if not met:
+                met.append(command)
+                other.start()
+                # It would install before it said so.
+                self.assertTrue(waits.wait(30))
+            self.commands.append(command)
+
+        other = threading.Thread(
+            target=Environment(self.directory).prepare, args=(self.log, tell)
+        )
+        with fixtures.MonkeyPatch("nova_perfvm.sandbox.processes.running.run", meet):
+            self.prepare()
+            other.join()
+
+        self.assertEqual(3, len(self.commands))
+        self.assertEqual(
+            [f"waiting for another sandbox that installs into {self.directory}"],
+            [text for text in self.told if "installing" not in text],
+        )
+
+    def test_one_that_can_only_be_read(self):
+        self.prepare()
+        # Root may write everything.
+        (self.directory / ".nova-perfvm-lock").unlink()
+
+        self.prepare()
+
+        self.assertFalse((self.directory / ".nova-perfvm-lock").exists())
+
+    def test_an_update_that_fails_is_repeated(self):
+        """Even by the version that was installed before."""
+        self.prepare()
+        mine = "nova_perfvm.sandbox.processes.environment._plugin_digest"
+
+        def fail(*_args, **_options):
+            raise SandboxError("no network")
+
+        with (
+            fixtures.MonkeyPatch(mine, lambda: "newer"),
+            fixtures.MonkeyPatch("nova_perfvm.sandbox.processes.running.run", fail),
+        ):
+            self.assertRaises(SandboxError, self.prepare)
+        self.prepare()
+
+        self.assertEqual(4, len(self.commands))

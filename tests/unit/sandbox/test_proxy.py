@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A proxy is set, and gets none of the requests to the sandbox."""
+
+import contextlib
+import http.server
+import os
+import threading
+import urllib.request
+from pathlib import Path
+
+import fixtures
+import testtools
+from openstack import exceptions as sdk_exceptions
+
+from nova_perfvm.sandbox.processes import ports, proxy, running, waiting
+from nova_perfvm.sandbox.processes import settings as kept_settings
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
+
+OURS = "127.0.0.1,localhost"
+
+
+class ExemptionsTest(testtools.TestCase):
+    def test_what_is_exempted_stays_so(self):
+        for lower, upper, *expected in (
+            (None, None, OURS, OURS),
+            ("", "", OURS, OURS),
+            ("a.example, .b", None, f"a.example, .b,{OURS}", f"a.example, .b,{OURS}"),
+            (None, "a.example,", f"a.example,{OURS}", f"a.example,{OURS}"),
+            ("a", "b", f"a,{OURS}", f"b,{OURS}"),
+            ("*", "localhost", "*", "localhost,127.0.0.1"),
+            (f"{OURS},a", "127.0.0.10", f"{OURS},a", f"127.0.0.10,{OURS}"),
+        ):
+            environ = {"no_proxy": lower, "NO_PROXY": upper, "http_proxy": "x"}
+            given = {k: v for k, v in environ.items() if v is not None}
+            found = proxy.exemptions(given)
+            self.assertEqual({"no_proxy": expected[0], "NO_PROXY": expected[1]}, found)
+            self.assertEqual(found, proxy.exemptions(found))
+
+
+class ProxyTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        for name in ("NO_PROXY", "no_proxy", "HTTP_PROXY"):
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        self.proxy, self.asked_proxy = self.serve(503)
+        self.api, self.asked_api = self.serve(404)
+        for name in ("http_proxy", "all_proxy"):
+            self.useFixture(fixtures.EnvironmentVariable(name, self.proxy))
+        directory = Path(self.useFixture(fixtures.TempDir()).path) / "state"
+        self.sandbox = Sandbox(directory)
+        self.sandbox.layout.logs.mkdir(parents=True)
+
+    def serve(self, status):
+        """Answer every request with a status; give the address and the paths."""
+        asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            do_POST = do_GET  # noqa: N815
+
+            def log_message(self, *_args):
+                pass
+
+        server = http.server.ThreadingHTTPServer((ports.ADDRESS, 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://{ports.ADDRESS}:{server.server_port}", asked
+
+    def keep(self):
+        port = int(self.api.rpartition(":")[2])
+        settings = kept_settings.Settings(
+            "dedicated:2x20", False, "0", dict.fromkeys(ports.NAMES, port), "secret"
+        )
+        kept_settings.save(settings, self.sandbox.layout.settings)
+
+    def test_waiting(self):
+        processes = self.sandbox.processes
+        record = processes.adopt("keystone", os.getpid())
+
+        waiting.until_answering(processes, record, f"{self.api}/")
+
+        self.assertEqual((["/"], []), (self.asked_api, self.asked_proxy))
+
+    def test_the_administrators_connection(self):
+        self.keep()
+
+        with contextlib.suppress(sdk_exceptions.SDKException):
+            self.sandbox.connect().authorize()
+
+        self.assertIn("/v3/auth/tokens", self.asked_api)
+        self.assertEqual([], self.asked_proxy)
+
+    def test_processes_and_clients(self):
+        self.keep()
+        for found in (self.sandbox.processes.environment(), self.sandbox.exports()):
+            self.assertEqual((OURS, OURS), (found["no_proxy"], found["NO_PROXY"]))
+        self.assertEqual(self.proxy, self.sandbox.processes.environment()["http_proxy"])
+
+    def test_pip_asks_it(self):
+        """Commands without an environment of their own have that of the user."""
+        said = running.run(["env"])
+
+        self.assertIn(f"http_proxy={self.proxy}", said)
+        self.assertEqual({}, {k: v for k, v in os.environ.items() if "no_proxy" in k})
+        self.assertEqual(self.proxy, urllib.request.getproxies()["http"])

@@ -1,0 +1,284 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whose a directory is, and who works on it."""
+
+import contextlib
+import os
+import shutil
+import socket
+from pathlib import Path
+from unittest import mock
+
+import fixtures
+import testtools
+
+from nova_perfvm.sandbox.processes import settings as kept_settings
+from nova_perfvm.sandbox.processes import state
+from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
+
+
+class StateTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = Path(self.useFixture(fixtures.TempDir()).path) / "state"
+        self.layout = Layout(self.directory)
+        self.sandbox = Sandbox(self.directory)
+
+    def make(self, *names):
+        """Make files in the directory, empty ones."""
+        for name in names:
+            path = self.directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+    def keep_settings(self):
+        settings = kept_settings.new_settings("dedicated:2x20", "0", filters_only=False)
+        self.directory.mkdir(exist_ok=True)
+        kept_settings.save(settings, self.layout.settings)
+
+    def claim(self):
+        with state.claim(self.layout):
+            pass
+
+
+class PathTest(testtools.TestCase):
+    def test_every_socket_can_be_bound_or_none(self):
+        """The kernel counts bytes, of MariaDB's socket as of the fork server's."""
+        parent = Path(self.useFixture(fixtures.TempDir()).path)
+        for letter in "xé":
+            size = len(os.fsencode(letter))
+            room = 107 - len(os.fsencode(parent / "data/mariadb/socket")) - 1
+            layout = Layout(parent / (letter * (room // size)))
+            state.check_path(layout)
+            for path in layout.sockets:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with socket.socket(socket.AF_UNIX) as server:
+                    server.bind(str(path))
+
+            layout = Layout(parent / (letter * (room // size + 1)))
+            error = self.assertRaises(SandboxError, state.check_path, layout)
+            most = 107 - len("/data/mariadb/socket")
+            self.assertIn(f"at most {most} bytes", str(error))
+
+    def test_what_is_there_can_be_wiped(self):
+        sandbox = Sandbox(Path(self.useFixture(fixtures.TempDir()).path) / ("x" * 110))
+        with state.claim(sandbox.layout):
+            pass
+
+        sandbox.wipe()
+
+        self.assertFalse(sandbox.layout.directory.exists())
+
+
+class ClaimTest(StateTest):
+    def test_a_directory_of_somebody_else_is_left_alone(self):
+        """Names prove nothing: dpkg's directory has a lock, any project a venv."""
+        for names in (
+            ("lock", "status", "info/x"),
+            ("venv/bin/python",),
+            ("sandbox.json", "lock"),
+        ):
+            with self.subTest(names):
+                self.make(*names)
+                for command in (self.sandbox.wipe, self.sandbox.down):
+                    error = self.assertRaises(SandboxError, command)
+                    self.assertIn("has other files in it", str(error))
+                for name in names:
+                    self.assertTrue((self.directory / name).exists(), name)
+                    (self.directory / name).unlink()
+
+    def test_a_lock_with_other_content(self):
+        self.make("lock", "sandbox.json")
+        self.layout.lock.write_text("1234\n")
+
+        self.assertRaises(SandboxError, self.claim)
+        self.assertEqual("1234\n", self.layout.lock.read_text())
+
+    def test_a_new_directory_is_marked(self):
+        self.claim()
+        self.make("logs/install.log")
+
+        self.claim()
+        self.sandbox.wipe()
+        self.assertFalse(self.directory.exists())
+
+    def test_a_mark_that_was_not_written(self):
+        self.make("lock")
+
+        self.claim()
+
+        self.assertEqual(state.MARK, self.layout.lock.read_bytes())
+
+    def test_directories_that_earlier_versions_made(self):
+        self.make("lock", "data/mariadb/ibdata1")
+        self.keep_settings()
+
+        self.claim()
+
+        self.assertEqual(state.MARK, self.layout.lock.read_bytes())
+
+    def test_an_environment_alone(self):
+        """An earlier version kept it, or another sandbox installs into it."""
+        for stamp in ("openstack", "lock"):
+            self.make(f"venv/.nova-perfvm-{stamp}")
+
+            self.sandbox.wipe()
+
+            self.assertFalse(self.directory.exists())
+
+    def test_another_command_at_work(self):
+        with state.claim(self.layout):
+            error = self.assertRaises(SandboxError, self.claim)
+
+        self.assertIn("another nova-perfvm sandbox command", str(error))
+
+    def test_a_lock_that_a_wipe_removes_meanwhile(self):
+        """Who opened it before has locked a file that nobody sees any more."""
+        self.make("lock")
+        with self.layout.lock.open("ab") as lock:
+            self.layout.lock.unlink()
+            self.assertFalse(state._locked(lock, self.layout.lock))
+            self.make("lock")
+            self.assertFalse(state._locked(lock, self.layout.lock))
+
+    def test_a_directory_that_cannot_be_made(self):
+        def refuse(*_args, **_kwargs):
+            raise PermissionError(13, os.strerror(13), "/srv")
+
+        self.useFixture(fixtures.MonkeyPatch("pathlib.Path.mkdir", refuse))
+
+        error = self.assertRaises(SandboxError, self.claim)
+
+        self.assertEqual("/srv: Permission denied", str(error))
+
+
+class WipeTest(StateTest):
+    """Nothing is installed or started; data are as good as their password."""
+
+    def setUp(self):
+        super().setUp()
+        self.told = []
+        for name, double in (
+            ("programs.find_programs", lambda: None),
+            ("environment.Environment.prepare", self.prepare),
+            ("bringup.BringUp.run", self.bring_up),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(f"nova_perfvm.sandbox.processes.{name}", double)
+            )
+
+    @staticmethod
+    def prepare(environment, _log, _tell):
+        stamp = environment.directory / ".nova-perfvm-openstack"
+        paste = environment.etc / "nova" / "api-paste.ini"
+        if not stamp.exists():
+            paste.parent.mkdir(parents=True)
+            paste.touch()
+            stamp.touch()
+
+    @staticmethod
+    def bring_up(bring_up, _policy, _schedulers):
+        database = bring_up._layout.data / "mariadb"
+        password = bring_up._starter.settings.password
+        if not database.exists():
+            database.mkdir()
+            for number in range(3):
+                (database / f"{number}").write_text(password)
+        for number in range(3):
+            assert (database / f"{number}").read_text() == password
+
+    def test_interrupted_anywhere(self):
+        self.sandbox.up()
+        for step in range(100):
+            left = Sandbox(self.directory.parent / "left")
+            shutil.copytree(self.directory, left.layout.directory)
+            if not self.interrupted(left, step):
+                break
+            for commands in ((Sandbox.down, Sandbox.wipe), (Sandbox.up, Sandbox.wipe)):
+                sandbox = Sandbox(self.directory.parent / "again")
+                shutil.copytree(left.layout.directory, sandbox.layout.directory)
+                for command in commands:
+                    command(sandbox)
+                self.assertFalse(sandbox.layout.directory.exists(), step)
+            shutil.rmtree(left.layout.directory)
+        self.assertGreater(step, 10)
+
+    def interrupted(self, sandbox, step):
+        """Wipe, and interrupt it at a step; tell whether it came to that."""
+        steps = iter(range(step))
+
+        def interrupting(function):
+            def call(*args, **kwargs):
+                if next(steps, None) is None:
+                    if function is remove:
+                        # Half of each directory is gone.
+                        for path in sorted(args[0].rglob("[02468]")):
+                            unlink(path)
+                    raise KeyboardInterrupt
+                return function(*args, **kwargs)
+
+            return call
+
+        remove, unlink = shutil.rmtree, Path.unlink
+        with contextlib.ExitStack() as stack:
+            for owner, name in (
+                (Path, "mkdir"),
+                (Path, "rename"),
+                (Path, "unlink"),
+                (shutil, "rmtree"),
+            ):
+                double = interrupting(getattr(owner, name))
+                stack.enter_context(mock.patch.object(owner, name, double))
+            try:
+                sandbox.wipe()
+            except KeyboardInterrupt:
+                return True
+        return False
+
+    def test_symbolic_links_are_removed_and_their_targets_stay(self):
+        elsewhere = self.directory.parent / "big"
+        elsewhere.mkdir()
+        sandbox = Sandbox(self.directory, tell=self.told.append)
+        with state.claim(sandbox.layout):
+            sandbox.layout.data.symlink_to(elsewhere)
+        sandbox.up()
+
+        sandbox.wipe()
+
+        self.assertFalse(self.directory.exists())
+        self.assertTrue((elsewhere / "mariadb").exists())
+        self.assertEqual(
+            f"{self.directory}/data led to {elsewhere}, which stays: remove it "
+            "yourself",
+            self.told[-1],
+        )
+
+    def test_a_failure_says_what_to_do(self):
+        self.sandbox.up()
+
+        def refuse(path):
+            raise OSError(16, "Device or resource busy", str(path))
+
+        with mock.patch("shutil.rmtree", refuse):
+            error = self.assertRaises(SandboxError, self.sandbox.wipe)
+
+        self.assertEqual(
+            f"cannot remove {self.directory}/wiped: Device or resource busy; see to "
+            "that, and repeat nova-perfvm sandbox wipe",
+            str(error),
+        )
+        self.sandbox.up()
+        self.sandbox.wipe()
+        self.assertFalse(self.directory.exists())
