@@ -19,6 +19,7 @@ from nova_perfvm.hostconfig.errors import HostConfigError
 
 if TYPE_CHECKING:
     from nova_perfvm.hostconfig.request import HostRequest
+    from nova_perfvm.hostconfig.topology import Topology
     from nova_perfvm.model import Policy, VMClass
 
 # What Placement's inventory takes (a signed 32-bit integer).
@@ -118,16 +119,21 @@ def served_classes(
     return pinned + [c for c in policy.classes if not c.pinned]
 
 
+def most_reserve(topology: Topology) -> int:
+    """Give how many cores of each node the host may keep: all but one."""
+    return min(len(node.cores) for node in topology.nodes) - 1
+
+
 def check_reserve(request: HostRequest) -> None:
     """Refuse to reserve more than a node has, or less than nothing.
 
     :raises HostConfigError: with the largest possible value
     """
-    smallest = min(len(node.cores) for node in request.topology.nodes)
-    if not 0 <= request.reserve < smallest:
+    most = most_reserve(request.topology)
+    if not 0 <= request.reserve <= most:
         raise HostConfigError(
             f"--reserve {request.reserve}: the host's smallest NUMA node has "
-            f"{smallest} core(s), expected 0 to {smallest - 1}"
+            f"{most + 1} core(s), expected 0 to {most}"
         )
     if request.reserve_memory_gb < 0:
         raise HostConfigError(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset, elastic
+from nova_perfvm.hostconfig.admission import most_reserve
 from nova_perfvm.hostconfig.cpus import owned_nodes
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from nova_perfvm.facts import NUMACell
     from nova_perfvm.hostconfig.cpus import CPUSets
     from nova_perfvm.hostconfig.request import HostRequest
+    from nova_perfvm.hostconfig.topology import Node
     from nova_perfvm.model import VMClass
 
 
@@ -52,7 +54,7 @@ def warnings(
         found += _unlike_the_policy(request)
         found[:0] = _no_slots(request, vm_class, cells, slots)
         found += _no_housekeeping(request, vm_class, cpus, cells, slots)
-        found += _unused(request, vm_class, cells, slots)
+        found += _unused(request, vm_class, cpus, cells, slots)
         found += _threads(request, vm_class, cpus)
         found += _emulator_threads(request, vm_class)
     for kind, (capacity, guarantee) in iops.items():
@@ -122,7 +124,6 @@ def _no_housekeeping(
     taken = slots * need * vm_class.cells_per_vm
     if request.reserve or cpus.shared or not slots or taken < usable:
         return
-    left = cell_cpus(vm_class, cells[0])[0] - 1
     if cpus.idle:
         cost = (
             "the siblings of the VMs' CPUs, and take a share of the core that each "
@@ -130,22 +131,40 @@ def _no_housekeeping(
         )
     else:
         cost = "the VMs' CPUs, and interrupt them"
-    yield (
+    said = (
         f"no core is left for the host: {slots} VM(s) of {vm_class.vm_pcpus} CPUs fill "
         "all nodes, so the kernel's work, interrupts and the host's services run on "
-        f"{cost}, most under network and disk load. --reserve 1 would leave {left} "
-        f"cores on a node: {left // need} slot(s) there instead of {(left + 1) // need}"
+        f"{cost}, most under network and disk load"
     )
+    if most_reserve(request.topology):
+        here = cell_cpus(vm_class, cells[0])[0]
+        first = request.topology.nodes[0].cores[0]
+        left = here - len(cpus.pinnable.intersection(first))
+        what = "threads" if vm_class.smt == "threads" and len(first) > 1 else "cores"
+        said += (
+            f". --reserve 1 would leave {left} {what} on a node: {left // need} "
+            f"slot(s) there instead of {here // need}"
+        )
+    yield said
 
 
 def _unused(
-    request: HostRequest, vm_class: VMClass, cells: Sequence[NUMACell], slots: int
+    request: HostRequest,
+    vm_class: VMClass,
+    cpus: CPUSets,
+    cells: Sequence[NUMACell],
+    slots: int,
 ) -> Iterator[str]:
     """Say which CPUs no VM of the class will ever use."""
     if not slots or request.mode == "elastic":
         return
     need = vm_class.cell_pcpus
-    spare = min(cell_cpus(vm_class, cell)[0] % need for cell in cells if cell.pcpuset)
+    spare = min(
+        _spare_cores(node, request.reserve, cpus, cell_cpus(vm_class, cell)[0] % need)
+        for node, cell in zip(request.topology.nodes, cells, strict=True)
+        if cell.pcpuset
+    )
+    spare = min(spare, most_reserve(request.topology) - request.reserve)
     if spare:
         yield (
             f"{spare} core(s) of each node are more than VMs of class {vm_class.name} "
@@ -159,6 +178,20 @@ def _unused(
             f"CPUs for {fits} VMs of class {vm_class.name}, and max_per_host is "
             f"{vm_class.max_per_host}: the rest stays unused"
         )
+
+
+def _spare_cores(node: Node, reserve: int, cpus: CPUSets, spare_cpus: int) -> int:
+    """Count the cores that --reserve would take next without a CPU of a slot.
+
+    It takes cores whole, of which VMs may own one thread each, or all.
+    """
+    count = 0
+    for core in node.cores[reserve:]:
+        spare_cpus -= len(cpus.pinnable.intersection(core))
+        if spare_cpus < 0:
+            break
+        count += 1
+    return count
 
 
 def _threads(request: HostRequest, vm_class: VMClass, cpus: CPUSets) -> Iterator[str]:

@@ -9,12 +9,16 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
+import dataclasses
+import re
+
 import testtools
 from hypothesis import given
 
 from nova_perfvm.exceptions import UnknownClassError
-from nova_perfvm.hostconfig import HostConfigError, generate
+from nova_perfvm.hostconfig import HostConfigError, HostRequest, generate
 from nova_perfvm.hostconfig.residents import Resident
+from nova_perfvm.hostconfig.topology import Node, make_topology
 from nova_perfvm.rules import host_slots
 from tests.unit.hostconfig.wishes import configs, configured, policy_of, wish
 
@@ -193,6 +197,59 @@ class WarningsTest(testtools.TestCase):
     def test_cores_that_no_vm_can_use(self):
         self.assertIn("--reserve 2 gives them to the host", self.said("2x22"))
         self.assertIn("CPUs for 4 VMs", self.said("4x20"))
+
+    def test_a_reserve_that_is_advised_costs_no_slot(self):
+        policies = {
+            smt: policy_of(
+                smt=smt,
+                vcpus=10,
+                max_per_host=None,
+                flavors={"name": "f", "memory_gb": [8]},
+            )
+            for smt in ("cores", "threads")
+        }
+        for shape, smt, expected in (
+            ("2x12", "cores", 2),
+            ("2x12x2", "cores", 2),
+            ("2x11x2", "threads", 1),
+            ("2x13x2", "threads", 3),
+            # A core whole would take one of the CPUs that two VMs fill.
+            ("2x7x3", "threads", None),
+            ("2x10", "cores", None),
+        ):
+            with self.subTest(f"{shape} {smt}"):
+                config = configured(shape, policy=policies[smt])
+                self.assertEqual(expected, self.advised(config))
+                if expected:
+                    kept = configured(shape, policy=policies[smt], reserve=expected)
+                    self.assertEqual(config.slots, kept.slots)
+
+    def test_a_reserve_that_is_advised_is_accepted(self):
+        nodes = (
+            Node(0, tuple((cpu,) for cpu in range(25))),
+            Node(1, tuple((cpu,) for cpu in range(25, 30))),
+        )
+        request = HostRequest(policy_of(), make_topology(nodes, "f"), "dedicated")
+        self.assertEqual(4, self.advised(generate(request)))
+        kept = generate(dataclasses.replace(request, reserve=4))
+        self.assertEqual(1, kept.slots)
+
+    def advised(self, config):
+        """Give what ``--reserve`` is said to cost nothing, None if none is."""
+        said = re.search(r"--reserve (\d+) gives", " ".join(config.warnings))
+        return said and int(said[1])
+
+    def test_what_a_reserve_would_cost(self):
+        policy = policy_of(smt="threads")
+        self.assertIn(
+            "leave 18 threads on a node: 0 slot(s) there instead of 1",
+            self.said("2x10x2", policy=policy),
+        )
+        self.assertIn("leave 19 cores on a node", self.said())
+        one = policy_of(vcpus=1, flavors={"name": "f", "memory_gb": [8]})
+        said = self.said("2x1", policy=one)
+        self.assertIn("no core is left", said)
+        self.assertNotIn("--reserve", said)
 
     def test_numbering_matters_only_where_cpus_differ(self):
         self.assertNotIn("taken for granted", self.said())
