@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.model import FlavorSize, FlavorTemplate
+from nova_perfvm.model import FlavorSize, FlavorTemplate, memory_fault
 from nova_perfvm.properties import BUILT_IN, Properties, combine, merge, placement
 
 if TYPE_CHECKING:
@@ -233,6 +233,10 @@ def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[V
             f"{names} has none: list its sizes in the policy file"
         )
     for vm_class in exact:
+        for gigabytes in memory_gb:
+            fault = memory_fault(vm_class, gigabytes)
+            if fault is not None:
+                raise FlavorError(f"class {vm_class.name}: {fault}")
         template = vm_class.flavors or FlavorTemplate(_NAME_PATTERN, ())
         root_gb = template.sizes[0].root_gb if template.sizes else 0
         sizes = tuple(

@@ -20,6 +20,7 @@ from nova_perfvm.model.classes import (
     VMClass,
 )
 from nova_perfvm.model.invariants import advice, problems
+from nova_perfvm.model.limits import even_share, memory_fault
 from nova_perfvm.model.policy import SCHEMA_VERSION, Policy
 from nova_perfvm.model.shapes import HostShape
 
@@ -33,5 +34,7 @@ __all__ = [
     "Policy",
     "VMClass",
     "advice",
+    "even_share",
+    "memory_fault",
     "problems",
 ]

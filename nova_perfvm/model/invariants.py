@@ -22,6 +22,7 @@ import string
 from typing import TYPE_CHECKING
 
 from nova_perfvm.exceptions import Problem
+from nova_perfvm.model.limits import even_share, memory_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +128,8 @@ def _pinned_problems(
             "vCPUs, such as vcpus: 20",
         )
         return
-    if vm_class.vcpus % vm_class.cells_per_vm == 0 and not any(
+    split = even_share(vm_class.vcpus, vm_class.cells_per_vm) is not None
+    if split and not any(
         _fits(vm_class, shape.cells, shape.cell_cpus(vm_class.smt))
         for shape in policy.host_shapes
     ):
@@ -172,7 +174,7 @@ def _fits(vm_class: VMClass, cells: int, cell_cpus: int) -> bool:
 
 def _numa_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
     nodes, vcpus = vm_class.numa_nodes, vm_class.vcpus
-    if nodes is not None and vcpus is not None and vcpus % nodes:
+    if nodes is not None and vcpus is not None and even_share(vcpus, nodes) is None:
         divisors = [str(n) for n in range(1, min(vcpus, 8) + 1) if vcpus % n == 0]
         yield Problem(
             (*path, "numa_nodes"),
@@ -242,6 +244,9 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
                 (*where, "vcpus"),
                 f"{size.vcpus}, but VMs of this class have exactly {vm_class.vcpus}",
             )
+        fault = memory_fault(vm_class, size.memory_gb)
+        if fault is not None:
+            yield Problem((*where, "memory_gb"), fault)
         name = template.name_of(vm_class.name, size)
         if name in seen:
             yield Problem(

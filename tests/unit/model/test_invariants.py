@@ -60,6 +60,23 @@ class ProblemsTest(testtools.TestCase):
     def test_numa_nodes_for_any_size(self):
         self.check_class("numa_nodes", "any size", "numa_nodes: 2")
 
+    def test_memory_that_cannot_be_split(self):
+        for numa, words in (
+            ("numa_nodes: 3", "64 GiB cannot be split evenly over 3 NUMA nodes"),
+            (
+                "numa_nodes: 2, mem_page_size: 1GB",
+                "65 GiB make 33280 MiB on each of 2 NUMA nodes, no whole number",
+            ),
+        ):
+            memory_gb = words.split()[0]
+            self.check_class(
+                "flavors.sizes.1.memory_gb",
+                words,
+                f"cpu_policy: dedicated, vcpus: 30, {numa}, disk: {{source: volume}}, "
+                f"flavors: {{name: 'x{{memory_gb}}', memory_gb: [96, {memory_gb}]}}",
+                "4x20",
+            )
+
     def test_isolate_on_nodes_that_the_vcpus_fill(self):
         self.check_class(
             "emulator_threads",
