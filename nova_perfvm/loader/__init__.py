@@ -25,6 +25,7 @@ from nova_perfvm.loader.build import build_policy
 from nova_perfvm.loader.default import DEFAULT_DOCUMENT
 from nova_perfvm.loader.override import override
 from nova_perfvm.loader.schema import SCHEMA, schema_problems
+from nova_perfvm.loader.sizes import size_problems
 from nova_perfvm.loader.source import Source
 from nova_perfvm.model import Policy, problems
 
@@ -115,6 +116,10 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
     if "classes" in document and not rest.get("classes"):
         return None, found
     faulty = {problem.path for problem in found}
+    dropped = list(size_problems(rest, faulty))
+    for problem in dropped:
+        _leave_out(rest, problem.path)
+    found += dropped
     policy = build_policy(rest)
     found.extend(
         problem for problem in problems(policy) if not _rests_on(problem.path, faulty)
