@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
+from nova_perfvm.model.room import shape_slots
 
 if TYPE_CHECKING:
     from nova_perfvm.model import Policy
@@ -59,20 +60,12 @@ def children_per_host(policy: Policy) -> int:
     """Give m: the largest number of VMs of a pinned class on one host."""
     return max(
         (
-            _slots(policy, shape.cells, shape.cell_cpus(vm_class.smt), index)
+            shape_slots(vm_class, shape)
             for shape in policy.host_shapes
-            for index, vm_class in enumerate(policy.pinned_classes)
+            for vm_class in policy.pinned_classes
         ),
         default=0,
     )
-
-
-def _slots(policy: Policy, cells: int, cell_cpus: int, index: int) -> int:
-    vm_class = policy.pinned_classes[index]
-    if not vm_class.cell_pcpus:
-        return 0
-    fits = cells * (cell_cpus // vm_class.cell_pcpus) // vm_class.cells_per_vm
-    return fits if vm_class.max_per_host is None else min(fits, vm_class.max_per_host)
 
 
 def child_trait(suffix: str) -> str:

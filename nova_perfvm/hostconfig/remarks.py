@@ -19,6 +19,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import cpuset, elastic
 from nova_perfvm.hostconfig.admission import most_reserve
 from nova_perfvm.hostconfig.cpus import owned_nodes
+from nova_perfvm.model import groups_of
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 
 if TYPE_CHECKING:
@@ -171,8 +172,9 @@ def _unused(
             f"can use: --reserve {request.reserve + spare} gives them to the host and "
             "costs no slot"
         )
-    fits = sum(cell_cpus(vm_class, cell)[0] // need for cell in cells)
-    fits //= vm_class.cells_per_vm
+    fits = groups_of(
+        [cell_cpus(vm_class, cell)[0] // need for cell in cells], vm_class.cells_per_vm
+    )
     if vm_class.max_per_host is not None and fits > vm_class.max_per_host:
         yield (
             f"CPUs for {fits} VMs of class {vm_class.name}, and max_per_host is "

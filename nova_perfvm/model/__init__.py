@@ -22,6 +22,7 @@ from nova_perfvm.model.classes import (
 from nova_perfvm.model.invariants import advice, problems
 from nova_perfvm.model.limits import even_share, memory_fault
 from nova_perfvm.model.policy import SCHEMA_VERSION, Policy
+from nova_perfvm.model.room import cell_slots, groups_of, shape_slots
 from nova_perfvm.model.shapes import HostShape
 
 __all__ = [
@@ -34,7 +35,10 @@ __all__ = [
     "Policy",
     "VMClass",
     "advice",
+    "cell_slots",
     "even_share",
+    "groups_of",
     "memory_fault",
     "problems",
+    "shape_slots",
 ]

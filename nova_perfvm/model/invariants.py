@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from nova_perfvm.exceptions import Problem
 from nova_perfvm.model.limits import even_share, memory_fault
+from nova_perfvm.model.room import cell_slots, shape_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ def advice(policy: Policy) -> list[Problem]:
         path = ("classes", vm_class.name)
         for shape in policy.host_shapes:
             free = shape.cell_cpus(vm_class.smt) % vm_class.cell_pcpus
-            fits = shape.cell_cpus(vm_class.smt) // vm_class.cell_pcpus
+            fits = cell_slots(vm_class, shape)
             if fits and free == 0:
                 found.append(
                     Problem(
@@ -129,10 +130,7 @@ def _pinned_problems(
         )
         return
     split = even_share(vm_class.vcpus, vm_class.cells_per_vm) is not None
-    if split and not any(
-        _fits(vm_class, shape.cells, shape.cell_cpus(vm_class.smt))
-        for shape in policy.host_shapes
-    ):
+    if split and not any(shape_slots(vm_class, shape) for shape in policy.host_shapes):
         shapes = ", ".join(str(shape) for shape in policy.host_shapes)
         if vm_class.emulator_threads == "isolate" and any(
             shape.cells >= vm_class.cells_per_vm
@@ -166,10 +164,6 @@ def _pinned_problems(
             "require puts vCPUs on sibling threads, smt: cores promises each a core "
             "of its own: use smt: threads, or prefer",
         )
-
-
-def _fits(vm_class: VMClass, cells: int, cell_cpus: int) -> bool:
-    return cells >= vm_class.cells_per_vm and cell_cpus >= vm_class.cell_pcpus
 
 
 def _numa_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
