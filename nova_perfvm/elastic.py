@@ -26,7 +26,6 @@ fewer, no VM can take the whole of a surplus child: its max_unit is N - 1.
 
 from __future__ import annotations
 
-import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,8 +35,7 @@ from nova_perfvm.model.room import shape_slots
 if TYPE_CHECKING:
     from nova_perfvm.model import Policy
 
-# One letter names a child; more slots than letters has no host.
-SUFFIXES = string.ascii_lowercase
+SUFFIXES = const.CHILD_LETTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,10 @@ class Child:
 
 
 def children_per_host(policy: Policy) -> int:
-    """Give m: the largest number of VMs of a pinned class on one host."""
+    """Give m: the largest number of VMs of a pinned class on one host.
+
+    No more than there are letters, or the policy is not valid.
+    """
     return max(
         (
             shape_slots(vm_class, shape)
@@ -66,6 +67,13 @@ def children_per_host(policy: Policy) -> int:
         ),
         default=0,
     )
+
+
+def usable_slots(policy: Policy, slots: int) -> int:
+    """Give how many of a host's slots VMs can take: under units, one a child."""
+    if policy.placement != "units":
+        return slots
+    return min(slots, children_per_host(policy))
 
 
 def child_trait(suffix: str) -> str:

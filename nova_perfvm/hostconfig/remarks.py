@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nova_perfvm import constants as const
-from nova_perfvm import cpuset, elastic
+from nova_perfvm import cpuset
 from nova_perfvm.hostconfig.admission import most_reserve
 from nova_perfvm.hostconfig.cpus import owned_nodes
 from nova_perfvm.model import groups_of
@@ -39,12 +39,14 @@ def warnings(
     cells: Sequence[NUMACell],
     slots: int,
     iops: Mapping[str, tuple[int, int]],
+    room: int,
 ) -> tuple[str, ...]:
     """Give what may go wrong, or costs more than it seems, the worst first.
 
     :param cells: the host's cells when it is empty
-    :param slots: VMs of the class that it holds
+    :param slots: VMs of the class that it may hold
     :param iops: for ``read`` and ``write`` the capacity, and the guarantee
+    :param room: VMs of the class that fit it
     """
     topology = request.topology
     found = list(topology.assumptions)
@@ -64,7 +66,7 @@ def warnings(
                 f"{capacity} {kind} operations per second are {capacity // guarantee} "
                 f"times the guaranteed {guarantee}, fewer than the {slots} slot(s)"
             )
-    found += _elastic(request, slots)
+    found += _beyond_units(slots, room)
     found.append(_residents(request))
     return tuple(found)
 
@@ -231,16 +233,19 @@ def _emulator_threads(request: HostRequest, vm_class: VMClass) -> Iterator[str]:
         )
 
 
-def _elastic(request: HostRequest, slots: int) -> Iterator[str]:
-    if request.policy.placement != "units":
+def _beyond_units(slots: int, room: int) -> Iterator[str]:
+    if room <= slots:
         return
-    most = elastic.children_per_host(request.policy)
-    if slots > most:
-        yield (
-            f"room for {slots} VMs, and units are made for {most} on a host, the most "
-            "that a host_shape gives: add this host's shape to host_shape, then "
-            "generate the flavors and enroll all hosts again"
-        )
+    limit = len(const.CHILD_LETTERS)
+    said = f"room for {room} VMs, and units are made for {slots} on a host"
+    if slots == limit:
+        yield f"{said}, the most that they tell apart: the rest stays unused"
+        return
+    cap = "" if room <= limit else f"set max_per_host: {limit}, "
+    yield (
+        f"{said}, the most that a host_shape gives: {cap}add this host's shape to "
+        "host_shape, then generate the flavors and enroll all hosts again"
+    )
 
 
 def _residents(request: HostRequest) -> str:
@@ -273,7 +278,7 @@ def notes(
 ) -> tuple[str, ...]:
     """Give what to do beside copying the lines.
 
-    :param slots: VMs of the class that the host holds
+    :param slots: VMs of the class that the host may hold
     :param provider: content of provider.yaml, None if there is none
     """
     has_provider = provider is not None
@@ -321,9 +326,8 @@ def notes(
         )
     if request.policy.placement == "units":
         # No API shows the cpu sets and cores that these follow from.
-        given = min(slots, elastic.children_per_host(request.policy))
         found.append(
-            f"Then: openstack perfvm host enroll HOST --slots {given}. Until then no "
+            f"Then: openstack perfvm host enroll HOST --slots {slots}. Until then no "
             "VM with units comes to it."
         )
     return tuple(found)

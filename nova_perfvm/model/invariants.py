@@ -21,6 +21,7 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING
 
+from nova_perfvm import constants as const
 from nova_perfvm.exceptions import Problem
 from nova_perfvm.model.limits import even_share, memory_fault
 from nova_perfvm.model.room import cell_slots, shape_slots
@@ -333,3 +334,11 @@ def _units_problems(policy: Policy) -> Iterator[Problem]:
                 f"{vm_class.numa_nodes}, but under units a VM takes one NUMA node: "
                 "use 1, or placement: slots",
             )
+        for shape in policy.host_shapes:
+            slots, most = shape_slots(vm_class, shape), len(const.CHILD_LETTERS)
+            if slots > most:
+                yield Problem(
+                    (*path, "max_per_host"),
+                    f"{slots} VMs fit a host of {shape}, and units tell at most {most} "
+                    f"apart: set max_per_host: {most} or less, or use placement: slots",
+                )

@@ -15,6 +15,7 @@ import re
 import testtools
 from hypothesis import given
 
+from nova_perfvm import elastic
 from nova_perfvm.exceptions import UnknownClassError
 from nova_perfvm.hostconfig import HostConfigError, HostRequest, generate
 from nova_perfvm.hostconfig.residents import Resident
@@ -47,6 +48,7 @@ class AnyHostTest(testtools.TestCase):
             return
         known = config.request.topology.memory_mb is not None
         slots = host_slots(config.vm_class, config.cells, None if known else 0)
+        slots = elastic.usable_slots(config.request.policy, slots)
         self.assertEqual(slots, config.slots)
         text = str(config.provider)
         offered = config.request.policy.placement == "slots" and slots > 0
@@ -129,6 +131,39 @@ class ModesTest(testtools.TestCase):
             config = configured(shape, mode, policy=policy_of("units"))
             self.assertIn(f"host enroll HOST --slots {slots}.", config.notes[-1])
         self.assertNotIn("enroll", " ".join(configured().notes))
+
+    def test_more_room_than_units(self):
+        small = {
+            "vcpus": 4,
+            "max_per_host": None,
+            "flavors": {"name": "f", "memory_gb": [8]},
+        }
+        policy = policy_of("units", **small)
+        most = policy_of("units", **small | {"max_per_host": 26}, host_shape="2x64")
+        for shape, chosen, slots, words in (
+            ("2x20", policy, 10, ""),
+            ("2x24", policy, 10, "host_shape gives: add this host's shape"),
+            ("2x64", policy, 10, "set max_per_host: 26, add this host's shape"),
+            ("2x64", most, 26, ""),
+        ):
+            for mode in ("elastic", "dedicated"):
+                config = configured(shape, mode, policy=chosen)
+                self.assertEqual(slots, config.slots)
+                self.assertIn(f"--slots {slots}.", config.notes[-1])
+                said = [warning for warning in config.warnings if "room for" in warning]
+                self.assertEqual(bool(words), bool(said))
+                self.assertIn(words, " ".join(said))
+
+    def test_room_beyond_all_letters(self):
+        small = {
+            "vcpus": 1,
+            "max_per_host": None,
+            "flavors": {"name": "f", "memory_gb": [8]},
+        }
+        policy = policy_of("units", **small, host_shape="2x13")
+        said = " ".join(configured("2x14", "elastic", policy=policy).warnings)
+        self.assertIn("room for 28 VMs, and units are made for 26 on a host, the", said)
+        self.assertIn("stays unused", said)
 
     def test_dedicated_beside_elastic(self):
         config = configured(policy=policy_of("units"))

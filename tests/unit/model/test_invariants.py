@@ -281,3 +281,19 @@ class UnitsTest(testtools.TestCase):
     def test_no_pinned_class(self):
         found = problems_of(f"placement: units\nclasses:\n{GENERAL}")
         self.assertEqual(["placement"], list(found))
+
+    def test_more_slots_than_letters(self):
+        for keys, shape, fault in (
+            ("", "2x13", False),
+            ("", "2x14", True),
+            ("max_per_host: 26", "8x64", False),
+            ("max_per_host: 27", "8x64", True),
+        ):
+            found = problems_of(
+                f"placement: units\nhost_shape: {shape}\nclasses:\n{GENERAL}"
+                f"  x: {{cpu_policy: dedicated, vcpus: 1, exclusive: host, {keys}}}\n"
+            )
+            self.assertEqual(["classes.x.max_per_host"] * fault, list(found))
+            self.assertIn(
+                "set max_per_host: 26 or less" * fault, "".join(found.values())
+            )
