@@ -105,5 +105,5 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         scheduler=controller.scheduler_settings(request.policy, policy_file),
         placement=controller.placement_settings(),
         warnings=remarks.warnings(request, vm_class, cpus, cells, count, iops, room),
-        notes=remarks.notes(request, cpus, count, document),
+        notes=remarks.notes(request, classes, cpus, count, document),
     )

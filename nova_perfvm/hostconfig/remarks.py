@@ -272,12 +272,14 @@ def _residents(request: HostRequest) -> str:
 
 def notes(
     request: HostRequest,
+    classes: Sequence[VMClass],
     cpus: CPUSets,
     slots: int,
     provider: Mapping[str, Any] | None,
 ) -> tuple[str, ...]:
     """Give what to do beside copying the lines.
 
+    :param classes: those whose VMs come to the host
     :param slots: VMs of the class that the host may hold
     :param provider: content of provider.yaml, None if there is none
     """
@@ -322,7 +324,7 @@ def notes(
     if len(request.policy.pinned_classes) > 1 and request.class_name:
         found.append(
             "Slots of all pinned classes look alike to Placement: put the host into an "
-            f"aggregate with metadata perfvm:class={request.class_name}."
+            f"aggregate with metadata perfvm:class={','.join(c.name for c in classes)}."
         )
     if request.policy.placement == "units":
         # No API shows the cpu sets and cores that these follow from.

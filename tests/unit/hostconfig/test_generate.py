@@ -10,18 +10,21 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 import dataclasses
+import json
 import re
 
 import testtools
 from hypothesis import given
 
-from nova_perfvm import elastic
+from nova_perfvm import elastic, loader
 from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.facts import HostFacts
 from nova_perfvm.hostconfig import HostConfigError, HostRequest, generate
 from nova_perfvm.hostconfig.residents import Resident
 from nova_perfvm.hostconfig.topology import Node, make_topology
-from nova_perfvm.rules import host_slots
+from nova_perfvm.rules import decide, host_slots
 from tests.unit.hostconfig.wishes import configs, configured, policy_of, wish
+from tests.unit.rules.hosts import general_request
 
 
 def values(config):
@@ -164,6 +167,23 @@ class ModesTest(testtools.TestCase):
         said = " ".join(configured("2x14", "elastic", policy=policy).warnings)
         self.assertIn("room for 28 VMs, and units are made for 26 on a host, the", said)
         self.assertIn("stays unused", said)
+
+    def test_labels_let_in_all_that_the_host_serves(self):
+        document = policy_of(exclusive="cell", host_shape="4x20").as_document()
+        small = {"vcpus": 10, "cpu_policy": "dedicated", "exclusive": "cell"}
+        document["classes"]["small"] = small
+        document["managed_hosts"] = "labelled"
+        policy = loader.parse(json.dumps(document))
+        for mode, labels in (
+            ("dedicated", {"small"}),
+            ("mixed", {"small", "general"}),
+        ):
+            config = configured("4x20", mode, policy=policy, class_name="small")
+            (found,) = re.findall(r"perfvm:class=(\S+)\.", " ".join(config.notes))
+            self.assertEqual(labels, set(found.split(",")))
+            host = HostFacts("h", "h", config.cells, labels=frozenset(labels))
+            decision = decide(policy, general_request(), host)
+            self.assertEqual(mode == "mixed", decision.allowed)
 
     def test_dedicated_beside_elastic(self):
         config = configured(policy=policy_of("units"))
