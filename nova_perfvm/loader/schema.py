@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 SHAPE_PATTERN = r"^\s*[1-9]\d{0,3}x[1-9]\d{0,3}(x[1-9]\d?)?\s*$"
-_CLASS_NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,62}$"
+# \Z: $ would let a newline follow.
+_CLASS_NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,62}\Z"
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:

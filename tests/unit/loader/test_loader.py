@@ -142,6 +142,7 @@ class LoadTest(testtools.TestCase):
             ("classes: {}\n", "schema_version: missing"),
             (f"{HEAD}classes: {{}}\n", "found an empty mapping"),
             (f"{HEAD}classes: [a]\n", "expected a mapping of class names"),
+            (f'{HEAD}classes: {{"a\\n": {{default: true}}}}\n', "class name of"),
             (f"{HEAD}a: [\n", "no YAML"),
             (f"{HEAD}a: !!python/object:os.system x\n", "no YAML"),
             (f"{HEAD}{HEAD}", "given twice, first in line 1"),
