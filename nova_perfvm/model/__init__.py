@@ -20,7 +20,7 @@ from nova_perfvm.model.classes import (
     VMClass,
 )
 from nova_perfvm.model.invariants import advice, problems
-from nova_perfvm.model.limits import even_share, memory_fault
+from nova_perfvm.model.limits import even_share, memory_fault, name_fault
 from nova_perfvm.model.policy import SCHEMA_VERSION, Policy
 from nova_perfvm.model.room import cell_slots, groups_of, shape_slots
 from nova_perfvm.model.shapes import HostShape
@@ -39,6 +39,7 @@ __all__ = [
     "even_share",
     "groups_of",
     "memory_fault",
+    "name_fault",
     "problems",
     "shape_slots",
 ]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import Problem
-from nova_perfvm.model.limits import even_share, memory_fault
+from nova_perfvm.model.limits import even_share, memory_fault, name_fault
 from nova_perfvm.model.room import cell_slots, shape_slots
 
 if TYPE_CHECKING:
@@ -231,7 +231,6 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
     if fault is not None:
         yield Problem((*path, "flavors", "name"), fault)
         return
-    seen: dict[str, int] = {}
     for index, size in enumerate(template.sizes):
         where = (*path, "flavors", "sizes", str(index))
         if vm_class.vcpus is not None and size.vcpus != vm_class.vcpus:
@@ -242,14 +241,18 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
         fault = memory_fault(vm_class, size.memory_gb)
         if fault is not None:
             yield Problem((*where, "memory_gb"), fault)
-        name = template.name_of(vm_class.name, size)
-        if name in seen:
+    names = [template.name_of(vm_class.name, size) for size in template.sizes]
+    for index, name in enumerate(names):
+        first = names.index(name)
+        if first != index:
             yield Problem(
                 (*path, "flavors", "name"),
-                f"sizes {seen[name]} and {index} would both be called {name!r}: use "
+                f"sizes {first} and {index} would both be called {name!r}: use "
                 "the fields that tell them apart, such as {memory_gb}",
             )
-        seen.setdefault(name, index)
+    for fault in filter(None, map(name_fault, names)):
+        yield Problem((*path, "flavors", "name"), fault)
+        break
 
 
 def name_pattern_fault(pattern: str) -> str | None:

@@ -15,12 +15,27 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.model.classes import PAGE_SIZES_KB
 
 if TYPE_CHECKING:
     from nova_perfvm.model.classes import VMClass
+
+# What nova-api's schema for names of flavors allows.
+_MAX_NAME: Final = 255
+
+
+def name_fault(name: str) -> str | None:
+    """Say why no flavor can have a name, None if one can."""
+    if not name.isprintable() or name != name.strip() or len(name) > _MAX_NAME:
+        return (
+            f"Nova takes no flavor named {name!r}: expected up to {_MAX_NAME} "
+            "printable characters, no space at either end"
+        )
+    if not name or name.startswith("-"):
+        return f"a flavor named {name!r} cannot be given to the openstack client"
+    return None
 
 
 def even_share(amount: int, nodes: int) -> int | None:

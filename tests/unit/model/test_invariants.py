@@ -203,6 +203,20 @@ class ProblemsTest(testtools.TestCase):
                     "root_gb: 5}",
                 )
 
+    def test_flavor_names_that_nova_does_not_take(self):
+        for name, words in (
+            (" {vcpus}.{memory_gb}", "no space at either end"),
+            ("a\\t{memory_gb}", "printable"),
+            ("-{memory_gb}", "openstack client"),
+        ):
+            with self.subTest(words):
+                self.check_class(
+                    "flavors.name",
+                    words,
+                    f'vcpus: 4, flavors: {{name: "{name}", memory_gb: [32, 64], '
+                    "root_gb: 5}",
+                )
+
     def test_exclusive_beside_another_pinned_class(self):
         classes = (
             f"classes:\n{GENERAL}  a: {{cpu_policy: dedicated, vcpus: 20, "

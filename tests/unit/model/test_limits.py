@@ -16,9 +16,16 @@ from hypothesis import strategies as st
 from nova import exception, objects
 from nova.virt import hardware
 
-from nova_perfvm.model import PAGE_SIZES_KB, VMClass, memory_fault
+from nova_perfvm.model import PAGE_SIZES_KB, VMClass, memory_fault, name_fault
 
 objects.register_all()
+
+
+class NameTest(testtools.TestCase):
+    def test_length(self):
+        self.assertIsNone(name_fault("x" * 255))
+        self.assertIn("up to 255", name_fault("x" * 256))
+        self.assertIn("''", name_fault(""))
 
 
 class MemoryTest(testtools.TestCase):
