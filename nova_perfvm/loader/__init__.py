@@ -60,6 +60,10 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Polic
 
 
 def _read(path: str | Path) -> str:
+    if not str(path):
+        # Path would take it for the current directory.
+        message = "an empty path: name a file, or leave out the option that names it"
+        raise PolicyError(repr(path), [Problem((), message)])
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:

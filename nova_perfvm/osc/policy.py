@@ -20,7 +20,7 @@ from cliff.lister import Lister
 
 from nova_perfvm import loader
 from nova_perfvm.model import advice, cell_slots, shape_slots
-from nova_perfvm.osc.base import OfflineCommand, policy_path
+from nova_perfvm.osc.base import OfflineCommand, file_path, policy_path
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.snapshot import read
 from nova_perfvm.properties import extensions
@@ -110,6 +110,7 @@ class DiffPolicy(Lister):
         parser.add_argument("new", metavar="NEW", help="policy file as it is to be")
         parser.add_argument(
             "--snapshot",
+            type=file_path,
             metavar="FILE",
             help="what snapshot save of openstack perfvm wrote, - for standard input",
         )
@@ -128,7 +129,8 @@ class DiffPolicy(Lister):
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
         """Give what is known of a cloud, if anything."""
-        return read(parsed_args.snapshot) if parsed_args.snapshot else None
+        named: str | None = parsed_args.snapshot
+        return None if named is None else read(named)
 
 
 def summary(policy: Policy, source: str) -> str:
