@@ -113,7 +113,8 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
     errors = sorted(
         validator.iter_errors(document), key=lambda e: list(map(str, e.path))
     )
-    found = list(schema_problems(errors))
+    # Infinity, for one, is neither whole nor in any range: one mistake.
+    found = list(dict.fromkeys(schema_problems(errors)))
     rest = _unshared(document)
     for problem in found:
         _leave_out(rest, problem.path)

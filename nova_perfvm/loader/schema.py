@@ -203,7 +203,8 @@ def _value_message(
     if error.validator == "enum":
         choices = schema["enum"]
         close = difflib.get_close_matches(str(found), [str(v) for v in choices], n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
+        # 1.0 instead of "1.0" is no typing error.
+        hint = f" (did you mean {close[0]}?)" if close and close != [str(found)] else ""
         expected = schema.get(
             "description", f"one of {', '.join(_show(value) for value in choices)}"
         )

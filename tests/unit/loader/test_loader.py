@@ -189,6 +189,17 @@ class LoadTest(testtools.TestCase):
             )
             self.assertEqual(1, len(error.problems), str(error))
 
+    def test_a_mistake_is_told_once(self):
+        for text, message in (
+            (
+                f"{HEAD}elastic: {{units: .inf}}\n",
+                "found inf, expected a whole number of units from 2 to 1000000",
+            ),
+            ("schema_version: 1.0\n", 'found 1.0, expected "1.0", in quotes'),
+        ):
+            error = self.assertRaises(PolicyError, loader.parse, text)
+            self.assertEqual([message], [p.message for p in error.problems])
+
     def test_dump_is_read_back_equal(self):
         policy = loader.load()
         self.assertEqual(policy, loader.parse(loader.dump(policy)))
