@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem, ShapeError
-from nova_perfvm.hostconfig import HostRequest, admission, cpus, from_shape
+from nova_perfvm.hostconfig import HostRequest, admission, as_key, cpus, from_shape
 from nova_perfvm.model import HostShape
 from nova_perfvm.snapshot import HostCell, HostPages
 
@@ -77,6 +77,7 @@ class Builder:
             class_name=host.get("class"),
             reserve=int(host.get("reserve", 0)),
             shared_nodes=int(host.get("shared_nodes", 1)),
+            spell=as_key,
         )
         try:
             admission.check_mode(request)

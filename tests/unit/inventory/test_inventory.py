@@ -121,6 +121,24 @@ class ParseTest(testtools.TestCase):
         self.assertEqual("1024MB", problem.path[-1])
         self.assertIn("same size as 1GB", problem.message)
 
+    def test_remedies_name_keys_of_the_file(self):
+        celled = loader.load(overrides=["classes.high-performance.exclusive=cell"])
+        host = {"shape": "2x20", "mode": "dedicated"}
+        for changes, policy, words in (
+            ({"mode": "elastic"}, POLICY, "mode: dedicated, shared or mixed"),
+            ({"mode": "mixed"}, POLICY, "mode: dedicated or shared"),
+            ({"mode": "mixed", "shared_nodes": 2}, celled, "shared_nodes: 2: of"),
+            ({"shared_nodes": 2}, celled, "shared_nodes is for mode: mixed alone"),
+            ({"class": "general"}, POLICY, "class names the pinned class"),
+            ({"mode": "shared", "class": "high-performance"}, POLICY, "leave class"),
+            ({"reserve": 20}, POLICY, "reserve: 20: the host's smallest"),
+        ):
+            error = self.assertRaises(
+                inventory.InventoryError, parse, {"h": host | changes}, policy
+            )
+            self.assertIn(words, str(error))
+            self.assertNotIn("--", str(error))
+
     def test_names_of_page_sizes(self):
         for name in ("2M", "0GB", "1GB\n", "1" * 10 + "GB"):
             cell = {"memory_gb": 4, "pages": {name: 1}}
