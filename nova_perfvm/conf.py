@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from nova_perfvm.exceptions import PolicyError, Problem
+
 GROUP = cfg.OptGroup(
     "perfvm",
     title="VM classes of nova_perfvm",
@@ -43,7 +45,8 @@ Possible values:
 
 * A path: that policy. ``nova-perfvm policy check FILE`` proves it beforehand.
 * Not set (the default): the built-in policy, which ``nova-perfvm policy show``
-  prints.
+  prints. An empty value is a mistake, as a missing file is: a line that lost
+  its path must not put another policy into force.
 
 Related options:
 
@@ -90,6 +93,19 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the ``[perfvm]`` group; doing it twice is harmless."""
     conf.register_group(GROUP)
     conf.register_opts(OPTS, group=GROUP)
+
+
+def policy_file(conf: cfg.ConfigOpts) -> str | None:
+    """Give the path of the policy file; None for the built-in policy.
+
+    :raises PolicyError: when the option is there and empty
+    """
+    register_opts(conf)
+    path: str | None = conf.perfvm.policy_file
+    if path is not None and not path.strip():
+        message = "is empty: give a path, or remove the line for the built-in policy"
+        raise PolicyError("nova.conf", [Problem(("[perfvm]policy_file",), message)])
+    return path
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

@@ -57,6 +57,8 @@ TRAIT_HIGH_PERFORMANCE: Final = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
 # Followed by the child's letter.
 TRAIT_CHILD: Final = "CUSTOM_PERFVM_CHILD_"
+# One letter names a child, in flavors, too: more slots has no elastic host.
+CHILD_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 # Reason codes: dotted, stable, never reused.  The first word says what has to
 # change: the request as a whole, the flavor, or the host.

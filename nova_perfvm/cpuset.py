@@ -51,14 +51,22 @@ def parse(text: str) -> frozenset[int]:
         if match is None:
             raise CPUSetError(text, part, _EXPECTED)
         caret, first_text, last_text = match.groups()
-        first = int(first_text)
-        last = int(last_text) if last_text else first
+        first = _number(first_text)
+        last = _number(last_text) if last_text else first
         if last < first:
             raise CPUSetError(text, part, "the lower CPU number first")
         if last > MAX_CPU:
             raise CPUSetError(text, part, f"CPU numbers up to {MAX_CPU}")
         (excluded if caret else included).update(range(first, last + 1))
     return frozenset(included - excluded)
+
+
+def _number(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        # Python reads no more than 4300 digits.
+        return MAX_CPU + 1
 
 
 def format_cpus(cpus: Iterable[int]) -> str:

@@ -26,17 +26,16 @@ fewer, no VM can take the whole of a surplus child: its max_unit is N - 1.
 
 from __future__ import annotations
 
-import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
+from nova_perfvm.model.room import shape_slots
 
 if TYPE_CHECKING:
     from nova_perfvm.model import Policy
 
-# One letter names a child; more slots than letters has no host.
-SUFFIXES = string.ascii_lowercase
+SUFFIXES = const.CHILD_LETTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +55,25 @@ class Child:
 
 
 def children_per_host(policy: Policy) -> int:
-    """Give m: the largest number of VMs of a pinned class on one host."""
+    """Give m: the largest number of VMs of a pinned class on one host.
+
+    No more than there are letters, or the policy is not valid.
+    """
     return max(
         (
-            _slots(policy, shape.cells, shape.cell_cpus(vm_class.smt), index)
+            shape_slots(vm_class, shape)
             for shape in policy.host_shapes
-            for index, vm_class in enumerate(policy.pinned_classes)
+            for vm_class in policy.pinned_classes
         ),
         default=0,
     )
 
 
-def _slots(policy: Policy, cells: int, cell_cpus: int, index: int) -> int:
-    vm_class = policy.pinned_classes[index]
-    if not vm_class.cell_pcpus:
-        return 0
-    fits = cells * (cell_cpus // vm_class.cell_pcpus) // vm_class.cells_per_vm
-    return fits if vm_class.max_per_host is None else min(fits, vm_class.max_per_host)
+def usable_slots(policy: Policy, slots: int) -> int:
+    """Give how many of a host's slots VMs can take: under units, one a child."""
+    if policy.placement != "units":
+        return slots
+    return min(slots, children_per_host(policy))
 
 
 def child_trait(suffix: str) -> str:

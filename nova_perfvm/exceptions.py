@@ -14,11 +14,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+# A mistake in a list of hundreds of CPUs must not drown in it.
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = 200
 
 
 class PerfVMError(Exception):
@@ -33,7 +38,9 @@ class CPUSetError(PerfVMError, ValueError):
         self.text = text
         self.part = part
         self.expected = expected
-        super().__init__(f"{part!r} in CPU list {text!r}: expected {expected}")
+        super().__init__(
+            f"{_SHORT.repr(part)} in CPU list {_SHORT.repr(text)}: expected {expected}"
+        )
 
 
 class ShapeError(PerfVMError, ValueError):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.model import FlavorSize, FlavorTemplate
+from nova_perfvm.model import FlavorSize, FlavorTemplate, memory_fault, name_fault
 from nova_perfvm.properties import BUILT_IN, Properties, combine, merge, placement
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ _NAME_PATTERN: Final = "{class}.{vcpus}c.{memory_gb}g"
 # Extra specs that make a request name something of Placement's: group 2 is it.
 _ASKS: Final = re.compile(r"(resources|trait)[A-Za-z0-9_-]*:(CUSTOM_[A-Z0-9_]+)")
 
-# What Nova's API takes: names up to 255 characters, sizes up to 2^31 - 1.
-_MAX_NAME: Final = 255
+# What Nova's API takes: sizes up to 2^31 - 1.
 _MAX_MEMORY_GB: Final = (2**31 - 1) // 1024
 
 
@@ -233,6 +232,10 @@ def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[V
             f"{names} has none: list its sizes in the policy file"
         )
     for vm_class in exact:
+        for gigabytes in memory_gb:
+            fault = memory_fault(vm_class, gigabytes)
+            if fault is not None:
+                raise FlavorError(f"class {vm_class.name}: {fault}")
         template = vm_class.flavors or FlavorTemplate(_NAME_PATTERN, ())
         root_gb = template.sizes[0].root_gb if template.sizes else 0
         sizes = tuple(
@@ -252,14 +255,6 @@ def _check_names(flavors: Sequence[Flavor]) -> None:
                 "apart, such as {memory_gb}, into the policy's flavor name"
             )
         seen.add(name)
-        if not name.isprintable() or name != name.strip() or len(name) > _MAX_NAME:
-            raise FlavorError(
-                f"Nova takes no flavor named {name!r}: expected up to {_MAX_NAME} "
-                "printable characters, no space at either end; change the prefix or "
-                "the policy's flavor name"
-            )
-        if not name or name.startswith("-"):
-            raise FlavorError(
-                f"a flavor named {name!r} cannot be given to the openstack client: "
-                "change the prefix or the policy's flavor name"
-            )
+        fault = name_fault(name)
+        if fault is not None:
+            raise FlavorError(f"{fault}; change the prefix or the policy's flavor name")

@@ -57,8 +57,7 @@ def register() -> list[base.ExtraSpecValidator]:
     answer is one that refuses all.
     """
     try:
-        conf.register_opts(nova.conf.CONF)
-        return validators(nova.conf.CONF.perfvm.policy_file)
+        return validators(conf.policy_file(nova.conf.CONF))
     except Exception as exc:  # noqa: BLE001  whatever it is, nova-api must start
         LOG.error(  # noqa: TRY400  a list of mistakes needs no traceback
             "Every perfvm: extra spec is refused until nova-api is restarted with a "

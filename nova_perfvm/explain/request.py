@@ -28,6 +28,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
 from nova_perfvm.facts import RequestCell, RequestFacts
+from nova_perfvm.model import even_share
 from nova_perfvm.snapshot import Flavor, Image
 
 _ASKS: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{1,64})?:(.*)")
@@ -243,15 +244,15 @@ def _divided(
             (_masked(some or "", flavor), _count(mb, flavor))
             for some, mb in zip(cpus, memory, strict=True)
         ]
-    if flavor.vcpus % nodes or flavor.memory_mb % nodes:
+    share = even_share(flavor.vcpus, nodes)
+    share_mb = even_share(flavor.memory_mb, nodes)
+    if share is None or share_mb is None:
         raise RequestError(
             f"nova-api refuses flavor {flavor.name}: its {flavor.vcpus} vCPUs and "
             f"{flavor.memory_mb} MiB do not divide by {nodes} NUMA nodes"
         )
-    share = flavor.vcpus // nodes
     return [
-        (frozenset(range(n * share, (n + 1) * share)), flavor.memory_mb // nodes)
-        for n in range(nodes)
+        (frozenset(range(n * share, (n + 1) * share)), share_mb) for n in range(nodes)
     ]
 
 

@@ -17,7 +17,13 @@ is refused here, with the remedy, before nova-compute would.
 
 from nova_perfvm.hostconfig.errors import HostConfigError, TopologyError
 from nova_perfvm.hostconfig.generate import HostConfig, generate
-from nova_perfvm.hostconfig.request import MODES, RESERVED_MEMORY_GB, HostRequest, Mode
+from nova_perfvm.hostconfig.request import (
+    MODES,
+    RESERVED_MEMORY_GB,
+    HostRequest,
+    Mode,
+    as_key,
+)
 from nova_perfvm.hostconfig.settings import Setting
 from nova_perfvm.hostconfig.topology import Node, Topology, from_shape, make_topology
 
@@ -32,6 +38,7 @@ __all__ = [
     "Setting",
     "Topology",
     "TopologyError",
+    "as_key",
     "from_shape",
     "generate",
     "make_topology",

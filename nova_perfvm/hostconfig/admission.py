@@ -19,6 +19,7 @@ from nova_perfvm.hostconfig.errors import HostConfigError
 
 if TYPE_CHECKING:
     from nova_perfvm.hostconfig.request import HostRequest
+    from nova_perfvm.hostconfig.topology import Topology
     from nova_perfvm.model import Policy, VMClass
 
 # What Placement's inventory takes (a signed 32-bit integer).
@@ -31,33 +32,35 @@ def pinned_class(request: HostRequest) -> VMClass | None:
     :raises HostConfigError: when it has to be named, or is not pinned
     :raises UnknownClassError: when the policy has none of that name
     """
-    policy, name = request.policy, request.class_name
+    policy, name, spell = request.policy, request.class_name, request.spell
     if request.mode == "shared":
         if name is not None and policy.get_class(name).pinned:
             raise HostConfigError(
                 f"class {name} is pinned and a shared host has no CPUs for it: use "
-                "--mode dedicated, or leave --class out"
+                f"{spell('mode', 'dedicated')}, or leave {spell('class')} out"
             )
         return None
     if name is not None:
         vm_class = policy.get_class(name)
         if not vm_class.pinned:
             raise HostConfigError(
-                f"class {name} shares CPUs: --class names the pinned class of a host "
-                f"with {request.mode} CPUs; use --mode shared for {name}"
+                f"class {name} shares CPUs: {spell('class')} names the pinned class of "
+                f"a host with {request.mode} CPUs; use {spell('mode', 'shared')} for "
+                f"{name}"
             )
         return vm_class
     classes = policy.pinned_classes
     if not classes:
         raise HostConfigError(
-            f"--mode {request.mode} is for VMs that own their CPUs, and no class of "
-            "the policy has cpu_policy: dedicated: use --mode shared"
+            f"{spell('mode', request.mode)} is for VMs that own their CPUs, and no "
+            "class of the policy has cpu_policy: dedicated: use "
+            f"{spell('mode', 'shared')}"
         )
     if len(classes) > 1:
         names = ", ".join(vm_class.name for vm_class in classes)
         raise HostConfigError(
-            f"the policy has several pinned classes, {names}: say by --class which "
-            "one this host is for"
+            f"the policy has several pinned classes, {names}: say by "
+            f"{spell('class')} which one this host is for"
         )
     return classes[0]
 
@@ -67,44 +70,48 @@ def check_mode(request: HostRequest) -> None:
 
     :raises HostConfigError: with the remedy
     """
-    mode, placement = request.mode, request.policy.placement
+    mode, placement, spell = request.mode, request.policy.placement, request.spell
     if mode == "elastic" and placement != "units":
         raise HostConfigError(
             f"elastic hosts need placement: units, and the policy has placement: "
             f"{placement}: set units, which holds for the whole cloud and its "
-            "flavors, or use --mode dedicated, shared or mixed"
+            f"flavors, or use {spell('mode', 'dedicated, shared or mixed')}"
         )
     if mode == "mixed":
         _check_mixed(request)
     if mode != "mixed" and request.shared_nodes != 1:
-        raise HostConfigError("--shared-nodes is for --mode mixed alone: leave it out")
+        raise HostConfigError(
+            f"{spell('shared_nodes')} is for {spell('mode', 'mixed')} alone: leave it "
+            "out"
+        )
 
 
 def _check_mixed(request: HostRequest) -> None:
-    policy = request.policy
+    policy, spell = request.policy, request.spell
     if policy.placement == "units":
         raise HostConfigError(
             "mixed hosts need placement: slots, and the policy has placement: units, "
-            "where units keep the classes on different hosts: use --mode dedicated, "
-            "shared or elastic"
+            "where units keep the classes on different hosts: use "
+            f"{spell('mode', 'dedicated, shared or elastic')}"
         )
     greedy = [c.name for c in policy.pinned_classes if c.exclusive == "host"]
     if greedy:
         raise HostConfigError(
             f"a mixed host serves several classes, and {', '.join(greedy)} has "
             "exclusive: host: set exclusive: cell, which keeps the classes on "
-            "different NUMA nodes, or use --mode dedicated or shared"
+            f"different NUMA nodes, or use {spell('mode', 'dedicated or shared')}"
         )
     nodes = len(request.topology.nodes)
     if nodes == 1:
         raise HostConfigError(
             "a mixed host divides its NUMA nodes, and this one has only one: use "
-            "--mode dedicated or shared"
+            f"{spell('mode', 'dedicated or shared')}"
         )
     if not 1 <= request.shared_nodes < nodes:
         raise HostConfigError(
-            f"--shared-nodes {request.shared_nodes}: of the host's {nodes} NUMA nodes "
-            f"expected 1 to {nodes - 1}, so that some are left for pinned VMs"
+            f"{spell('shared_nodes', request.shared_nodes)}: of the host's {nodes} "
+            f"NUMA nodes expected 1 to {nodes - 1}, so that some are left for pinned "
+            "VMs"
         )
 
 
@@ -118,16 +125,21 @@ def served_classes(
     return pinned + [c for c in policy.classes if not c.pinned]
 
 
+def most_reserve(topology: Topology) -> int:
+    """Give how many cores of each node the host may keep: all but one."""
+    return min(len(node.cores) for node in topology.nodes) - 1
+
+
 def check_reserve(request: HostRequest) -> None:
     """Refuse to reserve more than a node has, or less than nothing.
 
     :raises HostConfigError: with the largest possible value
     """
-    smallest = min(len(node.cores) for node in request.topology.nodes)
-    if not 0 <= request.reserve < smallest:
+    most = most_reserve(request.topology)
+    if not 0 <= request.reserve <= most:
         raise HostConfigError(
-            f"--reserve {request.reserve}: the host's smallest NUMA node has "
-            f"{smallest} core(s), expected 0 to {smallest - 1}"
+            f"{request.spell('reserve', request.reserve)}: the host's smallest NUMA "
+            f"node has {most + 1} core(s), expected 0 to {most}"
         )
     if request.reserve_memory_gb < 0:
         raise HostConfigError(

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nova_perfvm import elastic
 from nova_perfvm.hostconfig import (
     admission,
     controller,
@@ -45,7 +46,7 @@ class HostConfig:
 
     :ivar vm_class: the pinned class that the host is for, None for none
     :ivar cells: the NUMA cells that nova-compute will report, without VMs
-    :ivar slots: VMs of the class that the empty host holds
+    :ivar slots: VMs of the class that the empty host may hold
     :ivar nova: nova.conf of the host
     :ivar provider: content of provider.yaml, None where the host needs none
     :ivar scheduler: nova.conf of the nova-scheduler hosts
@@ -88,7 +89,8 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     shares = memory.divide(request, cpus, classes)
     cells = slots.cells_of(request.topology, cpus, shares)
     known = request.topology.memory_mb is not None
-    count = slots.count_slots(vm_class, cells, memory_known=known)
+    room = slots.count_slots(vm_class, cells, memory_known=known)
+    count = elastic.usable_slots(request.policy, room)
     document = provider.document(request, count, iops)
     return HostConfig(
         request=request,
@@ -102,6 +104,6 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         kernel=kernel.advise(request.topology, cpus, shares),
         scheduler=controller.scheduler_settings(request.policy, policy_file),
         placement=controller.placement_settings(),
-        warnings=remarks.warnings(request, vm_class, cpus, cells, count, iops),
-        notes=remarks.notes(request, cpus, count, document),
+        warnings=remarks.warnings(request, vm_class, cpus, cells, count, iops, room),
+        notes=remarks.notes(request, classes, cpus, count, document),
     )

@@ -65,11 +65,16 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
                     f"known: {_USE}"
                 )
         cpu = _number(row["cpu"], where, "cpu")
+        if "online" not in row and _known(row, "core") is None:
+            raise TopologyError(
+                f"{where}: CPU {cpu} has no core, as if it were offline, and there is "
+                f"no column 'online': {_USE}"
+            )
         # Old kernels count cores anew in each socket.
-        socket = _number(row.get("socket") or 0, where, "socket")
+        socket = _number(_known(row, "socket") or 0, where, "socket")
         core = (socket, _number(row["core"], where, "core"))
         # Without NUMA there is no such column, unless it was asked for.
-        node = _number(row.get("node") or 0, where, "node")
+        node = _number(_known(row, "node") or 0, where, "node")
         cores.setdefault(node, {}).setdefault(core, []).append(cpu)
     if len(rows) and all(isinstance(r, dict) and "node" not in r for r in rows):
         assumptions = [f"{source} has no column 'node': taken for one NUMA node"]
@@ -85,6 +90,12 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
     )
 
 
+def _known(row: Mapping[str, Any], column: str) -> Any:
+    """Give what a column says, None for the signs of knowing nothing."""
+    value = row.get(column)
+    return None if value == "-" else value
+
+
 def _number(value: Any, where: str, column: str) -> int:
     try:
         number = int(value)
@@ -92,7 +103,7 @@ def _number(value: Any, where: str, column: str) -> int:
         number = -1
     if isinstance(value, (bool, float)) or not 0 <= number <= cpuset.MAX_CPU:
         raise TopologyError(
-            f"{where}: {column} is {value!r}, expected 0 to {cpuset.MAX_CPU}"
+            f"{where}: {column} is {value!r}, expected 0 to {cpuset.MAX_CPU}: {_USE}"
         )
     return number
 

@@ -46,6 +46,12 @@ def write(
                 f"{directory} already has {', '.join(present)}: nothing was written; "
                 "use --force to replace them, or another --output-dir"
             )
+        folders = [name for name in present if _is_directory(directory / name)]
+        if folders:
+            raise HostConfigError(
+                f"in {directory}, {', '.join(folders)} is a directory: nothing was "
+                "written; move it away, or use another --output-dir"
+            )
         with tempfile.TemporaryDirectory(prefix=".perfvm-", dir=directory) as scratch:
             for name, text in files.items():
                 _write_whole(Path(scratch) / name, text)
@@ -56,6 +62,11 @@ def write(
                 (directory / name).unlink()
     except OSError as exc:
         raise HostConfigError(f"cannot write to {directory}: {exc}") from exc
+
+
+def _is_directory(path: Path) -> bool:
+    """Whether a rename to a path fails; one to a link replaces the link."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -16,8 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nova_perfvm import constants as const
-from nova_perfvm import cpuset, elastic
+from nova_perfvm import cpuset
+from nova_perfvm.hostconfig.admission import most_reserve
 from nova_perfvm.hostconfig.cpus import owned_nodes
+from nova_perfvm.model import groups_of
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from nova_perfvm.facts import NUMACell
     from nova_perfvm.hostconfig.cpus import CPUSets
     from nova_perfvm.hostconfig.request import HostRequest
+    from nova_perfvm.hostconfig.topology import Node
     from nova_perfvm.model import VMClass
 
 
@@ -36,12 +39,14 @@ def warnings(
     cells: Sequence[NUMACell],
     slots: int,
     iops: Mapping[str, tuple[int, int]],
+    room: int,
 ) -> tuple[str, ...]:
     """Give what may go wrong, or costs more than it seems, the worst first.
 
     :param cells: the host's cells when it is empty
-    :param slots: VMs of the class that it holds
+    :param slots: VMs of the class that it may hold
     :param iops: for ``read`` and ``write`` the capacity, and the guarantee
+    :param room: VMs of the class that fit it
     """
     topology = request.topology
     found = list(topology.assumptions)
@@ -52,7 +57,7 @@ def warnings(
         found += _unlike_the_policy(request)
         found[:0] = _no_slots(request, vm_class, cells, slots)
         found += _no_housekeeping(request, vm_class, cpus, cells, slots)
-        found += _unused(request, vm_class, cells, slots)
+        found += _unused(request, vm_class, cpus, cells, slots)
         found += _threads(request, vm_class, cpus)
         found += _emulator_threads(request, vm_class)
     for kind, (capacity, guarantee) in iops.items():
@@ -61,7 +66,7 @@ def warnings(
                 f"{capacity} {kind} operations per second are {capacity // guarantee} "
                 f"times the guaranteed {guarantee}, fewer than the {slots} slot(s)"
             )
-    found += _elastic(request, slots)
+    found += _beyond_units(slots, room)
     found.append(_residents(request))
     return tuple(found)
 
@@ -122,7 +127,6 @@ def _no_housekeeping(
     taken = slots * need * vm_class.cells_per_vm
     if request.reserve or cpus.shared or not slots or taken < usable:
         return
-    left = cell_cpus(vm_class, cells[0])[0] - 1
     if cpus.idle:
         cost = (
             "the siblings of the VMs' CPUs, and take a share of the core that each "
@@ -130,35 +134,68 @@ def _no_housekeeping(
         )
     else:
         cost = "the VMs' CPUs, and interrupt them"
-    yield (
+    said = (
         f"no core is left for the host: {slots} VM(s) of {vm_class.vm_pcpus} CPUs fill "
         "all nodes, so the kernel's work, interrupts and the host's services run on "
-        f"{cost}, most under network and disk load. --reserve 1 would leave {left} "
-        f"cores on a node: {left // need} slot(s) there instead of {(left + 1) // need}"
+        f"{cost}, most under network and disk load"
     )
+    if most_reserve(request.topology):
+        here = cell_cpus(vm_class, cells[0])[0]
+        first = request.topology.nodes[0].cores[0]
+        left = here - len(cpus.pinnable.intersection(first))
+        what = "threads" if vm_class.smt == "threads" and len(first) > 1 else "cores"
+        said += (
+            f". --reserve 1 would leave {left} {what} on a node: {left // need} "
+            f"slot(s) there instead of {here // need}"
+        )
+    yield said
 
 
 def _unused(
-    request: HostRequest, vm_class: VMClass, cells: Sequence[NUMACell], slots: int
+    request: HostRequest,
+    vm_class: VMClass,
+    cpus: CPUSets,
+    cells: Sequence[NUMACell],
+    slots: int,
 ) -> Iterator[str]:
     """Say which CPUs no VM of the class will ever use."""
     if not slots or request.mode == "elastic":
         return
     need = vm_class.cell_pcpus
-    spare = min(cell_cpus(vm_class, cell)[0] % need for cell in cells if cell.pcpuset)
+    spare = min(
+        _spare_cores(node, request.reserve, cpus, cell_cpus(vm_class, cell)[0] % need)
+        for node, cell in zip(request.topology.nodes, cells, strict=True)
+        if cell.pcpuset
+    )
+    spare = min(spare, most_reserve(request.topology) - request.reserve)
     if spare:
         yield (
             f"{spare} core(s) of each node are more than VMs of class {vm_class.name} "
             f"can use: --reserve {request.reserve + spare} gives them to the host and "
             "costs no slot"
         )
-    fits = sum(cell_cpus(vm_class, cell)[0] // need for cell in cells)
-    fits //= vm_class.cells_per_vm
+    fits = groups_of(
+        [cell_cpus(vm_class, cell)[0] // need for cell in cells], vm_class.cells_per_vm
+    )
     if vm_class.max_per_host is not None and fits > vm_class.max_per_host:
         yield (
             f"CPUs for {fits} VMs of class {vm_class.name}, and max_per_host is "
             f"{vm_class.max_per_host}: the rest stays unused"
         )
+
+
+def _spare_cores(node: Node, reserve: int, cpus: CPUSets, spare_cpus: int) -> int:
+    """Count the cores that --reserve would take next without a CPU of a slot.
+
+    It takes cores whole, of which VMs may own one thread each, or all.
+    """
+    count = 0
+    for core in node.cores[reserve:]:
+        spare_cpus -= len(cpus.pinnable.intersection(core))
+        if spare_cpus < 0:
+            break
+        count += 1
+    return count
 
 
 def _threads(request: HostRequest, vm_class: VMClass, cpus: CPUSets) -> Iterator[str]:
@@ -196,16 +233,19 @@ def _emulator_threads(request: HostRequest, vm_class: VMClass) -> Iterator[str]:
         )
 
 
-def _elastic(request: HostRequest, slots: int) -> Iterator[str]:
-    if request.policy.placement != "units":
+def _beyond_units(slots: int, room: int) -> Iterator[str]:
+    if room <= slots:
         return
-    most = elastic.children_per_host(request.policy)
-    if slots > most:
-        yield (
-            f"room for {slots} VMs, and units are made for {most} on a host, the most "
-            "that a host_shape gives: add this host's shape to host_shape, then "
-            "generate the flavors and enroll all hosts again"
-        )
+    limit = len(const.CHILD_LETTERS)
+    said = f"room for {room} VMs, and units are made for {slots} on a host"
+    if slots == limit:
+        yield f"{said}, the most that they tell apart: the rest stays unused"
+        return
+    cap = "" if room <= limit else f"set max_per_host: {limit}, "
+    yield (
+        f"{said}, the most that a host_shape gives: {cap}add this host's shape to "
+        "host_shape, then generate the flavors and enroll all hosts again"
+    )
 
 
 def _residents(request: HostRequest) -> str:
@@ -232,13 +272,15 @@ def _residents(request: HostRequest) -> str:
 
 def notes(
     request: HostRequest,
+    classes: Sequence[VMClass],
     cpus: CPUSets,
     slots: int,
     provider: Mapping[str, Any] | None,
 ) -> tuple[str, ...]:
     """Give what to do beside copying the lines.
 
-    :param slots: VMs of the class that the host holds
+    :param classes: those whose VMs come to the host
+    :param slots: VMs of the class that the host may hold
     :param provider: content of provider.yaml, None if there is none
     """
     has_provider = provider is not None
@@ -282,13 +324,12 @@ def notes(
     if len(request.policy.pinned_classes) > 1 and request.class_name:
         found.append(
             "Slots of all pinned classes look alike to Placement: put the host into an "
-            f"aggregate with metadata perfvm:class={request.class_name}."
+            f"aggregate with metadata perfvm:class={','.join(c.name for c in classes)}."
         )
     if request.policy.placement == "units":
         # No API shows the cpu sets and cores that these follow from.
-        given = min(slots, elastic.children_per_host(request.policy))
         found.append(
-            f"Then: openstack perfvm host enroll HOST --slots {given}. Until then no "
+            f"Then: openstack perfvm host enroll HOST --slots {slots}. Until then no "
             "VM with units comes to it."
         )
     return tuple(found)

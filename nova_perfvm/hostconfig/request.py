@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     from nova_perfvm.hostconfig.residents import Resident
@@ -30,6 +30,23 @@ MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")
 RESERVED_MEMORY_GB: Final = 4
 
 
+class Spelling(Protocol):
+    """How messages write a key of the wish, with a value or without."""
+
+    def __call__(self, key: str, value: object = "") -> str:
+        """Give what to write."""
+
+
+def as_option(key: str, value: object = "") -> str:
+    """Write it as on the command line: ``--shared-nodes 2``."""
+    return f"--{key.replace('_', '-')} {value}".rstrip()
+
+
+def as_key(key: str, value: object = "") -> str:
+    """Write it as in a file: ``shared_nodes: 2``."""
+    return f"{key}: {value}" if value != "" else key
+
+
 @dataclass(frozen=True, slots=True)
 class HostRequest:
     """A wish for one host's configuration.
@@ -43,6 +60,7 @@ class HostRequest:
         the policy guarantees none
     :ivar write_iops: the same for writes
     :ivar residents: the VMs that are on the host; None if that is not known
+    :ivar spell: how the one who wishes writes ``mode`` and the like
     """
 
     policy: Policy
@@ -55,3 +73,4 @@ class HostRequest:
     read_iops: int | None = None
     write_iops: int | None = None
     residents: tuple[Resident, ...] | None = None
+    spell: Spelling = as_option

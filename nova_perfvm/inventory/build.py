@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem, ShapeError
-from nova_perfvm.hostconfig import HostRequest, admission, cpus, from_shape
+from nova_perfvm.hostconfig import HostRequest, admission, as_key, cpus, from_shape
 from nova_perfvm.model import HostShape
 from nova_perfvm.snapshot import HostCell, HostPages
 
@@ -75,8 +75,9 @@ class Builder:
             topology,
             host["mode"],
             class_name=host.get("class"),
-            reserve=host.get("reserve", 0),
-            shared_nodes=host.get("shared_nodes", 1),
+            reserve=int(host.get("reserve", 0)),
+            shared_nodes=int(host.get("shared_nodes", 1)),
+            spell=as_key,
         )
         try:
             admission.check_mode(request)
@@ -85,7 +86,7 @@ class Builder:
         except PerfVMError as exc:
             self._say(path, str(exc))
             return ()
-        memory_mb = host.get("memory_gb", 0) * 1024 // len(topology.nodes)
+        memory_mb = _memory_mb(host) // len(topology.nodes)
         return _cells(topology, cpus.divide(request, vm_class), memory_mb)
 
     def _listed(self, cells: list[Any], path: _Path) -> tuple[HostCell, ...]:
@@ -119,7 +120,7 @@ class Builder:
             if core & frozenset().union(*siblings):
                 self._say(here, f"found {text!r}, of which another core has CPUs")
             siblings.append(core & (dedicated | shared))
-        memory_mb = cell.get("memory_gb", 0) * 1024
+        memory_mb = _memory_mb(cell)
         return HostCell(
             id=index,
             cpuset=shared,
@@ -138,7 +139,14 @@ class Builder:
         if not memory_mb:
             self._say((*path, "memory_gb"), "missing; pages are of this memory")
             return ()
-        pools = {int(size[:-2]) * _UNITS_KB[size[-2:]]: n for size, n in pages.items()}
+        pools: dict[int, int] = {}
+        names: dict[int, str] = {}
+        for name, count in pages.items():
+            size_kb = int(name[:-2]) * _UNITS_KB[name[-2:]]
+            if size_kb in names:
+                message = f"the same size as {names[size_kb]}: give their sum to one"
+                self._say((*path, "pages", name), message)
+            names[size_kb], pools[size_kb] = name, int(count)
         left_kb = memory_mb * 1024 - sum(size * n for size, n in pools.items())
         if left_kb < 0:
             message = f"{-left_kb // 1024 or 1} MiB more than the cell's memory"
@@ -156,6 +164,11 @@ class Builder:
 
     def _say(self, path: _Path, message: str) -> None:
         self.problems.append(Problem(path, message))
+
+
+def _memory_mb(described: Mapping[str, Any]) -> int:
+    # JSON schema takes 500.0 for an integer.
+    return int(described.get("memory_gb", 0)) * 1024
 
 
 def _cells(

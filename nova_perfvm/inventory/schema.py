@@ -56,7 +56,7 @@ _CELL: Final = _mapping(
         "pages": {
             "type": "object",
             "additionalProperties": _count(0, "pages"),
-            "propertyNames": {"pattern": r"^[1-9]\d*(KB|MB|GB)$"},
+            "propertyNames": {"pattern": r"^[1-9]\d{0,8}(KB|MB|GB)\Z"},
             "description": "a mapping of page sizes to numbers of pages: {1GB: 200}",
         },
     },

@@ -25,6 +25,7 @@ from nova_perfvm.loader.build import build_policy
 from nova_perfvm.loader.default import DEFAULT_DOCUMENT
 from nova_perfvm.loader.override import override
 from nova_perfvm.loader.schema import SCHEMA, schema_problems
+from nova_perfvm.loader.sizes import size_problems
 from nova_perfvm.loader.source import Source
 from nova_perfvm.model import Policy, problems
 
@@ -59,6 +60,10 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Polic
 
 
 def _read(path: str | Path) -> str:
+    if not str(path):
+        # Path would take it for the current directory.
+        message = "an empty path: name a file, or leave out the option that names it"
+        raise PolicyError(repr(path), [Problem((), message)])
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -108,13 +113,18 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
     errors = sorted(
         validator.iter_errors(document), key=lambda e: list(map(str, e.path))
     )
-    found = list(schema_problems(errors))
+    # Infinity, for one, is neither whole nor in any range: one mistake.
+    found = list(dict.fromkeys(schema_problems(errors)))
     rest = _unshared(document)
     for problem in found:
         _leave_out(rest, problem.path)
     if "classes" in document and not rest.get("classes"):
         return None, found
     faulty = {problem.path for problem in found}
+    dropped = list(size_problems(rest, faulty))
+    for problem in dropped:
+        _leave_out(rest, problem.path)
+    found += dropped
     policy = build_policy(rest)
     found.extend(
         problem for problem in problems(policy) if not _rests_on(problem.path, faulty)

@@ -17,9 +17,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from nova_perfvm.exceptions import Problem
+from nova_perfvm.loader.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,34 +39,38 @@ def override(
     :returns: the changed document, and what is wrong with the assignments
     """
     changed = copy.deepcopy(dict(document))
-    problems = []
+    problems: list[Problem] = []
     for assignment in assignments:
-        problem = _assign(changed, assignment)
-        if problem is not None:
-            problems.append(problem)
+        problems.extend(_assign(changed, assignment))
     return changed, problems
 
 
-def _assign(document: dict[str, Any], assignment: str) -> Problem | None:
+def _assign(document: dict[str, Any], assignment: str) -> list[Problem]:
     key, equals, text = assignment.partition("=")
     path = tuple(key.strip().split("."))
     if not equals or not all(path):
-        return Problem((), f"found {assignment!r}, expected KEY=VALUE, such as vcpus=4")
-    try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as exc:
-        return Problem(path, f"found {text!r}, expected a value in YAML: {exc}")
+        message = f"found {assignment!r}, expected KEY=VALUE, such as vcpus=4"
+        return [Problem((), message)]
+    value = Source(text)
+    if value.problems:
+        return [
+            Problem((*path, *problem.path), f"found {text!r}: {problem.message}")
+            for problem in value.problems
+        ]
     declared = document.get(_CLASSES)
-    if path[0] == _CLASSES and len(path) > 2 and path[1] not in (declared or {}):
-        return Problem(
-            path,
-            f"no such class: the policy declares {', '.join(declared or ()) or 'none'}",
-        )
+    if (
+        path[0] == _CLASSES
+        and len(path) > 2
+        and isinstance(declared, dict)
+        and path[1] not in declared
+    ):
+        names = ", ".join(declared) or "none"
+        return [Problem(path, f"no such class: the policy declares {names}")]
     target: Any = document
     for depth, part in enumerate(path[:-1]):
         target = target.setdefault(part, {})
         if not isinstance(target, dict):
             above = ".".join(path[: depth + 1])
-            return Problem(path, f"{above} is no mapping: give it as a whole")
-    target[path[-1]] = value
-    return None
+            return [Problem(path, f"{above} is no mapping: give it as a whole")]
+    target[path[-1]] = value.data
+    return []

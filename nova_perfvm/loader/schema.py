@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 SHAPE_PATTERN = r"^\s*[1-9]\d{0,3}x[1-9]\d{0,3}(x[1-9]\d?)?\s*$"
-_CLASS_NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,62}$"
+# \Z: $ would let a newline follow.
+_CLASS_NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,62}\Z"
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -202,7 +203,8 @@ def _value_message(
     if error.validator == "enum":
         choices = schema["enum"]
         close = difflib.get_close_matches(str(found), [str(v) for v in choices], n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
+        # 1.0 instead of "1.0" is no typing error.
+        hint = f" (did you mean {close[0]}?)" if close and close != [str(found)] else ""
         expected = schema.get(
             "description", f"one of {', '.join(_show(value) for value in choices)}"
         )

@@ -20,7 +20,9 @@ from nova_perfvm.model.classes import (
     VMClass,
 )
 from nova_perfvm.model.invariants import advice, problems
+from nova_perfvm.model.limits import even_share, memory_fault, name_fault
 from nova_perfvm.model.policy import SCHEMA_VERSION, Policy
+from nova_perfvm.model.room import cell_slots, groups_of, shape_slots
 from nova_perfvm.model.shapes import HostShape
 
 __all__ = [
@@ -33,5 +35,11 @@ __all__ = [
     "Policy",
     "VMClass",
     "advice",
+    "cell_slots",
+    "even_share",
+    "groups_of",
+    "memory_fault",
+    "name_fault",
     "problems",
+    "shape_slots",
 ]

@@ -145,3 +145,7 @@ class VMClass:
         if not self.pinned or self.vcpus is None:
             return 0
         return self.vcpus + (1 if self.emulator_threads == "isolate" else 0)
+
+    def capped(self, vms: int) -> int:
+        """Give how many of so many VMs that fit a host may be there."""
+        return vms if self.max_per_host is None else min(vms, self.max_per_host)

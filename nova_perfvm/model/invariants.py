@@ -21,7 +21,10 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING
 
+from nova_perfvm import constants as const
 from nova_perfvm.exceptions import Problem
+from nova_perfvm.model.limits import even_share, memory_fault, name_fault
+from nova_perfvm.model.room import cell_slots, shape_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +61,7 @@ def advice(policy: Policy) -> list[Problem]:
         path = ("classes", vm_class.name)
         for shape in policy.host_shapes:
             free = shape.cell_cpus(vm_class.smt) % vm_class.cell_pcpus
-            fits = shape.cell_cpus(vm_class.smt) // vm_class.cell_pcpus
+            fits = cell_slots(vm_class, shape)
             if fits and free == 0:
                 found.append(
                     Problem(
@@ -127,10 +130,8 @@ def _pinned_problems(
             "vCPUs, such as vcpus: 20",
         )
         return
-    if vm_class.vcpus % vm_class.cells_per_vm == 0 and not any(
-        _fits(vm_class, shape.cells, shape.cell_cpus(vm_class.smt))
-        for shape in policy.host_shapes
-    ):
+    split = even_share(vm_class.vcpus, vm_class.cells_per_vm) is not None
+    if split and not any(shape_slots(vm_class, shape) for shape in policy.host_shapes):
         shapes = ", ".join(str(shape) for shape in policy.host_shapes)
         if vm_class.emulator_threads == "isolate" and any(
             shape.cells >= vm_class.cells_per_vm
@@ -166,13 +167,9 @@ def _pinned_problems(
         )
 
 
-def _fits(vm_class: VMClass, cells: int, cell_cpus: int) -> bool:
-    return cells >= vm_class.cells_per_vm and cell_cpus >= vm_class.cell_pcpus
-
-
 def _numa_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
     nodes, vcpus = vm_class.numa_nodes, vm_class.vcpus
-    if nodes is not None and vcpus is not None and vcpus % nodes:
+    if nodes is not None and vcpus is not None and even_share(vcpus, nodes) is None:
         divisors = [str(n) for n in range(1, min(vcpus, 8) + 1) if vcpus % n == 0]
         yield Problem(
             (*path, "numa_nodes"),
@@ -234,7 +231,6 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
     if fault is not None:
         yield Problem((*path, "flavors", "name"), fault)
         return
-    seen: dict[str, int] = {}
     for index, size in enumerate(template.sizes):
         where = (*path, "flavors", "sizes", str(index))
         if vm_class.vcpus is not None and size.vcpus != vm_class.vcpus:
@@ -242,14 +238,21 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
                 (*where, "vcpus"),
                 f"{size.vcpus}, but VMs of this class have exactly {vm_class.vcpus}",
             )
-        name = template.name_of(vm_class.name, size)
-        if name in seen:
+        fault = memory_fault(vm_class, size.memory_gb)
+        if fault is not None:
+            yield Problem((*where, "memory_gb"), fault)
+    names = [template.name_of(vm_class.name, size) for size in template.sizes]
+    for index, name in enumerate(names):
+        first = names.index(name)
+        if first != index:
             yield Problem(
                 (*path, "flavors", "name"),
-                f"sizes {seen[name]} and {index} would both be called {name!r}: use "
+                f"sizes {first} and {index} would both be called {name!r}: use "
                 "the fields that tell them apart, such as {memory_gb}",
             )
-        seen.setdefault(name, index)
+    for fault in filter(None, map(name_fault, names)):
+        yield Problem((*path, "flavors", "name"), fault)
+        break
 
 
 def name_pattern_fault(pattern: str) -> str | None:
@@ -334,3 +337,11 @@ def _units_problems(policy: Policy) -> Iterator[Problem]:
                 f"{vm_class.numa_nodes}, but under units a VM takes one NUMA node: "
                 "use 1, or placement: slots",
             )
+        for shape in policy.host_shapes:
+            slots, most = shape_slots(vm_class, shape), len(const.CHILD_LETTERS)
+            if slots > most:
+                yield Problem(
+                    (*path, "max_per_host"),
+                    f"{slots} VMs fit a host of {shape}, and units tell at most {most} "
+                    f"apart: set max_per_host: {most} or less, or use placement: slots",
+                )

@@ -80,7 +80,7 @@ class Policy:
     @property
     def lists_flavors(self) -> bool:
         """Whether it says which flavors there are; it need not."""
-        return any(vm_class.flavors for vm_class in self.classes)
+        return any(c.flavors and c.flavors.sizes for c in self.classes)
 
     def manages(self, labels: Collection[str]) -> bool:
         """Whether the rules hold on a host.

@@ -25,7 +25,7 @@ from nova_perfvm.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import CANNOT_TELL, policy_argument
+from nova_perfvm.osc.base import CANNOT_TELL, file_path, policy_argument
 from nova_perfvm.osc.formats import monitoring, page
 from nova_perfvm.properties import extensions
 
@@ -92,12 +92,14 @@ class Audit(Lister):
         policy_argument(parser)
         parser.add_argument(
             "--snapshot",
+            type=file_path,
             metavar="FILE",
             required=self.snapshot_required,
             help="audit a saved snapshot, - for standard input",
         )
         parser.add_argument(
             "--placement-conf",
+            type=file_path,
             metavar="FILE",
             help="copy of placement.conf, to judge what no API shows",
         )
@@ -114,6 +116,7 @@ class Audit(Lister):
         )
         parser.add_argument(
             "--output",
+            type=file_path,
             metavar="FILE",
             help="replace this file as a whole instead of printing",
         )

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -26,8 +27,6 @@ from nova_perfvm.flavors import generate_flavors
 from nova_perfvm.properties import extensions
 
 if TYPE_CHECKING:
-    import argparse
-
     from nova_perfvm.cloud.api import API
     from nova_perfvm.flavors import Flavor
     from nova_perfvm.model import Policy
@@ -83,6 +82,17 @@ def cloud_of(app: Any) -> API:
     """Give what the plugin module's make_client made."""
     api: API = app.client_manager.perfvm
     return api
+
+
+def file_path(text: str) -> str:
+    """Take a path from the command line.
+
+    :raises argparse.ArgumentTypeError: for an empty one, which would mean the
+        current directory; a shell makes it of a variable that is not set
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("an empty path: give one, or leave it out")
+    return text
 
 
 def policy_argument(parser: argparse.ArgumentParser) -> None:

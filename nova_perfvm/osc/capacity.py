@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import capacity
+from nova_perfvm.osc.base import file_path
 from nova_perfvm.osc.look import LookingCommand
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ShowCapacity(LookingCommand):
         )
         parser.add_argument(
             "--nova-conf",
+            type=file_path,
             metavar="FILE",
             help="copy of nova-scheduler's nova.conf (default: it is taken to be set "
             "up as the policy needs it)",

@@ -26,6 +26,7 @@ from nova_perfvm.osc.base import (
     ask,
     changing_arguments,
     cloud_of,
+    file_path,
     policy_argument,
 )
 from nova_perfvm.osc.checks import ChecksLister, Table
@@ -199,10 +200,16 @@ class Preflight(ChecksLister):
         )
         policy_argument(parser)
         parser.add_argument(
-            "--nova-conf", metavar="FILE", help="copy of nova-scheduler's nova.conf"
+            "--nova-conf",
+            type=file_path,
+            metavar="FILE",
+            help="copy of nova-scheduler's nova.conf",
         )
         parser.add_argument(
-            "--placement-conf", metavar="FILE", help="copy of placement.conf"
+            "--placement-conf",
+            type=file_path,
+            metavar="FILE",
+            help="copy of placement.conf",
         )
         return parser
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cliff.columns import FormattableColumn
 
 from nova_perfvm import explain
+from nova_perfvm.osc.base import file_path
 from nova_perfvm.osc.look import LookingCommand
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Explain(LookingCommand):
         )
         parser.add_argument(
             "--nova-conf",
+            type=file_path,
             metavar="FILE",
             help="copy of nova-scheduler's nova.conf (default: it is taken to be set "
             "up as the policy needs it)",

@@ -33,7 +33,7 @@ from nova_perfvm.hostconfig import (
     sysfs,
 )
 from nova_perfvm.model import HostShape
-from nova_perfvm.osc.base import OfflineCommand
+from nova_perfvm.osc.base import OfflineCommand, file_path
 from nova_perfvm.osc.formats import document
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class ConfigHost(OfflineCommand):
         )
         parser.add_argument(
             "--output-dir",
+            type=file_path,
             metavar="DIR",
             help=f"write {', '.join(rendering.FILES)} there instead of printing",
         )
@@ -131,6 +132,7 @@ def _describe_host(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--servers",
+        type=file_path,
         metavar="FILE",
         help="the VMs on the host: JSON of openstack server show, one or several",
     )

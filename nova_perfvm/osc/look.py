@@ -22,7 +22,7 @@ from nova_perfvm import inventory, loader
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.explain import Settings, settings_for
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import policy_argument
+from nova_perfvm.osc.base import file_path, policy_argument
 
 if TYPE_CHECKING:
     import argparse
@@ -50,6 +50,7 @@ class LookingCommand(Lister):
         where = parser.add_mutually_exclusive_group()
         where.add_argument(
             "--snapshot",
+            type=file_path,
             metavar="FILE",
             help="look at what openstack perfvm snapshot save has saved (- for "
             "standard input), not at the cloud",
@@ -57,6 +58,7 @@ class LookingCommand(Lister):
         snapshots.nova_db_argument(where)
         parser.add_argument(
             "--inventory",
+            type=file_path,
             metavar="FILE",
             help="inventory file that tells hosts' NUMA cells, for those of which "
             "Nova's database has told none",

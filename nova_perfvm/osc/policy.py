@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Final
 from cliff.lister import Lister
 
 from nova_perfvm import loader
-from nova_perfvm.model import advice
-from nova_perfvm.osc.base import OfflineCommand, policy_path
+from nova_perfvm.model import advice, cell_slots, shape_slots
+from nova_perfvm.osc.base import OfflineCommand, file_path, policy_path
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.snapshot import read
 from nova_perfvm.properties import extensions
 from nova_perfvm.reconcile.policy_diff import compare, compare_servers
-from nova_perfvm.rules.slots import groups_of
 
 if TYPE_CHECKING:
     import argparse
@@ -111,6 +110,7 @@ class DiffPolicy(Lister):
         parser.add_argument("new", metavar="NEW", help="policy file as it is to be")
         parser.add_argument(
             "--snapshot",
+            type=file_path,
             metavar="FILE",
             help="what snapshot save of openstack perfvm wrote, - for standard input",
         )
@@ -129,7 +129,8 @@ class DiffPolicy(Lister):
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
         """Give what is known of a cloud, if anything."""
-        return read(parsed_args.snapshot) if parsed_args.snapshot else None
+        named: str | None = parsed_args.snapshot
+        return None if named is None else read(named)
 
 
 def summary(policy: Policy, source: str) -> str:
@@ -150,11 +151,8 @@ def _describe(vm_class: VMClass) -> str:
 def _fits(policy: Policy, shape: HostShape) -> Iterator[str]:
     """Say how many VMs an empty host of a shape holds, as far as CPUs go."""
     for vm_class in policy.pinned_classes:
-        per_cell = shape.cell_cpus(vm_class.smt) // vm_class.cell_pcpus
-        per_host = groups_of([per_cell] * shape.cells, vm_class.cells_per_vm)
-        if vm_class.max_per_host is not None:
-            per_host = min(per_host, vm_class.max_per_host)
         yield (
-            f"host {shape}: {per_cell} slot(s) of class {vm_class.name} per NUMA node, "
-            f"{per_host} VM(s) per host"
+            f"host {shape}: {cell_slots(vm_class, shape)} slot(s) of class "
+            f"{vm_class.name} per NUMA node, {shape_slots(vm_class, shape)} VM(s) per "
+            "host"
         )

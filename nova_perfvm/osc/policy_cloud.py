@@ -21,6 +21,7 @@ from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.osc.base import (
     cloud_of,
+    file_path,
     flavor_arguments,
     flavors_of,
     policy_argument,
@@ -57,7 +58,10 @@ class CheckCloudPolicy(ChecksLister):
         )
         flavor_arguments(parser)
         parser.add_argument(
-            "--nova-conf", metavar="FILE", help="copy of nova-scheduler's nova.conf"
+            "--nova-conf",
+            type=file_path,
+            metavar="FILE",
+            help="copy of nova-scheduler's nova.conf",
         )
         return parser
 

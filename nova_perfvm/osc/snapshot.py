@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from nova_perfvm import snapshot
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import OfflineCommand
+from nova_perfvm.osc.base import OfflineCommand, file_path
 
 if TYPE_CHECKING:
     import argparse
@@ -40,14 +40,19 @@ class SaveSnapshot(OfflineCommand):
         """Add the file."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "file", metavar="FILE", help="file to write, - for standard output"
+            "file",
+            type=file_path,
+            metavar="FILE",
+            help="file to write, - for standard output",
         )
         nova_db_argument(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Take the snapshot, and write it whole or not at all."""
-        digest = self.policy(parsed_args).digest if parsed_args.policy else None
+        digest = (
+            self.policy(parsed_args).digest if parsed_args.policy is not None else None
+        )
         found = take(self.app, digest, parsed_args.from_nova_db)
         for gap in found.gaps:
             self.app.stderr.write(f"warning: not seen: {gap}\n")

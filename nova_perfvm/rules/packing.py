@@ -25,14 +25,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from nova_perfvm.model import groups_of
 from nova_perfvm.rules.host import alone, count_vms, unpinned_company
 from nova_perfvm.rules.request import resolve_class
-from nova_perfvm.rules.slots import (
-    cell_cpus,
-    groups_of,
-    host_mode,
-    host_slots,
-)
+from nova_perfvm.rules.slots import cell_cpus, host_mode, host_slots
 
 if TYPE_CHECKING:
     from nova_perfvm.facts import HostFacts, RequestFacts

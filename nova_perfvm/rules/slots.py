@@ -21,9 +21,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import constants as const
+from nova_perfvm.model import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from nova_perfvm.facts import HostFacts, NUMACell, PagePool
     from nova_perfvm.model import FlavorSize, VMClass
@@ -181,22 +182,6 @@ def _pool_fits(pool: PagePool, memory_mb: int, *, now: bool) -> bool:
     return left * pool.size_kb >= memory_kb and memory_kb % pool.size_kb == 0
 
 
-def groups_of(slots: Sequence[int], cells_per_vm: int) -> int:
-    """Count the VMs that fit when each takes a slot on k different cells.
-
-    :param slots: slots of each cell
-
-    m VMs fit exactly when the cells, none giving more than m slots, have k * m
-    together: each VM then takes its k slots from different cells.
-    """
-    if cells_per_vm == 1:
-        return sum(slots)
-    most = sum(slots) // cells_per_vm
-    while most and sum(min(s, most) for s in slots) < cells_per_vm * most:
-        most -= 1
-    return most
-
-
 def host_slots(
     vm_class: VMClass, cells: Iterable[NUMACell], memory_mb: int | None = None
 ) -> int:
@@ -214,8 +199,7 @@ def host_slots(
         if share_mb:
             count = min(count, cell.memory_mb // share_mb)
         slots.append(count)
-    fits = groups_of(slots, vm_class.cells_per_vm)
-    return fits if vm_class.max_per_host is None else min(fits, vm_class.max_per_host)
+    return vm_class.capped(groups_of(slots, vm_class.cells_per_vm))
 
 
 def smallest_size(vm_class: VMClass) -> FlavorSize | None:

@@ -36,9 +36,8 @@ def read_policy(reader: str) -> Policy:
         log by then, a line each, and the process ends as for any other mistake
         in its configuration: with that list, not with a traceback.
     """
-    conf.register_opts(nova_conf.CONF)
-    path = nova_conf.CONF.perfvm.policy_file
     try:
+        path = conf.policy_file(nova_conf.CONF)
         policy = loader.load(path)
     except PolicyError as exc:
         message = str(exc)

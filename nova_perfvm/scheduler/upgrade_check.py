@@ -38,18 +38,15 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         return upgradecheck.Result(code, details or None)
 
     def _policy(self) -> Policy | None:
-        conf.register_opts(nova_conf.CONF)
         try:
-            return loader.load(nova_conf.CONF.perfvm.policy_file)
+            return loader.load(conf.policy_file(nova_conf.CONF))
         except PolicyError:
             return None
 
     def check_policy(self) -> object:
         """Say whether nova-scheduler would start with the policy file."""
-        conf.register_opts(nova_conf.CONF)
-        path = nova_conf.CONF.perfvm.policy_file
         try:
-            policy = loader.load(path)
+            policy = loader.load(conf.policy_file(nova_conf.CONF))
         except PolicyError as exc:
             return self._result(upgradecheck.Code.FAILURE, str(exc))
         said = advice(policy)

@@ -125,6 +125,17 @@ class GenerateFlavorsTest(testtools.TestCase):
             )
             self.assertIn(f"{memory_gb} GB", str(error))
 
+    def test_memory_that_nova_cannot_split(self):
+        policy = with_class(HIGH, numa_nodes=4, mem_page_size="1GB")
+        error = self.assertRaises(
+            FlavorError, generate_flavors, policy, memory_gb=[64, 66]
+        )
+        self.assertEqual(
+            "class high-performance: 66 GiB make 16896 MiB on each of 4 NUMA nodes, "
+            "no whole number of pages of 1GB: expected a multiple of 4",
+            str(error),
+        )
+
     def test_a_class_that_lists_no_flavors(self):
         policy = with_class(HIGH, flavors=None)
         error = self.assertRaises(

@@ -109,6 +109,11 @@ class BadPolicyTest(RegisterCase):
         self.assertIn("until nova-api is restarted", self.log.output)
         self.assertNotIn("Traceback", self.log.output)
 
+    def test_an_empty_path(self):
+        self.start(path="")
+        refused = self.refused("perfvm:class", "general")
+        self.assertIn("[perfvm]policy_file: is empty", refused)
+
     def test_a_missing_file(self):
         self.start(path="/nonexistent/perfvm.yaml")
         self.assertIn("no such file", self.refused("perfvm:class", "general"))

@@ -62,6 +62,12 @@ class RowsTest(testtools.TestCase):
         )
         self.assertEqual("1x2", str(lscpu.parse(text, "f")))
 
+    def test_no_socket_and_no_node(self):
+        for nothing in ("-", None):
+            row = {"cpu": 3, "core": 1, "socket": nothing, "node": nothing}
+            topology = lscpu.parse(json.dumps({"cpus": [row]}), "f")
+            self.assertEqual(("1x1", {3}), (str(topology), topology.cpus))
+
     def test_no_numa_column(self):
         text = json.dumps({"cpus": [{"cpu": 0, "core": 0}, {"cpu": 1, "core": 1}]})
         topology = lscpu.parse(text, "f")
@@ -76,7 +82,9 @@ class RowsTest(testtools.TestCase):
             ("cpu is 'x'", rows(("x", 0, 0))),
             ("cpu is -1", rows((-1, 0, 0))),
             ("cpu is 99999999", rows((99999999, 0, 0))),
-            ("core is None", rows((0, 0, None))),
+            ("CPU 0 has no core, as if it were offline", rows((0, 0, None))),
+            ("CPU 0 has no core, as if it were offline", rows((0, "-", "-"))),
+            ("core is None", rows((0, 0, None), online=True)),
             ("core is True", rows((0, 0, True))),
             ("node is [", rows((0, [1], 0))),
             ("listed twice", rows((0, 0, 0), (0, 1, 1))),
@@ -91,6 +99,8 @@ class RowsTest(testtools.TestCase):
                 error = self.assertRaises(TopologyError, lscpu.parse, text, "f")
                 self.assertIn(words, str(error))
                 self.assertNotIn("\n", str(error))
+                if "row" in str(error):
+                    self.assertIn("give the output of: lscpu", str(error))
 
 
 class SummaryTest(testtools.TestCase):

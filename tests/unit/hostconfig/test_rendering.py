@@ -100,6 +100,21 @@ class OutputTest(testtools.TestCase):
         self.write({"a": "3", "c": "4"}, force=True)
         self.assertEqual({"a": "3", "c": "4", "mine": "kept"}, self.content())
 
+    def test_force_replaces_no_directory(self):
+        self.write({"a": "1"})
+        (self.path / "mine").mkdir()
+        for name in ("b", "c"):
+            (self.path / name).mkdir()
+            error = self.assertRaises(
+                HostConfigError, self.write, {"a": "3", "b": "4"}, force=True
+            )
+            self.assertIn(f"{name} is a directory: nothing was written", str(error))
+            self.assertEqual("1", (self.path / "a").read_text())
+            (self.path / name).rmdir()
+        (self.path / "b").symlink_to("mine")
+        self.write({"a": "3", "b": "4"}, force=True)
+        self.assertEqual("4", (self.path / "b").read_text())
+
     def test_all_or_nothing(self):
         """The last text cannot be encoded; the first does not appear either."""
         self.assertRaises(UnicodeEncodeError, self.write, {"a": "1", "b": "\ud800"})

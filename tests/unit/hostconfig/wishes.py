@@ -22,9 +22,10 @@ from nova_perfvm.hostconfig import HostRequest, from_shape, generate
 from nova_perfvm.model import HostShape
 
 
-def policy_of(placement="slots", **changes):
+def policy_of(placement="slots", host_shape="2x20", **changes):
     """Give the built-in policy with its pinned class changed."""
-    document = loader.load().as_document() | {"placement": placement}
+    document = loader.load().as_document()
+    document |= {"placement": placement, "host_shape": host_shape}
     document["classes"]["high-performance"].update(changes)
     return loader.parse(json.dumps(document))
 

@@ -36,6 +36,15 @@ def parse(hosts, policy=POLICY):
     return inventory.parse(json.dumps(document), policy)
 
 
+def pointed(value):
+    """Write whole numbers as YAML may, 1 as 1.0."""
+    if isinstance(value, dict):
+        return {key: pointed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [pointed(item) for item in value]
+    return float(value) if isinstance(value, int) else value
+
+
 class ParseTest(testtools.TestCase):
     def test_hosts_of_a_shape(self):
         for mode, dedicated, shared in (
@@ -92,6 +101,51 @@ class ParseTest(testtools.TestCase):
             found[0],
         )
         self.assertEqual(frozenset(range(4, 8)), found[1].cpuset)
+
+    def test_whole_numbers_may_be_written_with_a_point(self):
+        cell = {"dedicated": "0-3", "memory_gb": 4, "pages": {"1GB": 1}}
+        shaped = {"shape": "4x20", "mode": "dedicated", "reserve": 1, "memory_gb": 500}
+        mixed = {"shape": "4x20", "mode": "mixed", "shared_nodes": 2}
+        celled = loader.load(overrides=["classes.high-performance.exclusive=cell"])
+        for host in ({"cells": [cell]}, shaped, mixed):
+            (expected,) = parse({"h": host}, celled).values()
+            (found,) = parse({"h": pointed(host)}, celled).values()
+            self.assertEqual(repr(expected), repr(found))
+
+    def test_two_names_of_one_page_size(self):
+        cell = {"memory_gb": 4, "pages": {"1GB": 1, "2MB": 1, "1024MB": 2}}
+        error = self.assertRaises(
+            inventory.InventoryError, parse, {"h": {"cells": [cell]}}
+        )
+        (problem,) = error.problems
+        self.assertEqual("1024MB", problem.path[-1])
+        self.assertIn("same size as 1GB", problem.message)
+
+    def test_remedies_name_keys_of_the_file(self):
+        celled = loader.load(overrides=["classes.high-performance.exclusive=cell"])
+        host = {"shape": "2x20", "mode": "dedicated"}
+        for changes, policy, words in (
+            ({"mode": "elastic"}, POLICY, "mode: dedicated, shared or mixed"),
+            ({"mode": "mixed"}, POLICY, "mode: dedicated or shared"),
+            ({"mode": "mixed", "shared_nodes": 2}, celled, "shared_nodes: 2: of"),
+            ({"shared_nodes": 2}, celled, "shared_nodes is for mode: mixed alone"),
+            ({"class": "general"}, POLICY, "class names the pinned class"),
+            ({"mode": "shared", "class": "high-performance"}, POLICY, "leave class"),
+            ({"reserve": 20}, POLICY, "reserve: 20: the host's smallest"),
+        ):
+            error = self.assertRaises(
+                inventory.InventoryError, parse, {"h": host | changes}, policy
+            )
+            self.assertIn(words, str(error))
+            self.assertNotIn("--", str(error))
+
+    def test_names_of_page_sizes(self):
+        for name in ("2M", "0GB", "1GB\n", "1" * 10 + "GB"):
+            cell = {"memory_gb": 4, "pages": {name: 1}}
+            error = self.assertRaises(
+                inventory.InventoryError, parse, {"h": {"cells": [cell]}}
+            )
+            self.assertIn("expected a page size", str(error))
 
     def test_all_mistakes_at_once(self):
         text = """\

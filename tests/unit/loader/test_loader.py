@@ -110,12 +110,13 @@ class LoadTest(testtools.TestCase):
             PolicyError,
             loader.parse,
             f"{HEAD}classes:\n  general:\n    default: true\n"
-            '    disk: &x {name: "n", memory_gb: [1]}\n    flavors: *x\n',
+            '    disk: &x {name: "n", sizes: '
+            "[{vcpus: 1, memory_gb: 1, root_gb: 1}]}\n    flavors: *x\n",
         )
         self.assertEqual(
             [
-                ("classes", "general", "disk", "memory_gb"),
                 ("classes", "general", "disk", "name"),
+                ("classes", "general", "disk", "sizes"),
             ],
             [problem.path for problem in error.problems],
         )
@@ -141,6 +142,7 @@ class LoadTest(testtools.TestCase):
             ("classes: {}\n", "schema_version: missing"),
             (f"{HEAD}classes: {{}}\n", "found an empty mapping"),
             (f"{HEAD}classes: [a]\n", "expected a mapping of class names"),
+            (f'{HEAD}classes: {{"a\\n": {{default: true}}}}\n', "class name of"),
             (f"{HEAD}a: [\n", "no YAML"),
             (f"{HEAD}a: !!python/object:os.system x\n", "no YAML"),
             (f"{HEAD}{HEAD}", "given twice, first in line 1"),
@@ -153,6 +155,50 @@ class LoadTest(testtools.TestCase):
                 self.assertIn(
                     words, str(self.assertRaises(PolicyError, loader.parse, text))
                 )
+
+    def test_flavor_keys_that_would_be_dropped(self):
+        sizes = "sizes: [{vcpus: 4, memory_gb: 8, root_gb: 10}]"
+        for keys, flavors, path, words in (
+            ("vcpus: null", "memory_gb: [4]", ".memory_gb", "use sizes"),
+            ("smt: cores", f"memory_gb: [4], {sizes}", ".memory_gb", "use sizes"),
+            ("vcpus: 4", f"root_gb: 5, {sizes}", ".root_gb", "remove it"),
+            ("vcpus: 4", "root_gb: 5", "", "give sizes, or memory_gb"),
+            ("smt: cores", "", "", "give sizes, or memory_gb"),
+        ):
+            with self.subTest(flavors):
+                error = self.assertRaises(
+                    PolicyError,
+                    loader.parse,
+                    f"{HEAD}classes:\n  g: {{default: true}}\n"
+                    f"  x: {{{keys}, flavors: {{name: a, {flavors}}}}}\n",
+                )
+                (problem,) = error.problems
+                self.assertEqual(
+                    (f"classes.x.flavors{path}", 4),
+                    (".".join(problem.path), problem.line),
+                )
+                self.assertIn(words, problem.message)
+
+    def test_flavor_keys_rest_on_vcpus(self):
+        for keys in ("vcpus: x", "cpu_policy: dedicated", "cpu_policy: dedicatd"):
+            error = self.assertRaises(
+                PolicyError,
+                loader.parse,
+                f"{HEAD}classes:\n  g: {{default: true}}\n"
+                f"  x: {{{keys}, flavors: {{name: a, memory_gb: [4]}}}}\n",
+            )
+            self.assertEqual(1, len(error.problems), str(error))
+
+    def test_a_mistake_is_told_once(self):
+        for text, message in (
+            (
+                f"{HEAD}elastic: {{units: .inf}}\n",
+                "found inf, expected a whole number of units from 2 to 1000000",
+            ),
+            ("schema_version: 1.0\n", 'found 1.0, expected "1.0", in quotes'),
+        ):
+            error = self.assertRaises(PolicyError, loader.parse, text)
+            self.assertEqual([message], [p.message for p in error.problems])
 
     def test_dump_is_read_back_equal(self):
         policy = loader.load()

@@ -68,6 +68,8 @@ class OverrideTest(testtools.TestCase):
                 "classes.fast.vcpus=1",
                 f"{VCPUS}.x=1",
                 "placement={",
+                "classes={1: {default: true}}",
+                "classes.general.disk={2: 3, a: 1, a: 2}",
             ],
         )
         found = [str(problem) for problem in problems]
@@ -78,12 +80,25 @@ class OverrideTest(testtools.TestCase):
                 "expected KEY=VALUE",
                 "declares high-performance, general",
                 f"{VCPUS} is no mapping",
-                "placement: found '{', expected a value in YAML",
+                "placement: found '{': no YAML at column 2",
+                "classes.1: found '{1: {default: true}}': expected a name as key",
+                "classes.general.disk.2: found '{2: 3, a: 1, a: 2}': expected a name",
+                "classes.general.disk.a: found '{2: 3, a: 1, a: 2}': given twice",
             ),
             found,
             strict=True,
         ):
             self.assertIn(words, problem)
+
+    def test_classes_that_are_no_mapping(self):
+        for value in ("5", "", "x", "[x]"):
+            _, (problem,) = override(
+                DEFAULT_DOCUMENT, [f"classes={value}", "classes.x.vcpus=4"]
+            )
+            self.assertEqual(
+                "classes.x.vcpus: classes is no mapping: give it as a whole",
+                str(problem),
+            )
 
     def test_a_file_with_other_keys(self):
         path = Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"

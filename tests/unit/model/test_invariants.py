@@ -60,6 +60,23 @@ class ProblemsTest(testtools.TestCase):
     def test_numa_nodes_for_any_size(self):
         self.check_class("numa_nodes", "any size", "numa_nodes: 2")
 
+    def test_memory_that_cannot_be_split(self):
+        for numa, words in (
+            ("numa_nodes: 3", "64 GiB cannot be split evenly over 3 NUMA nodes"),
+            (
+                "numa_nodes: 2, mem_page_size: 1GB",
+                "65 GiB make 33280 MiB on each of 2 NUMA nodes, no whole number",
+            ),
+        ):
+            memory_gb = words.split()[0]
+            self.check_class(
+                "flavors.sizes.1.memory_gb",
+                words,
+                f"cpu_policy: dedicated, vcpus: 30, {numa}, disk: {{source: volume}}, "
+                f"flavors: {{name: 'x{{memory_gb}}', memory_gb: [96, {memory_gb}]}}",
+                "4x20",
+            )
+
     def test_isolate_on_nodes_that_the_vcpus_fill(self):
         self.check_class(
             "emulator_threads",
@@ -186,6 +203,20 @@ class ProblemsTest(testtools.TestCase):
                     "root_gb: 5}",
                 )
 
+    def test_flavor_names_that_nova_does_not_take(self):
+        for name, words in (
+            (" {vcpus}.{memory_gb}", "no space at either end"),
+            ("a\\t{memory_gb}", "printable"),
+            ("-{memory_gb}", "openstack client"),
+        ):
+            with self.subTest(words):
+                self.check_class(
+                    "flavors.name",
+                    words,
+                    f'vcpus: 4, flavors: {{name: "{name}", memory_gb: [32, 64], '
+                    "root_gb: 5}",
+                )
+
     def test_exclusive_beside_another_pinned_class(self):
         classes = (
             f"classes:\n{GENERAL}  a: {{cpu_policy: dedicated, vcpus: 20, "
@@ -264,3 +295,19 @@ class UnitsTest(testtools.TestCase):
     def test_no_pinned_class(self):
         found = problems_of(f"placement: units\nclasses:\n{GENERAL}")
         self.assertEqual(["placement"], list(found))
+
+    def test_more_slots_than_letters(self):
+        for keys, shape, fault in (
+            ("", "2x13", False),
+            ("", "2x14", True),
+            ("max_per_host: 26", "8x64", False),
+            ("max_per_host: 27", "8x64", True),
+        ):
+            found = problems_of(
+                f"placement: units\nhost_shape: {shape}\nclasses:\n{GENERAL}"
+                f"  x: {{cpu_policy: dedicated, vcpus: 1, exclusive: host, {keys}}}\n"
+            )
+            self.assertEqual(["classes.x.max_per_host"] * fault, list(found))
+            self.assertIn(
+                "set max_per_host: 26 or less" * fault, "".join(found.values())
+            )

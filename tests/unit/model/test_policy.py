@@ -48,9 +48,12 @@ class PolicyTest(testtools.TestCase):
 
     def test_flavors_need_not_be_listed(self):
         self.assertTrue(self.policy.lists_flavors)
-        bare = [dataclasses.replace(c, flavors=None) for c in self.policy.classes]
-        unlisted = dataclasses.replace(self.policy, classes=tuple(bare))
-        self.assertFalse(unlisted.lists_flavors)
+        for flavors in (None, FlavorTemplate("{class}", ())):
+            bare = [
+                dataclasses.replace(c, flavors=flavors) for c in self.policy.classes
+            ]
+            unlisted = dataclasses.replace(self.policy, classes=tuple(bare))
+            self.assertFalse(unlisted.lists_flavors)
 
     def test_digest_is_of_the_meaning_not_of_the_text(self):
         text = loader.dump(self.policy)

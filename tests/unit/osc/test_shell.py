@@ -166,6 +166,7 @@ class PolicyTest(CommandCase):
         bad = self.file(BAD)
         self.assert_refused(1, "placement", "policy", "diff", old, bad)
         self.assert_refused(1, "nowhere", *arguments[:4], "--snapshot", "/nowhere")
+        self.assert_refused(2, "an empty path", *arguments[:4], "--snapshot", "")
 
     def test_show(self):
         self.assertEqual(0, self.run_command("policy", "show"))
@@ -223,6 +224,10 @@ class PolicyTest(CommandCase):
 
     def test_a_file_that_is_missing(self):
         self.assert_refused(1, "no such file", "policy", "check", "/nonexistent")
+
+    def test_an_empty_path_is_not_the_current_directory(self):
+        for arguments in (("check", ""), ("show", "--policy", ""), ("diff", "", "")):
+            self.assert_refused(1, "an empty path", "policy", *arguments)
 
     def test_two_files(self):
         path = self.file(BAD)

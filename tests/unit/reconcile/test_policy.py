@@ -304,6 +304,18 @@ class DiffTest(testtools.TestCase):
             ("", "1000 (at most 1000 a VM)"), found["host", "1x20", const.RC_UNIT]
         )
 
+    def test_a_shape_with_fewer_numa_nodes_than_a_vm(self):
+        wide = change_class(POLICY, "high-performance", vcpus=40, numa_nodes=2)
+        both = dataclasses.replace(
+            wide, host_shapes=(HostShape(2, 20), HostShape(1, 40))
+        )
+        self.assertEqual([1, 0], [host_slots(both, s) for s in both.host_shapes])
+        found = [d for d in compare(POLICY, both) if d.name == "1x40"]
+        self.assertEqual(
+            [("slots", "2", "0"), (const.RC_SLOT, "2", "0")],
+            [(d.what, d.old, d.new) for d in found],
+        )
+
     def test_classes_that_come_and_go(self):
         only = dataclasses.replace(POLICY, classes=POLICY.classes[1:])
         found = self.diff(only)

@@ -11,8 +11,6 @@
 # under the License.
 
 import testtools
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nova_perfvm.facts import PagePool
 from nova_perfvm.rules import slots
@@ -59,16 +57,6 @@ class HostSlotsTest(testtools.TestCase):
         vm_class = hosts.policy(vcpus=20, numa_nodes=2, max_per_host=None).classes[0]
         self.assertEqual(2, slots.host_slots(vm_class, hosts.host("2x20").cells))
         self.assertEqual(0, slots.host_slots(vm_class, hosts.host("1x40").cells))
-
-    @given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.integers(1, 3))
-    def test_groups_are_as_many_as_a_greedy_search_finds(self, counts, size):
-        left, found = sorted(counts, reverse=True), 0
-        while len(left) >= size and left[size - 1] > 0:
-            left = sorted(
-                [left[i] - (i < size) for i in range(len(left))], reverse=True
-            )
-            found += 1
-        self.assertEqual(found, slots.groups_of(counts, size))
 
 
 class CellRoomTest(testtools.TestCase):

@@ -47,3 +47,10 @@ class ReadPolicyTest(testtools.TestCase):
         for words in ("schema_version: missing", "line 1: placement", "'nine'"):
             self.assertIn(words, str(error))
             self.assertEqual(1, self.log.output.count(words))
+
+    def test_an_empty_path_is_not_the_built_in_policy(self):
+        for empty in ("", " "):
+            self.config.config(group="perfvm", policy_file=empty)
+            error = self.assertRaises(SystemExit, startup.read_policy, "x")
+            self.assertIn("nova.conf: 1 mistake", str(error))
+            self.assertIn("[perfvm]policy_file: is empty: give a path", str(error))

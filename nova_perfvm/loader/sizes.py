@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which keys of a class's flavors go together; the schema judges each alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nova_perfvm.exceptions import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+
+def size_problems(
+    document: dict[str, Any], faulty: Collection[tuple[str, ...]]
+) -> Iterator[Problem]:
+    """List what says nothing of any flavor, and would be dropped in silence.
+
+    :param document: what fulfils the schema
+    :param faulty: paths of what does not, and was left out
+    """
+    for name, keys in document.get("classes", {}).items():
+        path = ("classes", name)
+        flavors = keys.get("flavors")
+        if flavors is None:
+            continue
+        here = (*path, "flavors")
+        if "memory_gb" in flavors:
+            if keys.get("vcpus") is None and not _wants_vcpus(keys, path, faulty):
+                yield Problem(
+                    (*here, "memory_gb"),
+                    "makes a flavor of each size for a class with vcpus, and "
+                    f"{name} has none: use sizes, such as "
+                    "[{vcpus: 2, memory_gb: 4, root_gb: 20}]",
+                )
+        elif "sizes" not in flavors:
+            yield Problem(
+                here,
+                "names flavors of no size: give sizes, or memory_gb for a class with "
+                "vcpus, or remove it",
+            )
+        elif "root_gb" in flavors:
+            yield Problem(
+                (*here, "root_gb"),
+                "is the root disk of the flavors of memory_gb, which is missing: "
+                "remove it, each of sizes has its own",
+            )
+
+
+def _wants_vcpus(
+    keys: dict[str, Any], path: tuple[str, ...], faulty: Collection[tuple[str, ...]]
+) -> bool:
+    """Whether the missing vcpus are, or rest on, a mistake of their own."""
+    return keys.get("cpu_policy") == "dedicated" or any(
+        (*path, key) in faulty for key in ("vcpus", "cpu_policy")
+    )
