@@ -43,9 +43,6 @@ _NUMBER_KEYS = ("vcpus", "numa_nodes", "max_per_host")
 def build_policy(document: dict[str, Any]) -> Policy:
     """Give the policy of a document that fulfils the schema.
 
-    Its flavors have sizes: :func:`nova_perfvm.loader.sizes.size_problems` finds
-    those that have none.
-
     A key that is missing at the top has the built-in policy's value; one that
     is missing in a class has the value that asks for nothing (``classes`` is
     taken as a whole, so that a class can be left out).

@@ -36,26 +36,24 @@ def size_problems(
         if flavors is None:
             continue
         here = (*path, "flavors")
+        sizeless = keys.get("vcpus") is None and not _wants_vcpus(keys, path, faulty)
         if "memory_gb" in flavors:
-            if keys.get("vcpus") is None and not _wants_vcpus(keys, path, faulty):
+            if sizeless:
                 yield Problem(
                     (*here, "memory_gb"),
                     "makes a flavor of each size for a class with vcpus, and "
                     f"{name} has none: use sizes, such as "
                     "[{vcpus: 2, memory_gb: 4, root_gb: 20}]",
                 )
-        elif "sizes" not in flavors:
-            yield Problem(
-                here,
-                "names flavors of no size: give sizes, or memory_gb for a class with "
-                "vcpus, or remove it",
-            )
         elif "root_gb" in flavors:
             yield Problem(
                 (*here, "root_gb"),
                 "is the root disk of the flavors of memory_gb, which is missing: "
                 "remove it, each of sizes has its own",
             )
+        elif "sizes" not in flavors and sizeless:
+            # With vcpus, the name is for the flavors of --memory-gb.
+            yield Problem(here, "names flavors of no size: give sizes")
 
 
 def _wants_vcpus(

@@ -134,15 +134,14 @@ def _class_document(vm_class: VMClass) -> dict[str, Any]:
         },
     }
     if vm_class.flavors is not None:
-        document["flavors"] = {
-            "name": vm_class.flavors.name,
-            "sizes": [
+        document["flavors"] = {"name": vm_class.flavors.name}
+        if vm_class.flavors.sizes:
+            document["flavors"]["sizes"] = [
                 {
                     "vcpus": size.vcpus,
                     "memory_gb": size.memory_gb,
                     "root_gb": size.root_gb,
                 }
                 for size in vm_class.flavors.sizes
-            ],
-        }
+            ]
     return document

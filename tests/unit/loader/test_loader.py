@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from nova_perfvm import loader
 from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.flavors import generate_flavors
 from nova_perfvm.model import HostShape
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -162,8 +163,8 @@ class LoadTest(testtools.TestCase):
             ("vcpus: null", "memory_gb: [4]", ".memory_gb", "use sizes"),
             ("smt: cores", f"memory_gb: [4], {sizes}", ".memory_gb", "use sizes"),
             ("vcpus: 4", f"root_gb: 5, {sizes}", ".root_gb", "remove it"),
-            ("vcpus: 4", "root_gb: 5", "", "give sizes, or memory_gb"),
-            ("smt: cores", "", "", "give sizes, or memory_gb"),
+            ("vcpus: 4", "root_gb: 5", ".root_gb", "memory_gb, which is missing"),
+            ("smt: cores", "", "", "give sizes"),
         ):
             with self.subTest(flavors):
                 error = self.assertRaises(
@@ -178,6 +179,16 @@ class LoadTest(testtools.TestCase):
                     (".".join(problem.path), problem.line),
                 )
                 self.assertIn(words, problem.message)
+
+    def test_a_name_is_for_memory_that_is_asked_for(self):
+        policy = loader.parse(
+            f"{HEAD}classes:\n  g: {{default: true}}\n"
+            "  x: {vcpus: 4, flavors: {name: 'x.{memory_gb}'}}\n"
+        )
+        self.assertFalse(policy.lists_flavors)
+        names = [f.name for f in generate_flavors(policy, memory_gb=[8])]
+        self.assertEqual(["x.8"], names)
+        self.assertEqual(policy, loader.parse(loader.dump(policy)))
 
     def test_flavor_keys_rest_on_vcpus(self):
         for keys in ("vcpus: x", "cpu_policy: dedicated", "cpu_policy: dedicatd"):
