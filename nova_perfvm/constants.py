@@ -130,6 +130,8 @@ SERVICE_DOWN: Final = "service.down"
 # Not in the zone that is asked for; an aggregate is for other projects.
 NOVA_AVAILABILITY_ZONE: Final = "nova.availability_zone"
 NOVA_TENANT_AGGREGATE: Final = "nova.tenant_aggregate"
+# NUMATopologyFilter finds no cells where no rule has looked for any.
+NOVA_NUMA_TOPOLOGY: Final = "nova.numa_topology"
 # The host has no resource provider.
 PLACEMENT_NO_PROVIDER: Final = "placement.no_provider"
 # No provider of the host has the resource class.

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -65,7 +66,8 @@ class Verdict:
 
     :ivar service: why the scheduler does not use the host at all
     :ivar placement: why Placement does not offer it
-    :ivar rules: why the rules refuse it, which the scheduler asks last
+    :ivar rules: why the rules refuse it
+    :ivar numa: why Nova's NUMATopologyFilter does, which the scheduler asks last
     :ivar cells: the arithmetic of each NUMA cell, in words
     :ivar notes: what the verdict rests on
     :ivar allocation: what Placement would give, by provider's UUID
@@ -75,6 +77,7 @@ class Verdict:
     service: tuple[Reason, ...]
     placement: tuple[Reason, ...]
     rules: tuple[Reason, ...]
+    numa: tuple[Reason, ...] = ()
     cells: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     allocation: Mapping[str, Mapping[str, int]] | None = None
@@ -82,7 +85,7 @@ class Verdict:
     @property
     def reasons(self) -> tuple[Reason, ...]:
         """All that stands against it, in the order in which Nova would see it."""
-        return self.service + self.placement + self.rules
+        return self.service + self.placement + self.rules + self.numa
 
     @property
     def accepted(self) -> bool:
@@ -92,7 +95,7 @@ class Verdict:
     @property
     def code(self) -> str:
         """The code of each layer's first reason; empty if accepted."""
-        layers = (self.service, self.placement, self.rules)
+        layers = (self.service, self.placement, self.rules, self.numa)
         return ", ".join(layer[0].code for layer in layers if layer)
 
 
@@ -125,11 +128,13 @@ def judge(
 ) -> Verdict:
     """Give the verdict on one host."""
     answer, notes = _placement(view, request, settings)
+    rules = _rules(policy, request, view)
     return Verdict(
         view=view,
         service=tuple(_service(view, request, settings)),
         placement=answer.reasons,
-        rules=_rules(policy, request, view),
+        rules=rules,
+        numa=() if rules else _numa(request, view),
         cells=describe_cells(policy, request.facts, view.facts),
         notes=tuple(notes),
         allocation=None if answer.reasons else answer.allocation,
@@ -142,6 +147,7 @@ def accepts(
     """Whether a host would take a request, without saying why not."""
     return (
         not _rules(policy, request, view)
+        and not _numa(request, view)
         and not any(_service(view, request, settings))
         and not _ask(view, request, settings.fallback, settings.isolated)[0].reasons
     )
@@ -271,3 +277,23 @@ def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ..
     if not reasons and vm_class is None:
         return (Reason(const.CELLS_UNKNOWN, {}),)
     return reasons
+
+
+def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
+    """Say that NUMATopologyFilter finds no cells for those that are asked for.
+
+    As far as CPUs decide it: what pinned classes need, the rules have looked at.
+    Others may ask for cells, too, and on hosts that the policy does not manage no
+    rule looks.
+    """
+    wanted = request.facts.cells
+    if not wanted or view.host.cells_source == UNKNOWN:
+        return ()
+    for chosen in itertools.permutations(view.facts.cells, len(wanted)):
+        if all(
+            cell.pcpus <= len(host.free_pcpus) and cell.vcpus <= len(host.cpuset)
+            for cell, host in zip(wanted, chosen, strict=True)
+        ):
+            return ()
+    found = [[cell.vcpus, cell.pcpus] for cell in wanted]
+    return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": found}),)

@@ -57,6 +57,18 @@ def _resource(data: dict[str, Any]) -> str:
     return line
 
 
+def _cells(wanted: list[list[int]]) -> str:
+    """Say what is asked for: vCPUs that share CPUs and vCPUs that own some."""
+    return " and ".join(
+        " + ".join(
+            f"{amount} {kind}"
+            for amount, kind in ((shared, "shared vCPU(s)"), (own, "pinned vCPU(s)"))
+            if amount
+        )
+        for shared, own in wanted
+    )
+
+
 def _units(data: dict[str, Any], names: Mapping[str, str]) -> str:
     amount, children = data["amount"], data["children"]
     lines = []
@@ -97,6 +109,10 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     const.NOVA_TENANT_AGGREGATE: lambda d: _TENANTS[d["aggregates"]].format(
         d["project"]
+    ),
+    const.NOVA_NUMA_TOPOLOGY: lambda d: (
+        f"no NUMA cells of the host for {_cells(d['cells'])}, which Nova's "
+        "NUMATopologyFilter looks for"
     ),
     const.PLACEMENT_NO_PROVIDER: lambda _: (
         "Placement knows no resource provider of the host: is nova-compute new, or was "

@@ -194,7 +194,8 @@ def _long(found: Explanation) -> Iterator[tuple[Any, ...]]:
             found.say(verdict.service) or "up",
             found.say(verdict.placement) or "offered",
             "\n".join(
-                f"{reason.code}: {explain.words(reason)}" for reason in verdict.rules
+                f"{reason.code}: {explain.words(reason)}"
+                for reason in verdict.rules + verdict.numa
             )
             or "allowed",
             "\n".join(verdict.cells),

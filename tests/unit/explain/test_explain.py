@@ -20,7 +20,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import elastic, explain
 from nova_perfvm.explain import NotFoundError, settings_for
 from nova_perfvm.explain.verdicts import TENANT_OPTION
-from nova_perfvm.snapshot import Aggregate, Image, Inventory, Provider
+from nova_perfvm.snapshot import Aggregate, Flavor, Image, Inventory, Provider
 from tests.unit.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
 UNITS = dataclasses.replace(POLICY, placement="units")
@@ -336,6 +336,47 @@ class SlotsTest(ExplainCase):
             self.cloud.parts["images"] = (*others, old)
             found = self.explain(GENERAL, image=image).request.facts.pinned
             self.assertEqual(pinned, found)
+
+
+class LabelledTest(ExplainCase):
+    """Hosts that have no label are none of the policy's."""
+
+    POLICY = dataclasses.replace(POLICY, managed_hosts="labelled")
+
+    def setUp(self):
+        super().setUp()
+        self.options = {("workarounds", "disable_fallback_pcpu_query"): "false"}
+        for name, specs in (
+            ("own", {"hw:cpu_policy": "dedicated"}),
+            ("near", {"hw:numa_nodes": "1"}),
+            ("apart", {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"}),
+        ):
+            self.cloud.flavors[name] = Flavor(name, name, 22, 1024, 0, specs)
+
+    def code(self, flavor):
+        return self.verdict(flavor, options=self.options)[0].code
+
+    def test_cells_where_no_rule_looks(self):
+        self.cloud.add_host("h1")
+        verdict, said = self.verdict("own", options=self.options)
+        self.assertEqual(const.NOVA_NUMA_TOPOLOGY, verdict.code)
+        self.assertIn("no NUMA cells of the host for 22 pinned vCPU(s)", said)
+        self.assertEqual("", self.code("apart"))
+
+    def test_cells_that_are_too_small(self):
+        self.cloud.add_host("h1", "shared")
+        self.assertEqual(const.NOVA_NUMA_TOPOLOGY, self.code("near"))
+
+    def test_cells_that_are_there(self):
+        self.cloud.add_host("h1", "shared", "2x40")
+        self.assertEqual("", self.code("near"))
+
+    def test_cells_that_are_taken(self):
+        self.cloud.add_host("h1", "dedicated", "2x40")
+        self.cloud.add_hp("a", "h1")
+        self.assertEqual("", self.code("own"))
+        self.cloud.add_hp("b", "h1", 40, node=1)
+        self.assertEqual(const.NOVA_NUMA_TOPOLOGY, self.code("own"))
 
 
 class UnitsCase(ExplainCase):
