@@ -56,9 +56,7 @@ class Scheduler:
     def __init__(self, sandbox, api):
         self._api = api
         self._engine = sa.create_engine(sandbox.settings.database_url("nova_cell1"))
-        self._context = context.RequestContext(
-            user_id=str(uuid.uuid4()), project_id=str(uuid.uuid4()), is_admin=True
-        )
+        self._user = str(uuid.uuid4())
         self._client = rpcapi.SchedulerAPI()
         self._codes = {}
         self._offsets = {
@@ -66,15 +64,19 @@ class Scheduler:
             for path in sandbox.layout.logs.glob("nova-scheduler-*.log")
         }
 
-    def asks(self, flavor, image, zone, host):
-        """Give whether it takes a server, and the code that the filter logs."""
+    def asks(self, asked, image, host):
+        """Give whether it takes a server, and the code that the filter logs.
+
+        :param image: as Nova hands it on
+        """
         server = str(uuid.uuid4())
-        spec = self._spec(server, flavor, image, zone)
+        asker = context.RequestContext(
+            user_id=self._user, project_id=asked.project, is_admin=True
+        )
+        spec = self._spec(asker, server, asked, image)
         spec.requested_destination = objects.Destination(host=host)
         try:
-            self._client.select_destinations(
-                self._context, spec, [server], return_objects=True
-            )
+            self._client.select_destinations(asker, spec, [server], return_objects=True)
         except exception.NoValidHost:
             self._read_logs()
             return False, self._codes.get(server)
@@ -82,11 +84,11 @@ class Scheduler:
         self._forget(host)
         return True, None
 
-    def _spec(self, server, flavor, image, zone):
-        kind = objects.Flavor.get_by_name(self._context, flavor)
+    def _spec(self, asker, server, asked, image):
+        kind = objects.Flavor.get_by_name(asker, asked.flavor)
         meta = objects.ImageMeta.from_dict(image)
         spec = objects.RequestSpec.from_components(
-            self._context,
+            asker,
             server,
             meta,
             kind,
@@ -94,7 +96,7 @@ class Scheduler:
             objects.InstancePCIRequests(requests=[]),
             {},
             None,
-            zone or None,
+            asked.zone or None,
             security_groups=objects.SecurityGroupList(objects=[]),
             request_level_params=objects.RequestLevelParams(),
         )
@@ -149,7 +151,7 @@ class Agreement:
             requests = self.states.requests()
             for _ in range(_LOOKS):
                 seen = self._seen()
-                judged = [self._compared(seen, *request) for request in requests]
+                judged = [self._compared(seen, asked) for asked in requests]
                 wrong = [line for lines, _ in judged for line in lines]
                 if not wrong:
                     break
@@ -163,30 +165,30 @@ class Agreement:
         taken = taking.take(self._api)
         return novadb.with_cells(taken, novadb.compute_nodes())
 
-    def _compared(self, seen, flavor, image, zone):
+    def _compared(self, seen, asked):
         """Give what the two disagree on, and explain's verdicts."""
-        verdicts = self._explained(seen, flavor, image, zone).verdicts
+        verdicts = self._explained(seen, asked).verdicts
         wrong = []
         for verdict in verdicts:
             host = verdict.view.host.host
-            taken, code = self._scheduler.asks(
-                flavor, self.states.images[image], zone, host
-            )
+            image = self.states.images[asked.image]
+            taken, code = self._scheduler.asks(asked, image, host)
             if (verdict.accepted, _logged_as(verdict)) != (taken, code):
                 wrong.append(
-                    f"{flavor} {image} {zone} on {host}: explain "
+                    f"{' '.join(asked)} on {host}: explain "
                     f"{verdict.code or 'accepts'}, scheduler "
                     f"{'accepts' if taken else code or 'refuses'}"
                 )
         return wrong, verdicts
 
-    def _explained(self, seen, flavor, image, zone):
+    def _explained(self, seen, asked):
         request, _ = explain.request_of(
             seen,
-            flavor=flavor,
-            image=image,
+            flavor=asked.flavor,
+            image=asked.image,
             volume_backed=False,
-            availability_zone=zone,
+            availability_zone=asked.zone,
+            project=asked.project,
         )
         try:
             offered = candidates.offered(

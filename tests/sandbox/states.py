@@ -12,6 +12,8 @@
 
 """Random states of a cloud, and requests to put to it."""
 
+from typing import NamedTuple
+
 from nova_perfvm import constants as const
 from nova_perfvm.explain.placement import DISABLED
 from nova_perfvm.sandbox.processes import content, waiting
@@ -19,6 +21,8 @@ from nova_perfvm.sandbox.processes import content, waiting
 NO_ZONE = ""
 ELSEWHERE = "elsewhere"
 PLAIN = "agreement-plain"
+# Projects that nobody has made: Nova does not ask for them.
+PROJECT, STRANGER = "agreement-project", "agreement-stranger"
 _SECONDS = 240
 _MOST_SERVERS = 6
 _MOST_CHANGES = 3
@@ -38,15 +42,32 @@ _FLAVORS = {
     "a-unknown": (1, 1, {const.CLASS_KEY: "fast"}),
     "a-own": (4, 1, _PINNED),
     "a-plain": (2, 1, {}),
+    "a-groups": (
+        *(1, 1),
+        {
+            "resources1:MEMORY_MB": "64",
+            "resources2:MEMORY_MB": "64",
+            "group_policy": "isolate",
+        },
+    ),
     "a-trait": (1, 1, {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}),
 }
+
+
+class Asked(NamedTuple):
+    """A server that is asked for."""
+
+    flavor: str
+    image: str
+    zone: str
+    project: str
 
 
 class States:
     """Changes a cloud at random, so that all can be undone.
 
     :cvar odd: flavors that no policy generates: vCPUs, memory in GiB and extra specs
-    :cvar boots: how many of the ways to change it boot a server; six do something
+    :cvar boots: how many of the ways to change it boot a server; seven do something
         else
     :ivar images: by name, as Nova hands them on
     """
@@ -58,7 +79,11 @@ class States:
         self._api = api
         self._random = rng
         self._image_api = sandbox.connect().image
-        self._hosts = [host.name for host in sandbox.settings.pretended]
+        known = api.placement("GET", "/resource_providers", key="resource_providers")
+        names = {provider["name"] for provider in known}
+        self._hosts = [
+            host.name for host in sandbox.settings.pretended if host.name in names
+        ]
         self._servers = {}
         self._undo = []
         self._made = []
@@ -98,6 +123,7 @@ class States:
             self._disable,
             self._force_down,
             self._label,
+            self._lend,
             self._change_trait,
             self._change_inventory,
             self._change_inventory,
@@ -107,13 +133,14 @@ class States:
         return self._random.choice(ways)()
 
     def requests(self):
-        """Give some (flavor, image, zone)."""
+        """Give what is asked for."""
         rng = self._random
         return [
-            (
+            Asked(
                 name,
                 PLAIN if rng.random() < 0.15 else content.IMAGE,
                 ELSEWHERE if rng.random() < 0.07 else NO_ZONE,
+                PROJECT if rng.random() < 0.15 else STRANGER,
             )
             for name in self._names()
         ]
@@ -209,6 +236,12 @@ class States:
         _, undo = self._aggregate(host, {const.CLASS_KEY: name})
         self._undo.append(undo)
         return f"{host} labelled {name}"
+
+    def _lend(self):
+        host = self._host()
+        _, undo = self._aggregate(host, {"filter_tenant_id": PROJECT})
+        self._undo.append(undo)
+        return f"{host} lent to a project"
 
     def _zone(self, name, host):
         _, undo = self._aggregate(host, {"availability_zone": name})

@@ -18,17 +18,20 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from nova_perfvm import constants as const
+from nova_perfvm.cloud.api import API
 from tests.sandbox import base, looking
 
 _POLICY = Path(__file__).with_name("several-classes.yaml")
 # Of the policy's classes; beside those of its hosts.
 _OPEN, _MIXED, _BLIND = "shared2", "shared3", "dedicated5"
+# Nor does Placement know each of them.
+_LOST = "shared4"
 
 
 class RulesTest(looking.LookingMixin, base.SandboxTest):
     HOSTS = (
         "2xdedicated:2x20@high-performance,1xdedicated:2x20@small,"
-        "1xdedicated:2x10@small,1xdedicated:2x20@capped,3xshared:2x20"
+        "1xdedicated:2x10@small,1xdedicated:2x20@capped,4xshared:2x20"
     )
     WISHES = {"policy": str(_POLICY)}  # noqa: RUF012
 
@@ -37,7 +40,8 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         self.configure(_OPEN)
         self.configure(_MIXED, "cpu_dedicated_set = 20-39", "cpu_shared_set = 0-19")
         self.hide_cells(_BLIND)
-        self.offer_hosts_without_pcpu()
+        self.lose_provider(_LOST)
+        self.configure_schedulers()
 
         found = self.assert_agreement(states=2 * looking.STATES)
 
@@ -46,7 +50,8 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         # Placement has no VCPU, and where all slots are taken seldom a PCPU: then
         # the filter is not asked.
         unasked = {const.HOST_NO_FREE_SLOT, const.HOST_NO_SHARED_CPUS}
-        self.assert_often(unasked, found["codes"])
+        others = {const.NOVA_TENANT_AGGREGATE, const.PLACEMENT_NO_PROVIDER}
+        self.assert_often(unasked | others, found["codes"])
         expected = const.REASON_CODES - {const.HOST_CLASSLESS_PINNED} - unasked
         self.assert_often(expected, found["logged"])
 
@@ -66,13 +71,28 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
             )
             connection.execute(sa.text("UPDATE compute_nodes SET mapped = mapped"))
 
-    def offer_hosts_without_pcpu(self):
-        """Let Placement offer them to pinned VMs, for the filter to refuse."""
+    def lose_provider(self, host):
+        """Let Placement forget a host, whose compute would remind it."""
+        self.sandbox.stop(f"nova-compute-{host}")
+        api = API(self.sandbox.connect())
+        path = f"/resource_providers?name={host}"
+        (found,) = api.placement("GET", path, key="resource_providers")
+        api.placement("DELETE", f"/resource_providers/{found['uuid']}")
+
+    def configure_schedulers(self):
+        """Let Placement offer hosts without PCPU to pinned VMs, for the filter to
+        refuse; and let projects have hosts of their own.
+        """
         path = self.sandbox.layout.etc / "nova" / "scheduler.conf"
-        option = "disable_fallback_pcpu_query = "
         text = path.read_text()
-        path.write_text(text.replace(f"{option}True", f"{option}False"))
-        self.assertIn(f"{option}False", path.read_text())
+        for before, after in (
+            ("pcpu_query = True", "pcpu_query = False"),
+            ("enabled_filters = ", "enabled_filters = AggregateMultiTenancyIsolation,"),
+        ):
+            self.assertIn(before, text)
+            text = text.replace(before, after)
+        limit = "limit_tenants_to_placement_aggregate = True"
+        path.write_text(f"{text}\n[scheduler]\n{limit}\n")
         for name in ("nova-scheduler-1", "nova-scheduler-2"):
             self.sandbox.stop(name)
             self.sandbox.start(name)

@@ -196,6 +196,7 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
         self.assert_often([const.HOST_CLASSLESS_PINNED], found["logged"])
         expected = {
             const.NOVA_AVAILABILITY_ZONE,
+            const.PLACEMENT_GROUPS,
             const.PLACEMENT_NO_INVENTORY,
             const.PLACEMENT_RESOURCE,
             const.PLACEMENT_TRAIT_FORBIDDEN,
