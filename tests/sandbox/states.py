@@ -86,6 +86,9 @@ class States:
         ]
         self._servers = {}
         self._undo = []
+        # What traits and inventories were at first, as the oldest change is undone
+        # first, and a compute puts back what provider.yaml says.
+        self._first = {}
         self._made = []
         self.images = {}
         for name, (vcpus, memory_gb, specs) in self.odd.items():
@@ -280,16 +283,18 @@ class States:
         path = f"{self._provider(host)}/traits"
         # Where Placement's layer is off, nobody has made it.
         self._api.placement("PUT", f"/traits/{const.TRAIT_HIGH_PERFORMANCE}")
+        trait = {const.TRAIT_HIGH_PERFORMANCE}
         before = self._api.placement("GET", path)["traits"]
+        there = const.TRAIT_HIGH_PERFORMANCE in before
+        first = self._first.setdefault(path, there)
 
-        def toggle():
+        def give(wanted):
             # Others may have been added meanwhile, such as that of disabled ones.
             now = set(self._api.placement("GET", path)["traits"])
-            self._put(path, traits=sorted(now ^ {const.TRAIT_HIGH_PERFORMANCE}))
+            self._put(path, traits=sorted(now | trait if wanted else now - trait))
 
-        toggle()
-        self._undo.append(toggle)
-        there = const.TRAIT_HIGH_PERFORMANCE in before
+        give(not there)
+        self._undo.append(lambda: give(first))
         return f"{host} {'without' if there else 'with'} the trait"
 
     def _change_inventory(self):
@@ -299,6 +304,7 @@ class States:
         name = self._random.choice(sorted(before))
         kept = before[name]
         reserved = self._random.choice([kept["total"], kept["total"] // 2])
+        first = self._first.setdefault((path, name), kept["reserved"])
 
         def reserve(amount):
             found = self._api.placement("GET", path)["inventories"]
@@ -306,5 +312,5 @@ class States:
             self._put(path, inventories=found)
 
         reserve(reserved)
-        self._undo.append(lambda: reserve(kept["reserved"]))
+        self._undo.append(lambda: reserve(first))
         return f"{reserved} {name} of {host} reserved"
