@@ -36,8 +36,6 @@ def _everywhere(layout: Layout, settings: Settings) -> common.Sections:
             "vif_plugging_timeout": "0",
             "graceful_shutdown_timeout": "20",
             "manager_shutdown_timeout": "5",
-            # Not the half hour until a guest goes whose server was deleted.
-            "running_deleted_instance_poll_interval": "30",
             "report_interval": "10",
             "service_down_time": "60",
         },
