@@ -87,16 +87,22 @@ class StormTest(base.SandboxTest):
     def await_none(self, path, what, seconds=base.SECONDS * 4):
         waiting.until(lambda: not self.listed(path), f"{what} to end", seconds)
 
-    def delete(self, servers):
-        """Delete servers, and wait until they are gone."""
-        gone = {server["id"] for server in servers}
-        calls = [clients.Call("DELETE", f"/servers/{server}") for server in gone]
+    def delete(self, servers, still=None):
+        """Delete servers, and wait until they are gone.
+
+        :param still: called with the ID of each that is still listed
+        """
+        asked = {server["id"] for server in servers}
+        calls = [clients.Call("DELETE", f"/servers/{server}") for server in asked]
         clients.ask(self.cloud, calls, 2)
-        waiting.until(
-            lambda: gone.isdisjoint(server["id"] for server in self.all_servers()),
-            "servers to end",
-            base.SECONDS * 4,
-        )
+
+        def ended():
+            listed = asked & {server["id"] for server in self.all_servers()}
+            for server in listed if still else ():
+                still(server)
+            return not listed
+
+        waiting.until(ended, "servers to end", base.SECONDS * 4)
 
     def delete_all(self):
         """Delete every server of the cloud; nothing may be left of them."""
