@@ -50,7 +50,12 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         # Placement has no VCPU, and where all slots are taken seldom a PCPU: then
         # the filter is not asked.
         unasked = {const.HOST_NO_FREE_SLOT, const.HOST_NO_SHARED_CPUS}
-        others = {const.NOVA_TENANT_AGGREGATE, const.PLACEMENT_NO_PROVIDER}
+        others = {
+            const.NOVA_NUMA_TOPOLOGY,
+            const.NOVA_TENANT_AGGREGATE,
+            const.PLACEMENT_GROUPS,
+            const.PLACEMENT_NO_PROVIDER,
+        }
         self.assert_often(unasked | others, found["codes"])
         expected = const.REASON_CODES - {const.HOST_CLASSLESS_PINNED} - unasked
         self.assert_often(expected, found["logged"])
