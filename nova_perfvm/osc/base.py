@@ -24,6 +24,7 @@ from cliff.command import Command
 from nova_perfvm import loader
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.osc import output
 from nova_perfvm.properties import extensions
 
 if TYPE_CHECKING:
@@ -65,17 +66,11 @@ class OfflineCommand(Command):
             self.app.stdout.write(text)
             self.app.stdout.flush()
         except BrokenPipeError:
+            output.discard()
             raise
         except (OSError, UnicodeEncodeError) as exc:
-            _discard_output()
-            raise PerfVMError(f"cannot write the output: {exc}") from exc
-
-
-def _discard_output() -> None:
-    """Send what is still buffered nowhere, or Python tries once more at exit."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, 1)
-    os.close(devnull)
+            output.discard()
+            raise PerfVMError(output.lost(exc)) from exc
 
 
 def cloud_of(app: Any) -> API:

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Final
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
+from nova_perfvm.osc import output
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -52,4 +54,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Without a command cliff would start an interactive prompt, for which six
     # commands are no reason.
-    return Shell().run(arguments or ["--help"])
+    return output.flush(Shell().run(arguments or ["--help"]))

@@ -32,6 +32,10 @@ POLICY = loader.load()
 BAD = "placement: slot\nmanaged_hosts: none\n"
 
 
+_POLICY = str(Path(__file__).parents[3] / "etc" / "nova_perfvm" / "perfvm.yaml")
+DIFF = ["policy", "diff", _POLICY, _POLICY]
+
+
 class CommandCase(testtools.TestCase):
     """The console script's function, as a process would call it."""
 
@@ -104,23 +108,30 @@ class ProcessTest(testtools.TestCase):
             result = self.run_process(*arguments)
             self.assertEqual((0, "\n"), (result.returncode, result.stderr))
 
+    def test_help_of_a_command(self):
+        result = self.run_process("help", "policy", "show")
+        self.assertEqual((0, "\n"), (result.returncode, result.stderr))
+        self.assertIn("--policy", result.stdout)
+
     def test_output_that_cannot_be_written(self):
-        with Path("/dev/full").open("w") as full:
-            result = self.run_process("policy", "show", stdout=full)
-        self.assertEqual(1, result.returncode)
-        self.assertEqual(
-            ["cannot write the output: [Errno 28] No space left on device", ""],
-            result.stderr.splitlines(),
-        )
+        full_disk = "[Errno 28] No space left on device"
+        for arguments, said in (
+            (["policy", "show"], f"cannot write the output: {full_disk}"),
+            (DIFF, full_disk),
+        ):
+            with Path("/dev/full").open("w") as full:
+                result = self.run_process(*arguments, stdout=full)
+            self.assertEqual(1, result.returncode)
+            self.assertEqual([said, ""], result.stderr.splitlines())
 
     def test_a_reader_that_leaves(self):
         """As in ``nova-perfvm policy show | true``: no complaint."""
-        reader, writer = os.pipe()
-        os.close(reader)
-        with os.fdopen(writer, "w") as pipe:
-            result = self.run_process("policy", "show", stdout=pipe)
-        self.assertNotIn("Traceback", result.stderr)
-        self.assertNotIn("Exception", result.stderr)
+        for arguments in (["policy", "show"], DIFF):
+            reader, writer = os.pipe()
+            os.close(reader)
+            with os.fdopen(writer, "w") as pipe:
+                result = self.run_process(*arguments, stdout=pipe)
+            self.assertEqual((141, "\n"), (result.returncode, result.stderr))
 
 
 class ShellTest(CommandCase):
