@@ -18,14 +18,13 @@ import io
 from typing import TYPE_CHECKING, Any, Final
 
 from cliff.formatters.base import ListFormatter
-from cliff.lister import Lister
 
 from nova_perfvm import audit, loader
 from nova_perfvm.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.cloud.preflight import read_settings
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import CANNOT_TELL, file_path, policy_argument
+from nova_perfvm.osc.base import file_path, policy_argument
+from nova_perfvm.osc.checks import JudgingLister
 from nova_perfvm.osc.formats import monitoring, page
 from nova_perfvm.properties import extensions
 
@@ -76,14 +75,13 @@ class PrometheusFormatter(ReportFormatter):
     render = staticmethod(monitoring.prometheus)
 
 
-class Audit(Lister):
+class Audit(JudgingLister):
     """Find what violates the policy, by whatever way it came.
 
     Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
     it could not be made.
     """
 
-    auth_required = True
     snapshot_required = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -122,15 +120,6 @@ class Audit(Lister):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give the worst finding's code for an exit status."""
-        self._exit_code = 0
-        try:
-            return super().run(parsed_args) or self._exit_code
-        except PerfVMError as exc:
-            self.app.stderr.write(f"{exc}\n")
-            return CANNOT_TELL
-
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
@@ -150,7 +139,7 @@ class Audit(Lister):
         )
         report = audit.run(subject)
         parsed_args.report = report
-        self._exit_code = report.exit_code(strict=parsed_args.strict)
+        self.judged(report.exit_code(strict=parsed_args.strict))
         return _COLUMNS, [_row(finding) for finding in report.findings]
 
     def produce_output(

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Commands that run checks in order; the worst one is the exit status."""
+"""Commands that judge; what they find is the exit status."""
 
 from __future__ import annotations
 
@@ -30,27 +30,39 @@ if TYPE_CHECKING:
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
-class ChecksLister(Lister):
+class JudgingLister(Lister):
+    """A command that lists what it finds, and ends with the code of the worst.
+
+    :cvar cannot_tell: its code if it could not look
+    """
+
+    auth_required = True
+    cannot_tell = CANNOT_TELL
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Give the exit status."""
+        self._exit_code = 0
+        try:
+            return super().run(parsed_args) or self._exit_code
+        except PerfVMError as exc:
+            self.app.stderr.write(f"{exc}\n")
+            return self.cannot_tell
+
+    def judged(self, exit_code: int) -> None:
+        """Keep the code of what was found."""
+        self._exit_code = exit_code
+
+
+class ChecksLister(JudgingLister):
     """A command that lists the results of checks.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
     failures, 3 if it could not look.
     """
 
-    auth_required = True
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give the worst check's code for an exit status."""
-        self._exit_code = 0
-        try:
-            return super().run(parsed_args) or self._exit_code
-        except PerfVMError as exc:
-            self.app.stderr.write(f"{exc}\n")
-            return CANNOT_TELL
-
     def listed(self, results: list[tuple[str, Result]]) -> Table:
         """Give the table of results, and keep the code of the worst."""
-        self._exit_code = worst(results).exit_code
+        self.judged(worst(results).exit_code)
         rows: list[tuple[str, ...]] = [
             (title, result.code.name, "\n".join(result.details), result.remedy)
             for title, result in results

@@ -14,15 +14,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from cliff.lister import Lister
+from typing import TYPE_CHECKING, Any
 
 from nova_perfvm import inventory, loader
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.explain import Settings, settings_for
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import file_path, policy_argument
+from nova_perfvm.osc.checks import JudgingLister
 
 if TYPE_CHECKING:
     import argparse
@@ -31,10 +30,8 @@ if TYPE_CHECKING:
     from nova_perfvm.model import Policy
     from nova_perfvm.snapshot import Snapshot
 
-ERROR: Final = 2
 
-
-class LookingCommand(Lister):
+class LookingCommand(JudgingLister):
     """A list of what was found; its exit status says what that means.
 
     Errors end with status 2.
@@ -42,6 +39,7 @@ class LookingCommand(Lister):
 
     # Only a cloud wants credentials, and a snapshot is none.
     auth_required = False
+    cannot_tell = 2
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the policy, and where to look."""
@@ -65,20 +63,12 @@ class LookingCommand(Lister):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give what was found for an exit status."""
-        self._status = 0
-        try:
-            return super().run(parsed_args) or self._status
-        except PerfVMError as exc:
-            self.app.stderr.write(f"{exc}\n")
-            return ERROR
-
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
         """Look, and keep the exit status."""
-        columns, rows, self._status = self.look(parsed_args)
+        columns, rows, status = self.look(parsed_args)
+        self.judged(status)
         return columns, rows
 
     def look(
