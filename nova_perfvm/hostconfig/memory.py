@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nova_perfvm.hostconfig.errors import HostConfigError
-from nova_perfvm.model import PAGE_SIZES_KB
+from nova_perfvm.model import PAGE_SIZES_KB, even_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,8 +95,11 @@ def _huge_kb(vm_class: VMClass) -> int | None:
     if vm_class.mem_page_size is None or vm_class.mem_page_size == "small":
         return None
     if vm_class.mem_page_size == "large":
-        # 1 GiB pages: the fewest TLB misses, and flavors are whole GiB.
-        return PAGE_SIZES_KB["1GB"]
+        # 1 GiB pages have the fewest TLB misses, but each node of a VM takes whole
+        # ones, or none.
+        sizes = vm_class.flavors.sizes if vm_class.flavors else ()
+        shares = [even_share(size.memory_gb, vm_class.cells_per_vm) for size in sizes]
+        return PAGE_SIZES_KB["2MB" if None in shares else "1GB"]
     return PAGE_SIZES_KB[vm_class.mem_page_size]
 
 

@@ -218,6 +218,17 @@ class ModesTest(testtools.TestCase):
         self.assertIn("hugepages=0:246,1:246", config.kernel.arguments)
         self.assertIn("hugepagesz=1G", config.kernel.arguments)
 
+    def test_large_pages_fill_each_nodes_share(self):
+        for memory_gb, size in ((64, "1G"), (65, "2M")):
+            policy = policy_of(
+                mem_page_size="large",
+                numa_nodes=2,
+                flavors={"name": "two", "memory_gb": [memory_gb]},
+            )
+            arguments = configured(policy=policy).kernel.arguments
+            with self.subTest(memory_gb):
+                self.assertIn(f"hugepagesz={size}", arguments)
+
     def test_disks(self):
         disk = {"source": "volume", "read_iops": 5000}
         config = configured(policy=policy_of(disk=disk), read_iops=6000)
