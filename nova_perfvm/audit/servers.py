@@ -49,6 +49,7 @@ class ServerFacts(NamedTuple):
     :ivar resize: the commands that make it one of its class
     :ivar nodes: the host's NUMA cells that it is on, where they are known;
         without them its CPUs tell
+    :ivar ready: whether it can be migrated as it is
     """
 
     id: str
@@ -59,6 +60,7 @@ class ServerFacts(NamedTuple):
     nodes: frozenset[int] = frozenset()
     resize: str = "openstack server resize --flavor FLAVOR SERVER"
     status: str = "ACTIVE"
+    ready: bool = True
 
     @property
     def migrate(self) -> str:
@@ -109,6 +111,7 @@ def _facts(subject: Subject, server: Server) -> ServerFacts:
         ),
         resize=subject.resize(server),
         status=server.status,
+        ready=moves.ready(server),
     )
 
 
@@ -124,7 +127,8 @@ def check_servers(
     :param assumed: names of the hosts of which nobody knows which cells share CPUs
     """
     by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
-    for server in servers:
+    # Remedies take the last: rather those that can go as they are.
+    for server in sorted(servers, key=lambda server: server.ready):
         by_host[server.host].append(server)
     found: list[Finding] = []
     for host, here in sorted(by_host.items()):

@@ -53,6 +53,16 @@ class CheckServersTest(testtools.TestCase):
             self.codes(*(hp(f"{n}", 20 * n, "big") for n in range(3))),
         )
 
+    def test_those_leave_that_can_go_as_they_are(self):
+        servers = [hp(f"{n}", 20 * n, "big") for n in range(3)]
+        for last in range(3):
+            broken = [
+                server._replace(ready=number == last, status="ERROR")
+                for number, server in enumerate(servers)
+            ]
+            (finding,) = audit.check_servers(POLICY, CELLS, broken)
+            self.assertTrue(finding.remedy.endswith(f"server migrate {last}"))
+
     def test_two_on_a_cell_overlap(self):
         self.assertEqual(
             [audit.PINS_OVERLAP, audit.TOO_MANY_ON_CELL],
