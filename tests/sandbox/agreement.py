@@ -33,6 +33,7 @@ from nova import context, exception, objects
 from nova.scheduler import rpcapi
 from nova.virt import hardware
 
+from nova_perfvm import constants as const
 from nova_perfvm import explain, loader, novadb
 from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.cloud import snapshot as taking
@@ -144,22 +145,38 @@ class Agreement:
         self.logged = collections.Counter()
         self.different = []
 
-    def run(self, states):
-        """Compare in so many states."""
-        for number in range(states):
-            done = self.states.change()
-            requests = self.states.requests()
-            for _ in range(_LOOKS):
-                seen = self._seen()
-                judged = [self._compared(seen, asked) for asked in requests]
-                wrong = [line for lines, _ in judged for line in lines]
-                if not wrong:
-                    break
-                self.counts["looked again"] += 1
-            self.different += [f"state {number} ({done}): {line}" for line in wrong]
-            for _, verdicts in judged:
-                self._count(verdicts)
-            self.counts["states"] += 1
+    def run(self, states, wanted):
+        """Compare in so many states, and in half as many more if need be.
+
+        :param wanted: how often each of the ``codes`` of explain has to come up, and
+            each that is ``logged`` by the filter
+        """
+        for number in range(states + states // 2):
+            if number >= states and not self._rare(wanted):
+                break
+            self._compare(number)
+
+    def _rare(self, wanted):
+        return any(
+            met[code] < times
+            for kind, met in (("codes", self.codes), ("logged", self.logged))
+            for code, times in wanted.get(kind, {}).items()
+        )
+
+    def _compare(self, number):
+        done = self.states.change()
+        requests = self.states.requests()
+        for _ in range(_LOOKS):
+            seen = self._seen()
+            judged = [self._compared(seen, asked) for asked in requests]
+            wrong = [line for lines, _ in judged for line in lines]
+            if not wrong:
+                break
+            self.counts["looked again"] += 1
+        self.different += [f"state {number} ({done}): {line}" for line in wrong]
+        for _, verdicts in judged:
+            self._count(verdicts)
+        self.counts["states"] += 1
 
     def _seen(self):
         taken = taking.take(self._api)
@@ -173,7 +190,9 @@ class Agreement:
             host = verdict.view.host.host
             image = self.states.images[asked.image]
             taken, code = self._scheduler.asks(asked, image, host)
-            if (verdict.accepted, _logged_as(verdict)) != (taken, code):
+            # The arithmetic has to know why Placement refuses.
+            unknown = const.PLACEMENT_REFUSED in {r.code for r in verdict.placement}
+            if unknown or (verdict.accepted, _logged_as(verdict)) != (taken, code):
                 wrong.append(
                     f"{' '.join(asked)} on {host}: explain "
                     f"{verdict.code or 'accepts'}, scheduler "
@@ -222,10 +241,11 @@ def main():
     parser.add_argument("directory")
     parser.add_argument("--states", type=int, default=100)
     parser.add_argument("--seed", type=int, default=8)
+    parser.add_argument("--wanted", type=json.loads, default={}, metavar="JSON")
     args = parser.parse_args()
     agreement = Agreement(Sandbox(args.directory), args.seed)
     try:
-        agreement.run(args.states)
+        agreement.run(args.states, args.wanted)
     finally:
         agreement.states.undo()
     json.dump(

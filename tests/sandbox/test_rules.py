@@ -43,8 +43,6 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         self.lose_provider(_LOST)
         self.configure_schedulers()
 
-        found = self.assert_agreement(states=2 * looking.STATES)
-
         # No rule asks a host without a label for slots, and here labelled ones are
         # for classes alone: SlotsTest meets that one.  Where no CPU is shared,
         # Placement has no VCPU, and where all slots are taken seldom a PCPU: then
@@ -56,9 +54,11 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
             const.PLACEMENT_GROUPS,
             const.PLACEMENT_NO_PROVIDER,
         }
-        self.assert_often(unasked | others, found["codes"])
-        expected = const.REASON_CODES - {const.HOST_CLASSLESS_PINNED} - unasked
-        self.assert_often(expected, found["logged"])
+        self.assert_agreement(
+            2 * looking.STATES,
+            often=unasked | others,
+            logged=const.REASON_CODES - {const.HOST_CLASSLESS_PINNED} - unasked,
+        )
 
     def hide_cells(self, host):
         """Let a compute node be as a hypervisor without NUMA reports it."""
