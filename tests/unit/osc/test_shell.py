@@ -13,6 +13,7 @@
 import contextlib
 import importlib.metadata
 import io
+import itertools
 import logging
 import os
 import subprocess
@@ -75,7 +76,7 @@ class CommandCase(testtools.TestCase):
 class ProcessTest(testtools.TestCase):
     """What only a process of its own shows."""
 
-    def run_process(self, *arguments, stdout=subprocess.PIPE):
+    def run_process(self, *arguments, stdout=subprocess.PIPE, unbuffered=""):
         code = (
             "import sys; sys.argv[0] = 'nova-perfvm'\n"
             "from nova_perfvm.osc.shell import main\n"
@@ -90,6 +91,7 @@ class ProcessTest(testtools.TestCase):
             stdout=stdout,
             stderr=subprocess.PIPE,
             encoding="utf-8",
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         )
 
     def test_version(self):
@@ -115,22 +117,32 @@ class ProcessTest(testtools.TestCase):
 
     def test_output_that_cannot_be_written(self):
         full_disk = "[Errno 28] No space left on device"
-        for arguments, said in (
-            (["policy", "show"], f"cannot write the output: {full_disk}"),
-            (DIFF, full_disk),
+        written = f"cannot write the output: {full_disk}"
+        for arguments, unbuffered, said in (
+            (["policy", "show"], "", written),
+            (["policy", "show"], "1", written),
+            # A table is written by cliff, or only when the process ends.
+            (DIFF, "", written),
+            (DIFF, "1", full_disk),
         ):
             with Path("/dev/full").open("w") as full:
-                result = self.run_process(*arguments, stdout=full)
+                result = self.run_process(
+                    *arguments, stdout=full, unbuffered=unbuffered
+                )
             self.assertEqual(1, result.returncode)
             self.assertEqual([said, ""], result.stderr.splitlines())
 
     def test_a_reader_that_leaves(self):
         """As in ``nova-perfvm policy show | true``: no complaint."""
-        for arguments in (["policy", "show"], DIFF):
+        for arguments, unbuffered in itertools.product(
+            (["policy", "show"], DIFF), ("", "1")
+        ):
             reader, writer = os.pipe()
             os.close(reader)
             with os.fdopen(writer, "w") as pipe:
-                result = self.run_process(*arguments, stdout=pipe)
+                result = self.run_process(
+                    *arguments, stdout=pipe, unbuffered=unbuffered
+                )
             self.assertEqual((141, "\n"), (result.returncode, result.stderr))
 
 
