@@ -12,12 +12,15 @@
 
 """Count the tests of the runs that stestr stored: ``N passed, N failed``.
 
-    python -m tests.count FIRST_RUN EXPECTED
+    python -m tests.count FIRST_RUN [EXPECTED]
 
 Fails when a test failed, or fewer ran than are expected: stestr itself does not
-notice when one of its workers dies.  Skips are shown with their reason.
+notice when one of its workers dies.  Failures and skips are shown with their
+reason, in a line each: what stestr shows of them ends with pages of logs.
 """
 
+import collections
+import re
 import sys
 
 import testtools
@@ -25,6 +28,7 @@ from stestr.repository import util
 
 GOOD = {"success", "xfail"}
 BAD = {"fail", "uxsuccess"}
+_LONGEST = 600
 
 
 class Totals(testtools.StreamResult):
@@ -33,18 +37,41 @@ class Totals(testtools.StreamResult):
     def __init__(self):
         super().__init__()
         self.ended = {}
+        self._traces = collections.defaultdict(bytes)
 
     def status(self, test_id=None, test_status=None, **kwargs):
         """Take one event of the stream."""
-        if test_id is None or kwargs.get("file_name") == "reason":
-            if kwargs.get("file_bytes"):
-                sys.stdout.write(f"{test_id}: {kwargs['file_bytes'].decode()}\n")
+        name, content = kwargs.get("file_name"), kwargs.get("file_bytes") or b""
+        if test_id is None or name == "reason":
+            if content:
+                sys.stdout.write(f"{test_id}: {content.decode()}\n")
         elif test_status not in {None, "inprogress", "exists"}:
             self.ended[test_id] = test_status
+        if (name or "").startswith("traceback"):
+            self._traces[test_id] += content
+
+    def failures(self):
+        """Give a line for each failed test, with what was raised."""
+        for test_id, state in self.ended.items():
+            if state in BAD:
+                trace = self._traces[test_id].decode(errors="replace")
+                yield f"FAILED {test_id}: {raised(trace)}"
 
 
-def main(first, expected):
-    """Print the totals of all runs from the first one on."""
+def raised(trace):
+    """Give where in the tests something was raised, and what, in a line."""
+    frames = re.findall(r"^  File \".*/(tests/.*)\", line (\d+)", trace, re.MULTILINE)
+    place = "{}:{}: ".format(*frames[-1]) if frames else ""
+    _, _, last = trace.rpartition("\n  File ")
+    said = [line for line in last.splitlines()[1:] if not line.startswith("    ")]
+    return place + " ".join(" ".join(said).split())[:_LONGEST]
+
+
+def main(first, expected=None):
+    """Print the failures of all runs from the first one on, and their totals.
+
+    :param expected: the number of tests; without it only failures are printed
+    """
     repository = util.get_repo_open(repo_url=".")
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for number in range(first, repository.latest_id() + 1):
@@ -52,10 +79,13 @@ def main(first, expected):
         totals.startTestRun()
         repository.get_test_run(number).get_test().run(totals)
         totals.stopTestRun()
+        sys.stdout.writelines(f"{line}\n" for line in totals.failures())
         states = list(totals.ended.values())
         counts["passed"] += sum(state in GOOD for state in states)
         counts["failed"] += sum(state in BAD for state in states)
         counts["skipped"] += sum(state == "skip" for state in states)
+    if expected is None:
+        return 0
     line = f"{counts['passed']} passed, {counts['failed']} failed"
     if counts["skipped"]:
         line += f", {counts['skipped']} skipped"
@@ -67,4 +97,4 @@ def main(first, expected):
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(*map(int, sys.argv[1:])))

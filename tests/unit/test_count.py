@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The totals that continuous integration reads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import fixtures
+import testtools
+
+_ROOT = Path(__file__).parents[2]
+_SUITE = """\
+import unittest
+class Suite(unittest.TestCase):
+    def test_good(self): pass
+    def test_skipped(self): self.skipTest("no disk")
+    def test_bad(self): self.assertEqual(1, 2)
+    def test_worse(self): raise ValueError("two\\n  lines")
+"""
+
+
+class CountTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
+
+    def stestr(self, regex):
+        suite = self.directory / "suite"
+        suite.mkdir(exist_ok=True)
+        (suite / "__init__.py").touch()
+        (suite / "test_suite.py").write_text(_SUITE)
+        arguments = ("-m", "stestr", "--test-path", "suite", "--top-dir", ".")
+        self.python(*arguments, "run", "--serial", regex)
+
+    def python(self, *arguments):
+        return subprocess.run(
+            (sys.executable, *arguments),
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=self.directory,
+            env=os.environ | {"PYTHONPATH": str(_ROOT)},
+        )
+
+    def count(self, *arguments):
+        result = self.python("-m", "tests.count", *arguments)
+        self.assertEqual("", result.stderr)
+        return result.returncode, result.stdout.splitlines()
+
+    def test_all_passed(self):
+        self.stestr("good")
+        self.assertEqual((0, ["1 passed, 0 failed"]), self.count("0", "1"))
+
+    def test_too_few_ran(self):
+        self.stestr("good")
+        self.assertEqual(
+            (1, ["1 of 2 tests did not run", "1 passed, 0 failed"]),
+            self.count("0", "2"),
+        )
+
+    def test_none_ran(self):
+        self.stestr("good")
+        self.assertEqual((1, ["0 passed, 0 failed"]), self.count("1", "0"))
+
+    def test_failures_have_a_line_each(self):
+        self.stestr("good")
+        self.stestr(".")
+        place = "suite.test_suite.Suite.test_"
+        status, lines = self.count("1", "4")
+        self.assertEqual(1, status)
+        self.assertEqual(
+            {
+                f"{place}skipped: no disk",
+                f"FAILED {place}bad: AssertionError: 1 != 2",
+                f"FAILED {place}worse: ValueError: two lines",
+                "1 passed, 2 failed, 1 skipped",
+            },
+            set(lines),
+        )
+        self.assertEqual("1 passed, 2 failed, 1 skipped", lines[-1])
+
+    def test_failures_without_totals(self):
+        self.stestr("bad")
+        status, (line,) = self.count("0")
+        self.assertEqual(0, status)
+        self.assertIn("1 != 2", line)
