@@ -26,6 +26,7 @@ import json
 import random
 import re
 import sys
+import time
 import uuid
 
 import sqlalchemy as sa
@@ -40,6 +41,7 @@ from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.explain import settings_for
+from nova_perfvm.sandbox.processes import waiting
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests.sandbox.labelled_states import LabelledStates
 from tests.sandbox.states import States
@@ -49,6 +51,8 @@ _REFUSED = re.compile(
 )
 # A compute's report may be on its way: look and ask again, both.
 _LOOKS = 3
+# Three of a compute's looks at itself.
+_SETTLED_S = 180
 
 
 class Scheduler:
@@ -64,6 +68,7 @@ class Scheduler:
             path: path.stat().st_size
             for path in sandbox.layout.logs.glob("nova-scheduler-*.log")
         }
+        self._first = self._used()
 
     def asks(self, asked, image, host):
         """Give whether it takes a server, and the code that the filter logs.
@@ -114,6 +119,32 @@ class Scheduler:
                 ),
                 {"now": later, "host": host},
             )
+
+    def settle(self):
+        """Wait until the schedulers see the hosts as they were at first.
+
+        A compute that is down is not told that a server is deleted: it finds out
+        within a minute.  And what it reports in the second in which a scheduler
+        placed a server in thought does not end that thought, for the database
+        keeps whole seconds.
+        """
+        waiting.until(
+            lambda: all(
+                self._first[host] >= used for host, used in self._used().items()
+            ),
+            "the computes to report that the servers are gone",
+            _SETTLED_S,
+        )
+        time.sleep(1)
+        for host in self._first:
+            self._forget(host)
+
+    def _used(self):
+        with self._engine.begin() as connection:
+            rows = connection.execute(
+                sa.text("SELECT host, vcpus_used FROM compute_nodes WHERE deleted = 0")
+            )
+            return dict(map(tuple, rows))
 
     def _read_logs(self):
         for path, offset in self._offsets.items():
@@ -177,6 +208,11 @@ class Agreement:
         for _, verdicts in judged:
             self._count(verdicts)
         self.counts["states"] += 1
+
+    def undo(self):
+        """Leave the cloud as it was."""
+        self.states.undo()
+        self._scheduler.settle()
 
     def _seen(self):
         taken = taking.take(self._api)
@@ -247,7 +283,7 @@ def main():
     try:
         agreement.run(args.states, args.wanted)
     finally:
-        agreement.states.undo()
+        agreement.undo()
     json.dump(
         {
             "counts": agreement.counts,
