@@ -188,7 +188,8 @@ class Processes:
 
     def reap(self) -> None:
         """Take note of our own children that have ended."""
-        for child in self._children.values():
+        # A copy: RabbitMQ, MariaDB and memcached are started side by side.
+        for child in list(self._children.values()):
             child.poll()
 
     def _await_end(self, records: Sequence[Record], timeout_s: float) -> list[Record]:

@@ -12,6 +12,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -114,6 +115,23 @@ class ProcessesTest(testtools.TestCase):
         self.assertEqual([], self.processes.stop(["first", "second"]))
 
         self.assertFalse(alive(second))
+
+    def test_one_is_started_while_others_are_looked_at(self):
+        """As another thread does that starts a server beside."""
+        self.start("first")
+        poll = subprocess.Popen.poll
+        names = iter(["second"])
+
+        def start_and_poll(child):
+            for name in names:
+                self.start(name)
+            return poll(child)
+
+        self.useFixture(fixtures.MonkeyPatch("subprocess.Popen.poll", start_and_poll))
+
+        self.processes.reap()
+
+        self.assertEqual(2, len(self.processes.all()))
 
     def test_what_a_process_leaves_behind_is_swept(self):
         self.start("one", PARENT)
