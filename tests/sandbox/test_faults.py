@@ -13,6 +13,7 @@
 """What a process that dies in mid-storm leaves behind."""
 
 import collections
+import datetime as dt
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -61,8 +62,10 @@ class FaultsTest(storms.StormTest):
             base.tell(f"{name} was killed")
             time.sleep(5)
             self.sandbox.start(name)
+            since = dt.datetime.now(dt.UTC)
             answers = asked.result()
         self.await_quiet()
+        self.await_reports(since)
 
         servers = {server["id"]: server for server in self.all_servers()}
         base.tell(str(collections.Counter(s["status"] for s in servers.values())))
@@ -177,6 +180,21 @@ class FaultsTest(storms.StormTest):
     def await_some_running(self):
         path = "/servers?all_tenants=1&limit=3&status=ACTIVE"
         waiting.until(lambda: len(self.listed(path)) == 3, "servers", base.SECONDS)
+
+    def await_reports(self, since):
+        """Wait until each compute has reported; one may wait in vain for an answer.
+
+        When that takes too long, Nova deletes its servers without it, and their
+        guests run on.
+        """
+        connection, hosts = self.sandbox.connect(), self.sandbox.settings.pretended
+
+        def reported():
+            return computes.reported_since(connection, hosts, since)
+
+        waiting.until(
+            lambda: len(reported()) == len(hosts), "computes to report", base.SECONDS
+        )
 
     def await_quiet(self):
         """Wait until nothing is under way, or nothing of it changes any more."""
