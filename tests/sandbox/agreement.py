@@ -177,12 +177,12 @@ class Agreement:
         self.different = []
 
     def run(self, states, wanted):
-        """Compare in so many states, and in half as many more if need be.
+        """Compare in so many states, and in up to as many more if need be.
 
         :param wanted: how often each of the ``codes`` of explain has to come up, and
             each that is ``logged`` by the filter
         """
-        for number in range(states + states // 2):
+        for number in range(2 * states):
             if number >= states and not self._rare(wanted):
                 break
             self._compare(number)
