@@ -19,7 +19,7 @@ from tests.sandbox import states
 _PHASE = 50
 # Of several-classes.yaml.
 _SMALL = states.HIGH | {const.CLASS_KEY: "small"}
-_BOOTS = ["a-own", "hp.20c.64g", "s.8c.150g", "c.4c.4g", "g.2c.4g"]
+_BOOTS = ["a-own", "hp.20c.64g", "hp.20c.64g", "s.8c.150g", "s.8c.150g", "g.2c.4g"]
 _OFTEN = {"hp.20c.64g": 4, "s.8c.150g": 2, "c.4c.4g": 2, "g.2c.4g": 2}
 # And how often each is given.
 _LABELS = {
