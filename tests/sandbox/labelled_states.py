@@ -39,6 +39,8 @@ class LabelledStates(states.States):
     """Gives hosts other labels, too, in each state."""
 
     odd = states.States.odd | {"a-pages": (8, 1, _SMALL)}
+    # Few hosts are at times for what has too much memory for any node.
+    often = (*states.States.often, "a-large")
     boots = 6
 
     def __init__(self, sandbox, api, policy, rng):

@@ -69,10 +69,13 @@ class States:
     :cvar odd: flavors that no policy generates: vCPUs, memory in GiB and extra specs
     :cvar boots: how many of the ways to change it boot a server; seven do something
         else
+    :cvar often: odd flavors that are asked for twice as often
     :ivar images: by name, as Nova hands them on
     """
 
     odd = _FLAVORS
+    # Only hosts that share CPUs refuse a server for its groups.
+    often = ("a-groups",)
     boots = 4
 
     def __init__(self, sandbox, api, policy, rng):
@@ -96,8 +99,7 @@ class States:
         flavors = api.nova("GET", "/flavors/detail", key="flavors")
         self._flavors = {found["name"]: found["id"] for found in flavors}
         # Dealt, not drawn: what comes seldom would not come in some runs.
-        # Only hosts that share CPUs refuse a server for its groups.
-        self._deck = self._dealt([*sorted(self.odd), "a-groups"])
+        self._deck = self._dealt([*sorted(self.odd), *self.often])
         self._classes = self._dealt(["high-performance", "general", "fast"])
         self._ways = self._dealt(
             [
