@@ -23,7 +23,6 @@ from nova_perfvm.sandbox.processes import (
     computes,
     services,
     starter,
-    waiting,
 )
 from nova_perfvm.sandbox.processes.content import Content
 from nova_perfvm.sandbox.processes.databases import Databases
@@ -32,11 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from nova_perfvm.model import Policy
-    from nova_perfvm.sandbox.processes.hostspec import PretendedHost
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
-
-_REPORT_S_EACH = 6
 
 
 class BringUp:
@@ -77,7 +73,8 @@ class BringUp:
         since = dt.datetime.now(dt.UTC)
         for host in hosts:
             self._starter.launch(computes.PREFIX + host.name)
-        self._await_reports(hosts, since)
+        computes.await_reports(self._processes, self._connect(), hosts, since)
+        self._tell(f"{len(hosts)} computes")
         for _ in self._once("hosts"):
             self._databases.discover_hosts()
         for _ in self._once("content"):
@@ -111,22 +108,6 @@ class BringUp:
         for name in ("placement", "glance", "neutron", "nova-api"):
             self._starter.await_api(name)
             self._tell(name)
-
-    def _await_reports(
-        self, hosts: tuple[PretendedHost, ...], since: dt.datetime
-    ) -> None:
-        connection = self._connect()
-
-        def reported() -> bool:
-            for host in hosts:
-                record = self._processes.find(computes.PREFIX + host.name)
-                if record is not None:
-                    waiting.check_alive(self._processes, record)
-            return len(computes.reported_since(connection, hosts, since)) == len(hosts)
-
-        timeout_s = waiting.LIMIT_S + _REPORT_S_EACH * len(hosts)
-        waiting.until(reported, f"{len(hosts)} computes to report", timeout_s)
-        self._tell(f"{len(hosts)} computes")
 
     def _once(self, what: str) -> Iterator[None]:
         """Run a loop's body if it never came to its end before."""

@@ -36,6 +36,7 @@ PREFIX: Final = "nova-compute-"
 
 _MODULE: Final = "nova_perfvm.sandbox.processes.hypervisor.forkserver"
 _FORK_S: Final = 120
+_REPORT_S_EACH: Final = 6
 
 
 class Computes:
@@ -140,3 +141,26 @@ def reported_since(
         and dt.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=dt.UTC)
         > since
     }
+
+
+def await_reports(
+    processes: Processes,
+    connection: Any,
+    hosts: Sequence[PretendedHost],
+    since: dt.datetime,
+) -> None:
+    """Wait until each host's nova-compute has reported after a time.
+
+    :param since: in UTC
+    :raises SandboxError: when one has ended, or it takes too long
+    """
+
+    def reported() -> bool:
+        for host in hosts:
+            record = processes.find(PREFIX + host.name)
+            if record is not None:
+                waiting.check_alive(processes, record)
+        return len(reported_since(connection, hosts, since)) == len(hosts)
+
+    timeout_s = waiting.LIMIT_S + _REPORT_S_EACH * len(hosts)
+    waiting.until(reported, f"{len(hosts)} computes to report", timeout_s)
