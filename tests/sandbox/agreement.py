@@ -183,16 +183,18 @@ class Agreement:
             each that is ``logged`` by the filter
         """
         for number in range(2 * states):
-            if number >= states and not self._rare(wanted):
+            if number >= states and not self.lacking(wanted):
                 break
             self._compare(number)
 
-    def _rare(self, wanted):
-        return any(
-            met[code] < times
+    def lacking(self, wanted):
+        """List the codes that came up too seldom."""
+        return [
+            code
             for kind, met in (("codes", self.codes), ("logged", self.logged))
             for code, times in wanted.get(kind, {}).items()
-        )
+            if met[code] < times
+        ]
 
     def _compare(self, number):
         done = self.states.change()
@@ -289,6 +291,7 @@ def main():
             "counts": agreement.counts,
             "codes": agreement.codes,
             "logged": agreement.logged,
+            "lacking": agreement.lacking(args.wanted),
             "different": agreement.different,
         },
         sys.stdout,
