@@ -50,12 +50,31 @@ class Totals(testtools.StreamResult):
         if (name or "").startswith("traceback"):
             self._traces[test_id] += content
 
+    @property
+    def counts(self):
+        """How many passed, failed and were skipped."""
+        states = list(self.ended.values())
+        return {
+            "passed": sum(state in GOOD for state in states),
+            "failed": sum(state in BAD for state in states),
+            "skipped": sum(state == "skip" for state in states),
+        }
+
     def failures(self):
         """Give a line for each failed test, with what was raised."""
         for test_id, state in self.ended.items():
             if state in BAD:
                 trace = self._traces[test_id].decode(errors="replace")
                 yield f"FAILED {test_id}: {raised(trace)}"
+
+
+def read(run):
+    """Give the totals of a run that stestr stored."""
+    totals = Totals()
+    totals.startTestRun()
+    run.get_test().run(totals)
+    totals.stopTestRun()
+    return totals
 
 
 def raised(trace):
@@ -73,17 +92,11 @@ def main(first, expected=None):
     :param expected: the number of tests; without it only failures are printed
     """
     repository = util.get_repo_open(repo_url=".")
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    counts = collections.Counter()
     for number in range(first, repository.latest_id() + 1):
-        totals = Totals()
-        totals.startTestRun()
-        repository.get_test_run(number).get_test().run(totals)
-        totals.stopTestRun()
+        totals = read(repository.get_test_run(number))
         sys.stdout.writelines(f"{line}\n" for line in totals.failures())
-        states = list(totals.ended.values())
-        counts["passed"] += sum(state in GOOD for state in states)
-        counts["failed"] += sum(state in BAD for state in states)
-        counts["skipped"] += sum(state == "skip" for state in states)
+        counts.update(totals.counts)
     if expected is None:
         return 0
     line = f"{counts['passed']} passed, {counts['failed']} failed"
