@@ -36,7 +36,7 @@ IMAGE_RECORD: Final = "perfvm_properties"
 
 # One VM of a pinned class on a host; max_unit is 1.
 RC_SLOT: Final = "CUSTOM_PERFVM_SLOT"
-# A share of an elastic host's child provider; see nova_perfvm.elastic.
+# A share of an elastic host's child provider; see nova_perfvm.placement.units.
 RC_UNIT: Final = "CUSTOM_PERFVM_UNIT"
 RC_READ_IOPS: Final = "CUSTOM_PERFVM_READ_IOPS"
 RC_WRITE_IOPS: Final = "CUSTOM_PERFVM_WRITE_IOPS"

@@ -15,8 +15,9 @@ from nova import exception
 from nova.api.validation.extra_specs import base
 from oslo_log import log as logging
 
-from nova_perfvm import conf, loader
+from nova_perfvm import conf
 from nova_perfvm import constants as const
+from nova_perfvm.policy import loader
 
 LOG = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.errors import NotThereError, understood
-from nova_perfvm.model import HostShape
-from nova_perfvm.snapshot.cloud import (
+from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
     Image,
@@ -21,6 +20,7 @@ from nova_perfvm.snapshot.cloud import (
     Server,
     ServerCell,
 )
+from nova_perfvm.policy import HostShape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from nova_perfvm.cloud.errors import (
     NotThereError,
     TooOldError,
 )
-from nova_perfvm.cloud.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
+from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,6 +8,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.errors import (
     CloudError,
@@ -15,12 +16,11 @@ from nova_perfvm.cloud.errors import (
     NotThereError,
     understood,
 )
-from nova_perfvm.reconcile import changes as do
-from nova_perfvm.reconcile.observed import DISABLED_REASON, ISOLATING, Aggregate
+from nova_perfvm.facts.elastic_host import DISABLED_REASON, ISOLATING, Aggregate
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.reconcile.observed import HostView
+    from nova_perfvm.facts.elastic_host import HostView
 
 # A server may be given units while Nova changes its allocation for a resize.
 _ALLOCATION_TRIES: Final = 5

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from nova_perfvm.cloud.errors import understood
-from nova_perfvm.explain.host import wanted_traits
-from nova_perfvm.explain.placement import DISABLED
+from nova_perfvm.facts.host_view import wanted_traits
+from nova_perfvm.placement.candidates import DISABLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.explain import Demand, Request, Settings
-    from nova_perfvm.snapshot import Aggregate
+    from nova_perfvm.diagnose.explain import Settings
+    from nova_perfvm.facts.demand import Demand, Request
+    from nova_perfvm.facts.snapshot import Aggregate
 
 
 def offered(

@@ -6,20 +6,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from nova_perfvm.changes import steps as do
+from nova_perfvm.changes.enroll import DEFAULT_AGGREGATE, plan_close, plan_enroll
+from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
-from nova_perfvm.reconcile import changes as do
-from nova_perfvm.reconcile.enroll import DEFAULT_AGGREGATE, plan_close, plan_enroll
-from nova_perfvm.reconcile.observed import Service
-from nova_perfvm.reconcile.unenroll import plan_unenroll
+from nova_perfvm.facts.elastic_host import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.model import Policy
-    from nova_perfvm.reconcile.observed import HostView
+    from nova_perfvm.facts.elastic_host import HostView
+    from nova_perfvm.policy import Policy
 
     Planner = Callable[[HostView], do.Plan]
     Tell = Callable[[do.Change], None]
@@ -47,7 +47,7 @@ def enroll(
 ) -> int:
     """Make a host elastic, or repair it; give the number of changes made.
 
-    :param slots: see :func:`nova_perfvm.reconcile.sizing.host_slots`
+    :param slots: see :func:`nova_perfvm.diagnose.sizing.host_slots`
     :param backfill: give units to VMs that run on the host without them
     :param tell: called before each change
     :raises RefusedError: when something is in the way; then nothing was

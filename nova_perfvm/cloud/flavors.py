@@ -8,13 +8,8 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from nova_perfvm.cloud.api import API
-from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, ConflictError, understood
-from nova_perfvm.cloud.sync import carry_out
-from nova_perfvm.flavors import all_placement_names
-from nova_perfvm.reconcile import changes as do
-from nova_perfvm.reconcile.flavors import (
+from nova_perfvm.changes import steps as do
+from nova_perfvm.changes.flavors import (
     CreateFlavor,
     DeleteFlavor,
     SeenFlavor,
@@ -23,18 +18,23 @@ from nova_perfvm.reconcile.flavors import (
     plan_flavors,
     resized,
 )
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import CloudError, ConflictError, understood
+from nova_perfvm.cloud.sync import carry_out
+from nova_perfvm.generate.flavors import all_placement_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from nova_perfvm.flavors import Flavor
-    from nova_perfvm.reconcile.sync import SyncPlan
+    from nova_perfvm.changes.sync import SyncPlan
+    from nova_perfvm.generate.flavors import Flavor
 
 
 def plan(api: API, desired: Sequence[Flavor], **options: Any) -> SyncPlan:
     """Look at a cloud's flavors, and give the steps to those of a policy.
 
-    :param options: see :func:`nova_perfvm.reconcile.flavors.plan_flavors`
+    :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
     :raises CloudError: when a request fails
     """
     known = known_names(api, all_placement_names(desired))
@@ -58,7 +58,7 @@ def sync(
     """Make a cloud's flavors those of a policy.
 
     :param tell: called before each change
-    :param options: see :func:`nova_perfvm.reconcile.flavors.plan_flavors`
+    :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
     """

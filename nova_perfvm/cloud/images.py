@@ -7,21 +7,16 @@ import uuid
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from nova_perfvm.changes.images import RECORD, ChangeImage, SeenImage, plan_images
 from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
 from nova_perfvm.cloud.sync import carry_out
-from nova_perfvm.reconcile.images import (
-    RECORD,
-    ChangeImage,
-    SeenImage,
-    plan_images,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from nova_perfvm.changes.steps import Change
+    from nova_perfvm.changes.sync import SyncPlan
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.reconcile.changes import Change
-    from nova_perfvm.reconcile.sync import SyncPlan
 
     Desired = Mapping[str, Mapping[str, str]]
 
@@ -29,7 +24,7 @@ if TYPE_CHECKING:
 def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> SyncPlan:
     """Look at images, and give the steps to those of a policy.
 
-    :param desired: see :func:`nova_perfvm.reconcile.images.plan_images`
+    :param desired: see :func:`nova_perfvm.changes.images.plan_images`
     :param tag: what images that are named get
     :param named: names or IDs; none for all images that have one of the tags
     :raises CloudError: when a request fails, or a name is not that of one image

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
-from nova_perfvm import elastic
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.answers import (
     aggregates,
@@ -19,7 +18,7 @@ from nova_perfvm.cloud.answers import (
     with_topology,
 )
 from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
-from nova_perfvm.reconcile.observed import (
+from nova_perfvm.facts.elastic_host import (
     Aggregate,
     HostView,
     Provider,
@@ -27,6 +26,7 @@ from nova_perfvm.reconcile.observed import (
     Service,
     describe_consumer,
 )
+from nova_perfvm.placement import units
 
 __all__ = [
     "aggregates",
@@ -208,7 +208,7 @@ def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
     if const.TRAIT_ELASTIC in made:
         found += providers(api, required=const.TRAIT_ELASTIC)
     # A child of each host has the first letter's trait.
-    first = elastic.child_trait(elastic.SUFFIXES[0])
+    first = units.child_trait(units.SUFFIXES[0])
     if first in made:
         found += providers(api, required=first)
     return {provider["root_provider_uuid"] for provider in found}
@@ -217,8 +217,8 @@ def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
 def _elsewhere(api: API, root: Provider, tree: set[str]) -> dict[str, str]:
     """Give providers outside the tree that have a child's name."""
     found = {}
-    for suffix in elastic.SUFFIXES:
-        name = elastic.child_name(root.name, suffix)
+    for suffix in units.SUFFIXES:
+        name = units.child_name(root.name, suffix)
         if name in tree:
             continue
         strangers = providers(api, name=name)

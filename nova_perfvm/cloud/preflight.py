@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nova_perfvm.cloud import observe
+from nova_perfvm.diagnose.preflight import CloudView, Settings
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.reconcile.preflight import CloudView, Settings
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API

@@ -6,18 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nova_perfvm.changes.unenroll import plan_forget, plan_unenroll
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
-from nova_perfvm.reconcile.preflight import asks_units
-from nova_perfvm.reconcile.unenroll import plan_forget, plan_unenroll
+from nova_perfvm.diagnose.preflight import asks_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nova_perfvm.changes import Change
     from nova_perfvm.cloud.api import API
     from nova_perfvm.cloud.converge import Tell
-    from nova_perfvm.reconcile import Change
 
 
 @dataclass(frozen=True)

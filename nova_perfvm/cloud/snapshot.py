@@ -16,13 +16,13 @@ from urllib.parse import quote, urlencode
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
-from nova_perfvm.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
+from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.snapshot import Image, Migration, Provider, Server
+    from nova_perfvm.facts.snapshot import Image, Migration, Provider, Server
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]

@@ -15,8 +15,8 @@ from nova_perfvm.cloud.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nova_perfvm.reconcile.changes import Change
-    from nova_perfvm.reconcile.sync import SyncPlan
+    from nova_perfvm.changes.steps import Change
+    from nova_perfvm.changes.sync import SyncPlan
 
 # Whoever else changes the same things gets on each time one is late.
 _ROUNDS: Final = 8

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cliff.formatters.base import ListFormatter
 
-from nova_perfvm import audit, loader
-from nova_perfvm.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.cloud.preflight import read_settings
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
+from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import file_path, policy_argument
 from nova_perfvm.osc.checks import JudgingLister
 from nova_perfvm.osc.formats import monitoring, page
-from nova_perfvm.properties import extensions
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Sequence
 
-    from nova_perfvm.audit import Finding, Report
-    from nova_perfvm.snapshot import Snapshot
+    from nova_perfvm.diagnose.audit import Finding, Report
+    from nova_perfvm.facts.snapshot import Snapshot
 
 _COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from cliff.command import Command
 
-from nova_perfvm import loader
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import output
-from nova_perfvm.properties import extensions
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.flavors import Flavor
-    from nova_perfvm.model import Policy
+    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.policy import Policy
 
 # Of the four exit statuses that monitoring systems know, the one for that.
 CANNOT_TELL: Final = 3

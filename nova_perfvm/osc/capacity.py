@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from nova_perfvm import capacity
+from nova_perfvm.diagnose import capacity
 from nova_perfvm.osc.base import file_path
 from nova_perfvm.osc.look import LookingCommand
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from cliff.lister import Lister
 
+from nova_perfvm.diagnose.preflight import worst
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import CANNOT_TELL
-from nova_perfvm.reconcile.preflight import worst
 
 if TYPE_CHECKING:
     import argparse
 
-    from nova_perfvm.reconcile.preflight import Result
+    from nova_perfvm.diagnose.preflight import Result
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm import loader
+from nova_perfvm.changes import DEFAULT_AGGREGATE, plan_enroll, plan_unenroll
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
+from nova_perfvm.diagnose.preflight import preflight
 from nova_perfvm.osc.base import (
     OfflineCommand,
     ask,
@@ -19,14 +20,14 @@ from nova_perfvm.osc.base import (
     policy_argument,
 )
 from nova_perfvm.osc.checks import ChecksLister, Table
-from nova_perfvm.reconcile import DEFAULT_AGGREGATE, plan_enroll, plan_unenroll
-from nova_perfvm.reconcile.preflight import preflight
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nova_perfvm.reconcile import Change, HostView, Plan
+    from nova_perfvm.changes import Change, Plan
+    from nova_perfvm.facts.elastic_host import HostView
 
 
 class ChangingCommand(OfflineCommand):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cliff.columns import FormattableColumn
 
-from nova_perfvm import explain
+from nova_perfvm.diagnose import explain
 from nova_perfvm.osc.base import file_path
 from nova_perfvm.osc.look import LookingCommand
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from nova_perfvm.explain import Explanation, Settings
-    from nova_perfvm.snapshot import Snapshot
+    from nova_perfvm.diagnose.explain import Explanation, Settings
+    from nova_perfvm.facts.demand import Request
+    from nova_perfvm.facts.snapshot import Snapshot
 
 # More names than that make no table.
 _MOST_NAMES: Final = 8
@@ -128,7 +129,7 @@ class Explain(LookingCommand):
     def _offered(
         self,
         parsed_args: argparse.Namespace,
-        request: explain.Request,
+        request: Request,
         settings: Settings,
         snapshot: Snapshot,
     ) -> frozenset[str] | None:

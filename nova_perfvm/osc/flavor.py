@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.generate.flavors import Flavor
 
 
 def _json(flavors: Sequence[Flavor]) -> str:

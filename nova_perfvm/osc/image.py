@@ -6,16 +6,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.flavors import classes_of, generate_image_properties
+from nova_perfvm.generate.flavors import classes_of, generate_image_properties
+from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import OfflineCommand, class_argument
 from nova_perfvm.osc.formats import ansible, document, shell
-from nova_perfvm.properties import extensions
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from nova_perfvm.model import VMClass
+    from nova_perfvm.policy import VMClass
 
 
 class GenerateImage(OfflineCommand):

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm import inventory, loader
+from nova_perfvm.diagnose.explain import Settings, settings_for
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.explain import Settings, settings_for
+from nova_perfvm.generate import inventory
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import file_path, policy_argument
 from nova_perfvm.osc.checks import JudgingLister
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from nova_perfvm.model import Policy
-    from nova_perfvm.snapshot import Snapshot
+    from nova_perfvm.facts.snapshot import Snapshot
+    from nova_perfvm.policy import Policy
 
 
 class LookingCommand(JudgingLister):

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 from cliff.lister import Lister
 
-from nova_perfvm import loader
-from nova_perfvm.model import advice, cell_slots, shape_slots
+from nova_perfvm.diagnose.policy_diff import compare, compare_servers
+from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import OfflineCommand, file_path, policy_path
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.snapshot import read
-from nova_perfvm.properties import extensions
-from nova_perfvm.reconcile.policy_diff import compare, compare_servers
+from nova_perfvm.policy import advice, cell_slots, loader, shape_slots
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from nova_perfvm.model import HostShape, Policy, VMClass
-    from nova_perfvm.reconcile.policy_diff import Difference
-    from nova_perfvm.snapshot import Snapshot
+    from nova_perfvm.diagnose.policy_diff import Difference
+    from nova_perfvm.facts.snapshot import Snapshot
+    from nova_perfvm.policy import HostShape, Policy, VMClass
 
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
     "yaml": document.policy_yaml,

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nova_perfvm import loader
+from nova_perfvm.changes.sync import SyncPlan
 from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
+from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
 from nova_perfvm.osc.base import (
     cloud_of,
     file_path,
@@ -19,13 +20,12 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take
-from nova_perfvm.reconcile.policy_check import PolicyView, check_policy
-from nova_perfvm.reconcile.sync import SyncPlan
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     import argparse
 
-    from nova_perfvm.snapshot import Snapshot
+    from nova_perfvm.facts.snapshot import Snapshot
 
 
 class CheckCloudPolicy(ChecksLister):
@@ -64,7 +64,8 @@ class CheckCloudPolicy(ChecksLister):
             plan = flavors.plan(cloud_of(self.app), flavors_of(policy, parsed_args))
         view = PolicyView(
             snapshot=take(self.app),
-            flavors=plan,
+            flavor_changes=tuple(map(str, plan.changes)),
+            flavor_refusals=plan.refusals,
             settings=settings,
             isolated_aggregates=parsed_args.isolated_aggregates,
         )

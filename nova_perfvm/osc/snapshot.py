@@ -9,15 +9,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm import snapshot
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts import snapshot
 from nova_perfvm.osc.base import OfflineCommand, file_path
 
 if TYPE_CHECKING:
     import argparse
 
-    from nova_perfvm.snapshot import Snapshot
+    from nova_perfvm.facts.snapshot import Snapshot
 
 
 class SaveSnapshot(OfflineCommand):
@@ -82,21 +82,21 @@ def take(
     found = _taken(app, policy_digest)
     if nodes is None:
         return found
-    from nova_perfvm import novadb  # noqa: PLC0415
+    from nova_perfvm.cloud import nova_database  # noqa: PLC0415
 
-    return novadb.with_cells(found, nodes)
+    return nova_database.with_cells(found, nodes)
 
 
 def _compute_nodes(nova_conf: str) -> list[Any]:
     try:
-        from nova_perfvm import novadb  # noqa: PLC0415
+        from nova_perfvm.cloud import nova_database  # noqa: PLC0415
     except ImportError as exc:
         raise PerfVMError(
             f"--from-nova-db: Nova is not installed beside this command ({exc}): run "
             "it on a controller, in Nova's environment"
         ) from exc
-    novadb.configure(nova_conf)
-    return novadb.compute_nodes()
+    nova_database.configure(nova_conf)
+    return nova_database.compute_nodes()
 
 
 def _taken(app: Any, policy_digest: str | None) -> Snapshot:

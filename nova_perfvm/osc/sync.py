@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cliff.lister import Lister
 
-from nova_perfvm import loader
+from nova_perfvm.changes.images import tag_of, tagged_properties
 from nova_perfvm.cloud import flavors, images
 from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import (
     ask,
     changing_arguments,
@@ -23,15 +24,14 @@ from nova_perfvm.osc.base import (
     policy_argument,
 )
 from nova_perfvm.osc.snapshot import ProgressLine
-from nova_perfvm.properties import extensions
-from nova_perfvm.reconcile.images import tag_of, tagged_properties
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
 
-    from nova_perfvm.reconcile import Change
-    from nova_perfvm.reconcile.sync import Left, SyncPlan
+    from nova_perfvm.changes import Change
+    from nova_perfvm.changes.sync import Left, SyncPlan
 
     Tell = Callable[[Change], None]
 

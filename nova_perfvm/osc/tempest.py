@@ -6,16 +6,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nova_perfvm.elastic import children_per_host
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc.base import OfflineCommand
+from nova_perfvm.placement.units import children_per_host
 
 if TYPE_CHECKING:
     import argparse
 
-    from nova_perfvm.flavors import Flavor
-    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.policy import Policy, VMClass
 
 
 class ConfigTempest(OfflineCommand):

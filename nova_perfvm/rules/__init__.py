@@ -17,7 +17,7 @@ from nova_perfvm.rules.words import describe, describe_cells
 
 if TYPE_CHECKING:
     from nova_perfvm.facts import HostFacts, RequestFacts
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
 
 __all__ = [
     "CellRoom",

@@ -22,7 +22,7 @@ from nova_perfvm.rules.slots import (
 
 if TYPE_CHECKING:
     from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
-    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.policy import Policy, VMClass
 
 _PASS: tuple[Reason, ...] = ()
 

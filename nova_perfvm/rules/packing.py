@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nova_perfvm.model import groups_of
+from nova_perfvm.policy import groups_of
 from nova_perfvm.rules.host import alone, count_vms, unpinned_company
 from nova_perfvm.rules.request import resolve_class
 from nova_perfvm.rules.slots import cell_cpus, host_mode, host_slots
 
 if TYPE_CHECKING:
     from nova_perfvm.facts import HostFacts, RequestFacts
-    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.policy import Policy, VMClass
 
 FULL_SCALE: Final = 100
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
-from nova_perfvm.model import PAGE_SIZES_KB
+from nova_perfvm.policy import PAGE_SIZES_KB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nova_perfvm.facts import RequestFacts
-    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.policy import Policy, VMClass
 
 # What an explicit size of the request may be when the policy says it by kind.
 # Nova's small page is the host's smallest (4 KiB on x86, up to 64 KiB on

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm.model import groups_of
+from nova_perfvm.policy import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nova_perfvm.facts import HostFacts, NUMACell, PagePool
-    from nova_perfvm.model import FlavorSize, VMClass
+    from nova_perfvm.policy import FlavorSize, VMClass
 
 
 class CellRoom(NamedTuple):

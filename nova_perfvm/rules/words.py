@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
 
 
 def _class_conflict(data: dict[str, Any]) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import itertools
 
-from nova_perfvm.hostconfig import Node, Topology, make_topology
-from nova_perfvm.model import HostShape
+from nova_perfvm.generate.hosts import Node, Topology, make_topology
+from nova_perfvm.policy import HostShape
 
 
 def pretended_topology(shape: HostShape, memory_gb: int) -> Topology:
     """Give the topology that Nova's fake libvirt reports for a shape.
 
     Its SMT siblings are neighbours, CPUs 0 and 1 share a core; Linux on x86
-    numbers otherwise, see :func:`nova_perfvm.hostconfig.from_shape`.
+    numbers otherwise, see :func:`nova_perfvm.generate.hosts.from_shape`.
     """
     numbers = itertools.count()
     nodes = [

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from nova import conf as nova_conf
 from oslo_log import log as logging
 
-from nova_perfvm import conf, loader
+from nova_perfvm import conf
 from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
 
 LOG = logging.getLogger(__name__)
 

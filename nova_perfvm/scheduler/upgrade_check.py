@@ -12,9 +12,9 @@ import sys
 from nova import conf as nova_conf
 from oslo_upgradecheck import upgradecheck
 
-from nova_perfvm import conf, loader
+from nova_perfvm import conf
 from nova_perfvm.exceptions import PolicyError
-from nova_perfvm.model import Policy, advice
+from nova_perfvm.policy import Policy, advice, loader
 
 _OURS = "nova_perfvm.scheduler.filters.all_filters"
 _NOVAS = "nova.scheduler.filters.all_filters"

@@ -7,7 +7,7 @@ import subprocess
 import fixtures
 import testtools
 
-from nova_perfvm import loader
+from nova_perfvm.policy import loader
 from tests.contract import facts
 from tests.contract.node import DEVSTACK_DIR, ROOT, Node
 

@@ -11,8 +11,8 @@ import testtools
 import yaml
 from testtools.content import text_content
 
-from nova_perfvm import loader
-from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import EmbeddedCloud
 
 HP_64 = "hp.20c.64g"

@@ -4,11 +4,11 @@
 import fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm.changes.steps import AddUnits
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
-from nova_perfvm.reconcile import DISABLED_REASON
-from nova_perfvm.reconcile.changes import AddUnits
+from nova_perfvm.facts.elastic_host import DISABLED_REASON
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.elastic import (

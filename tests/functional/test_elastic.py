@@ -8,9 +8,9 @@ the filter makes refusals without need rarer.
 import collections
 
 from nova_perfvm import constants as const
-from nova_perfvm import loader
 from nova_perfvm.cloud.preflight import view_cloud
-from nova_perfvm.reconcile.preflight import Code, preflight
+from nova_perfvm.diagnose.preflight import Code, preflight
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base

@@ -4,11 +4,11 @@
 import json
 import random
 
-from nova_perfvm import explain, novadb
-from nova_perfvm.cloud import candidates
+from nova_perfvm.cloud import candidates, nova_database
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
-from nova_perfvm.explain import settings_for
+from nova_perfvm.diagnose import explain
+from nova_perfvm.diagnose.explain import settings_for
 from tests.functional import base, client, elastic
 
 
@@ -21,7 +21,9 @@ class AgreementMixin:
 
     def explained(self, flavor, *, bfv):
         api = API(self.connection("admin", "admin,member,reader"))
-        found = novadb.with_cells(taking.take(api), novadb.compute_nodes())
+        found = nova_database.with_cells(
+            taking.take(api), nova_database.compute_nodes()
+        )
         request, _ = explain.request_of(found, flavor=flavor, volume_backed=bfv)
         settings = settings_for(self.policy, self.OPTIONS)
         return explain.explain(

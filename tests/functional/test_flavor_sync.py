@@ -6,11 +6,11 @@ import shlex
 from unittest import mock
 
 from nova_perfvm import constants as const
-from nova_perfvm import loader
 from nova_perfvm.cloud import flavors as cloud_flavors
 from nova_perfvm.cloud.api import API
-from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc.formats import shell
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import ClientMixin

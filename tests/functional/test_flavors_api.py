@@ -3,7 +3,7 @@
 
 from nova.tests.functional.api.client import OpenStackApiException
 
-from nova_perfvm.flavors import generate_flavors, generate_image_properties
+from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
 from tests.functional import base
 
 

@@ -10,15 +10,14 @@ from nova import conf as nova_conf
 from nova import exception
 from oslo_config import cfg
 
-from nova_perfvm import loader
-from nova_perfvm.hostconfig import (
+from nova_perfvm.generate.hosts import (
     HostConfigError,
     HostRequest,
     generate,
     rendering,
     residents,
 )
-from nova_perfvm.model import HostShape
+from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.sandbox.topology import pretended_topology
 from tests.functional import base
 

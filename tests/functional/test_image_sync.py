@@ -17,12 +17,12 @@ import openstack
 import testtools
 from keystoneauth1 import session
 
-from nova_perfvm import loader
+from nova_perfvm.changes.images import RECORD, TAG
 from nova_perfvm.cloud import images as cloud_images
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.flavors import generate_image_properties
-from nova_perfvm.reconcile.images import RECORD, TAG
+from nova_perfvm.generate.flavors import generate_image_properties
+from nova_perfvm.policy import loader
 from tests.functional.client import ClientMixin, Identity
 
 PATCH = "application/openstack-images-v2.1-json-patch"

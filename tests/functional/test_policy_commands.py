@@ -4,7 +4,7 @@
 import json
 
 from nova_perfvm import constants as const
-from nova_perfvm import loader
+from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.client import ClientMixin
 

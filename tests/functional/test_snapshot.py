@@ -9,11 +9,11 @@ from nova import context, objects
 from nova.tests import fixtures as nova_fixtures
 
 from nova_perfvm import constants as const
-from nova_perfvm import snapshot
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.facts import snapshot
 from nova_perfvm.rules import host_mode
 from tests.functional import base, client
 

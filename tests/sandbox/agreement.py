@@ -24,12 +24,13 @@ from nova.scheduler import rpcapi
 from nova.virt import hardware
 
 from nova_perfvm import constants as const
-from nova_perfvm import explain, loader, novadb
-from nova_perfvm.cloud import candidates, errors
+from nova_perfvm.cloud import candidates, errors, nova_database
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.preflight import read_settings
-from nova_perfvm.explain import settings_for
+from nova_perfvm.diagnose import explain
+from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes import waiting
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests.sandbox.labelled_states import LabelledStates
@@ -149,7 +150,7 @@ class Agreement:
 
     def __init__(self, sandbox, seed):
         layout = sandbox.layout
-        novadb.configure(str(layout.etc / "nova" / "nova.conf"))
+        nova_database.configure(str(layout.etc / "nova" / "nova.conf"))
         objects.register_all()
         self._api = API(sandbox.connect())
         self._policy = loader.load(layout.policy)
@@ -207,7 +208,7 @@ class Agreement:
 
     def _seen(self):
         taken = taking.take(self._api)
-        return novadb.with_cells(taken, novadb.compute_nodes())
+        return nova_database.with_cells(taken, nova_database.compute_nodes())
 
     def _compared(self, seen, asked):
         """Give what the two disagree on, and explain's verdicts."""

@@ -4,7 +4,7 @@
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm.explain.placement import DISABLED
+from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.sandbox.processes import content, waiting
 
 NO_ZONE = ""

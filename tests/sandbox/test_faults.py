@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import sqlalchemy as sa
 
-from nova_perfvm.audit import finding
+from nova_perfvm.diagnose.audit import finding
 from nova_perfvm.sandbox.processes import computes, waiting
 from tests.sandbox import base, clients, judge, storms
 

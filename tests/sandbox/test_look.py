@@ -8,8 +8,8 @@ import re
 import signal
 import time
 
-from nova_perfvm import loader
-from nova_perfvm.audit import finding as codes
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.policy import loader
 from tests.sandbox import base, large, looking
 from tests.sandbox.base import GENERAL, HP
 from tests.sandbox.violations import Violations

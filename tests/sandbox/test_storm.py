@@ -3,7 +3,7 @@
 
 import os
 
-from nova_perfvm.audit import finding
+from nova_perfvm.diagnose.audit import finding
 from tests.sandbox import base, storms
 from tests.sandbox.base import GENERAL, HP
 

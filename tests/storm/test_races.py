@@ -10,8 +10,8 @@ flavors ask for no slots breaks them, filter or not.
 import os
 import random
 
-from nova_perfvm import audit
-from nova_perfvm.model import HostShape
+from nova_perfvm.diagnose import audit
+from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.unit.rules import hosts

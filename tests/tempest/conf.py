@@ -4,8 +4,8 @@
 import configparser
 import io
 
-from nova_perfvm import loader
 from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes.configuration import identity
 from nova_perfvm.sandbox.processes.content import IMAGE
 

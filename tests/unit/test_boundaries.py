@@ -1,37 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import ast
 import os
 import pathlib
 import subprocess
 import sys
 
+import fixtures
 import testtools
 
 import nova_perfvm
 
-# What each layer keeps out, so that a laptop, the scheduler and the client
-# each load only what they have.
-PURE = (
+PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
+# The rooms of the house: each may import those before it.
+ROOMS = (
     "constants",
     "exceptions",
     "cpuset",
-    "model",
+    "microversions",
+    "conf",
+    "policy",
     "facts",
+    "placement",
     "rules",
-    "flavors",
-    "loader",
-    "elastic",
-    "reconcile",
-    "hostconfig",
-    "reconcile",
-    "snapshot",
-    "inventory",
-    "audit",
-    "explain",
-    "capacity",
+    "generate",
+    "diagnose",
+    "changes",
+    "cloud",
+    "scheduler",
+    "api",
+    "sandbox",
+    "osc",
+    "tempest_plugin",
 )
-PURE_STDLIB = ("model", "facts", "rules", "snapshot", "reconcile", "audit", "explain")
+# They touch a cloud, each on a side of its own; only the command line may use
+# what another has.
+EDGES = ("cloud", "scheduler", "api", "osc")
+PURE = ROOMS[: ROOMS.index("cloud")]
+STDLIB_ONLY = ("policy", "facts", "placement", "rules", "diagnose.audit", "changes")
 HEAVY = ("nova", "eventlet", "openstack", "osc_lib")
+
+
+def room_of(name):
+    """Return the room of a dotted name, None for another package's."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "nova_perfvm" and len(parts) > 1 else None
+
+
+def imported(path):
+    """Yield the dotted names that a file imports, for types only, too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def trespasses(root):
+    """Yield the imports that the order of the rooms forbids."""
+    for path in sorted(root.rglob("*.py")):
+        here = path.relative_to(root).with_suffix("").parts[0]
+        for name in imported(path):
+            room = room_of(name)
+            if here == "__init__" or room in {None, here} or room not in ROOMS:
+                continue
+            edge = here in EDGES and here != "osc" and room in EDGES
+            if edge or ROOMS.index(room) >= ROOMS.index(here):
+                yield f"{path.relative_to(root)} imports {name}"
 
 
 def loaded_by(modules, watched):
@@ -48,13 +83,47 @@ def loaded_by(modules, watched):
 
 
 class ImportsTest(testtools.TestCase):
-    def test_pure_modules_load_no_openstack(self):
-        for module in PURE:
-            with self.subTest(module):
-                self.assertEqual([], loaded_by([f"nova_perfvm.{module}"], HEAVY))
+    def test_every_room_has_its_place(self):
+        names = {p.stem for p in PACKAGE.iterdir() if p.suffix in {"", ".py"}}
+        self.assertEqual(set(ROOMS), names - {"__init__", "__pycache__"})
 
-    def test_model_facts_and_rules_load_nothing_but_the_standard_library(self):
-        modules = [f"nova_perfvm.{name}" for name in PURE_STDLIB]
+    def test_rooms_import_those_before_them(self):
+        self.assertEqual([], list(trespasses(PACKAGE)))
+
+    def test_a_trespass_is_found(self):
+        root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for room, line in (
+            ("policy", "from nova_perfvm.rules import decide"),
+            ("scheduler", "from nova_perfvm import cloud"),
+            ("osc", "from nova_perfvm.cloud import api"),
+        ):
+            (root / room).mkdir()
+            (root / room / "module.py").write_text(line)
+        self.assertEqual(
+            [
+                "policy/module.py imports nova_perfvm.rules.decide",
+                "scheduler/module.py imports nova_perfvm.cloud",
+            ],
+            list(trespasses(root)),
+        )
+
+    def test_pure_rooms_load_no_openstack(self):
+        modules = [
+            ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+            for room in PURE
+            for path in (PACKAGE / room).rglob("*.py")
+            if path.stem != "__init__"
+        ]
+        self.assertGreater(len(modules), 50)
+        self.assertEqual([], loaded_by(modules, HEAVY))
+
+    def test_the_client_plugin_loads_no_openstack(self):
+        self.assertEqual(
+            [], loaded_by(["nova_perfvm.osc.plugin"], ("nova", "eventlet", "openstack"))
+        )
+
+    def test_facts_and_rules_load_nothing_but_the_standard_library(self):
+        modules = [f"nova_perfvm.{name}" for name in STDLIB_ONLY]
         self.assertEqual([], loaded_by(modules, ("yaml", "jsonschema", "oslo_config")))
 
     def test_options_load_no_nova(self):
@@ -84,11 +153,12 @@ class ImportsTest(testtools.TestCase):
         self.assertEqual((0, ""), (result.returncode, result.stderr[-500:]))
 
     def test_watching_finds_what_is_loaded(self):
-        self.assertEqual(["yaml"], loaded_by(["nova_perfvm.loader"], ("yaml", "nova")))
+        self.assertEqual(
+            ["yaml"], loaded_by(["nova_perfvm.policy.loader"], ("yaml", "nova"))
+        )
 
 
 class NamesTest(testtools.TestCase):
     def test_no_module_for_what_has_no_name(self):
-        root = pathlib.Path(nova_perfvm.__file__).parent
-        names = {path.stem for path in root.rglob("*")}
+        names = {path.stem for path in PACKAGE.rglob("*")}
         self.assertEqual(set(), names & {"utils", "helpers", "manager", "misc"})

@@ -6,9 +6,12 @@ import re
 
 import testtools
 
-from nova_perfvm import audit, conf, flavors, loader
+from nova_perfvm import conf
 from nova_perfvm import constants as const
-from nova_perfvm.audit import SEVERITIES, Severity
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import SEVERITIES, Severity
+from nova_perfvm.generate import flavors
+from nova_perfvm.policy import loader
 
 ROOT = pathlib.Path(__file__).parents[2]
 

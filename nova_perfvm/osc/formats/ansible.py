@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from nova_perfvm.flavors import all_placement_names
+from nova_perfvm.generate.flavors import all_placement_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.generate.flavors import Flavor
 
 
 class _Unsafe(str):

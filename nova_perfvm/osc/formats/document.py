@@ -11,8 +11,8 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from nova_perfvm.flavors import Flavor
-    from nova_perfvm.model import Policy
+    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.policy import Policy
 
 
 def flavor_document(flavor: Flavor) -> dict[str, Any]:

@@ -7,10 +7,10 @@ import datetime as dt
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from nova_perfvm.audit import SEVERITIES, Severity
+from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from nova_perfvm.audit import Report, Result
+    from nova_perfvm.diagnose.audit import Report, Result
 
 
 def junit(report: Report) -> str:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from nova_perfvm.audit import Severity
+from nova_perfvm.diagnose.audit import Severity
 
 if TYPE_CHECKING:
-    from nova_perfvm.audit import Finding, Report, Result
+    from nova_perfvm.diagnose.audit import Finding, Report, Result
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --text: #1b1f24;

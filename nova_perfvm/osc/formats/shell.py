@@ -13,14 +13,14 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from nova_perfvm.cloud.microversions import EXTRA_SPECS, PLACEMENT_NAMES, VOLUME_TYPE
-from nova_perfvm.flavors import all_placement_names
+from nova_perfvm.generate.flavors import all_placement_names
+from nova_perfvm.microversions import EXTRA_SPECS, PLACEMENT_NAMES, VOLUME_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from nova_perfvm.flavors import Flavor
-    from nova_perfvm.model import VMClass
+    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.policy import VMClass
 
 _COMPUTE: Final = f"openstack --os-compute-api-version {EXTRA_SPECS}"
 _PLACEMENT: Final = f"openstack --os-placement-api-version {PLACEMENT_NAMES}"

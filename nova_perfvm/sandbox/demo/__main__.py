@@ -63,7 +63,7 @@ def _run(args: argparse.Namespace, started: float) -> int:
     # Nova is imported only now: before, warnings and errors have to be dealt
     # with, and --help should not wait for it.
     _progress("importing Nova")
-    from nova_perfvm import loader  # noqa: PLC0415
+    from nova_perfvm.policy import loader  # noqa: PLC0415
     from nova_perfvm.sandbox.demo import checks, report, story  # noqa: PLC0415
     from nova_perfvm.sandbox.embedded import EmbeddedCloud  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ from nova_perfvm.sandbox.demo.story import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nova_perfvm.model import Policy, VMClass
+    from nova_perfvm.policy import Policy, VMClass
     from nova_perfvm.sandbox.demo.story import Outcome
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 
 if TYPE_CHECKING:
-    from nova_perfvm.flavors import Flavor
+    from nova_perfvm.generate.flavors import Flavor
     from nova_perfvm.sandbox.embedded import EmbeddedCloud
 
 

@@ -7,13 +7,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
-from nova_perfvm.flavors import Flavor, generate_flavors
+from nova_perfvm.generate.flavors import Flavor, generate_flavors
 from nova_perfvm.sandbox.demo import placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.embedded import EmbeddedCloud, Guest, Server, Verdict
 
 HP_HOSTS = ("hp-1", "hp-2")

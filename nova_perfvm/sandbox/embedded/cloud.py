@@ -11,10 +11,10 @@ import fixtures
 from nova import conf as nova_conf
 from nova.tests import fixtures as nova_fixtures
 
-from nova_perfvm import conf, hostconfig
+from nova_perfvm import conf
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.hostconfig import rendering
-from nova_perfvm.model import HostShape
+from nova_perfvm.generate.hosts import HostRequest, generate, rendering
+from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import guest
 from nova_perfvm.sandbox.embedded.decisions import Decisions
 from nova_perfvm.sandbox.embedded.domains import Domains
@@ -28,7 +28,7 @@ from nova_perfvm.sandbox.topology import pretended_topology
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.embedded.decisions import Verdict
     from nova_perfvm.sandbox.embedded.servers import Server
 
@@ -168,12 +168,10 @@ class EmbeddedCloud(fixtures.Fixture):
         """Start a host as ``nova-perfvm host config`` would configure it.
 
         :param mode: dedicated, shared, mixed or elastic
-        :param wishes: further members of hostconfig.HostRequest
+        :param wishes: further members of HostRequest
         """
         topology = pretended_topology(HostShape.parse(shape), memory_gb)
-        config = hostconfig.generate(
-            hostconfig.HostRequest(policy, topology, mode=mode, **wishes)
-        )
+        config = generate(HostRequest(policy, topology, mode=mode, **wishes))
         options = {setting.option: setting.values for setting in config.nova}
         return self.start_host(
             name,

@@ -14,7 +14,7 @@ from nova.virt import hardware
 from nova.virt.libvirt import driver as libvirt_driver
 from oslo_utils import units
 
-from nova_perfvm.model import HostShape
+from nova_perfvm.policy import HostShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,7 +19,7 @@ from nova_perfvm.sandbox.processes.databases import Databases
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
 

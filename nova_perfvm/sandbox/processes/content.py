@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import converge
 from nova_perfvm.cloud.api import API
-from nova_perfvm.flavors import generate_flavors, generate_image_properties
-from nova_perfvm.properties import extensions
+from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
+from nova_perfvm.generate.properties import extensions
 from nova_perfvm.sandbox.processes.errors import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nova_perfvm.flavors import Flavor
-    from nova_perfvm.model import Policy
+    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 
 NETWORK: Final = "private"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from nova_perfvm import hostconfig, loader
-from nova_perfvm.hostconfig import rendering
+from nova_perfvm.generate.hosts import HostRequest, generate, rendering
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes import services
 from nova_perfvm.sandbox.processes.configuration import identity, nova, others
 from nova_perfvm.sandbox.processes.errors import SandboxError
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from nova_perfvm.hostconfig import HostConfig
-    from nova_perfvm.model import Policy
+    from nova_perfvm.generate.hosts import HostConfig
+    from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.processes.environment import Environment
     from nova_perfvm.sandbox.processes.hostspec import PretendedHost
     from nova_perfvm.sandbox.processes.layout import Layout
@@ -38,8 +38,8 @@ def host_configs(
     for host in hosts:
         _check_class(host, policy)
     return {
-        host.name: hostconfig.generate(
-            hostconfig.HostRequest(
+        host.name: generate(
+            HostRequest(
                 policy,
                 pretended_topology(host.shape, MEMORY_GB),
                 host.mode,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from nova_perfvm.exceptions import ShapeError
-from nova_perfvm.hostconfig import MODES
-from nova_perfvm.model import HostShape
+from nova_perfvm.generate.hosts import MODES
+from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.processes.errors import SandboxError
 
 if TYPE_CHECKING:
-    from nova_perfvm.hostconfig import Mode
+    from nova_perfvm.generate.hosts import Mode
 
 DEFAULT_HOSTS: Final = "2xdedicated:2x20,1xshared:2x20"
 MAX_HOSTS: Final = 200

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from nova_perfvm import loader
+from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 
 ROOT_GB = 20

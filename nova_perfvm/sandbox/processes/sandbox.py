@@ -33,7 +33,7 @@ from nova_perfvm.sandbox.processes.starter import Starter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nova_perfvm.model import Policy
+    from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.processes.process import Record
     from nova_perfvm.sandbox.processes.settings import Settings
 

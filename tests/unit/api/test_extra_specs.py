@@ -15,8 +15,9 @@ from nova.api.validation.extra_specs import validators
 from oslo_config import cfg
 from oslo_config import fixture as config_fixture
 
-from nova_perfvm import conf, loader
+from nova_perfvm import conf
 from nova_perfvm.api import extra_specs
+from nova_perfvm.policy import loader
 
 CONF = nova.conf.CONF
 
@@ -118,7 +119,7 @@ class BadPolicyTest(RegisterCase):
         def fail(_path):
             raise RuntimeError("out of order")
 
-        self.useFixture(fixtures.MonkeyPatch("nova_perfvm.loader.load", fail))
+        self.useFixture(fixtures.MonkeyPatch("nova_perfvm.policy.loader.load", fail))
         (validator,) = extra_specs.register()
         error = self.assertRaises(
             exception.ValidationError, validator.validate, "perfvm:class", "general"

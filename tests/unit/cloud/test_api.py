@@ -10,7 +10,7 @@ from openstack import exceptions as sdk_exceptions
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
-from nova_perfvm.cloud.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
+from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
 
 
 def answer(status=200, body=None, text=None):

@@ -7,9 +7,10 @@ import testtools
 
 from nova_perfvm.cloud import candidates
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.explain import request_for, settings_for
-from nova_perfvm.snapshot import Aggregate, Flavor
-from tests.unit.explain.test_explain import UNITS
+from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.facts.demand import request_for
+from nova_perfvm.facts.snapshot import Aggregate, Flavor
+from tests.unit.diagnose.explain.test_explain import UNITS
 
 FLAVOR = Flavor(
     "f",

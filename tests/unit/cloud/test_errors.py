@@ -6,7 +6,7 @@ import types
 import requests
 import testtools
 
-from nova_perfvm import loader
+from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import flavors, images, observe
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
@@ -14,8 +14,8 @@ from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
 from nova_perfvm.cloud.preflight import view_cloud
 from nova_perfvm.cloud.rollback import plan_rollback
-from nova_perfvm.flavors import generate_flavors
-from nova_perfvm.reconcile import changes as do
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.policy import loader
 
 DESIRED = generate_flavors(loader.load())[:1]
 CHILD = do.CreateChild(parent="root", uuid="child", name="h_perfvm_a")

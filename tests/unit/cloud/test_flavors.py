@@ -4,10 +4,10 @@ import copy
 
 import testtools
 
-from nova_perfvm import loader
 from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.policy import loader
 
 HIGH = generate_flavors(loader.load())[0]
 

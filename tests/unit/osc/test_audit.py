@@ -13,11 +13,11 @@ import fixtures
 import testtools
 import yaml
 
-from nova_perfvm import snapshot
-from nova_perfvm.audit import CHECKS, SEVERITIES
+from nova_perfvm.diagnose.audit import CHECKS, SEVERITIES
+from nova_perfvm.facts import snapshot
 from nova_perfvm.osc import shell
 from nova_perfvm.osc import snapshot as snapshots
-from tests.unit.audit.test_checks import small
+from tests.unit.diagnose.audit.test_checks import small
 
 VOID = {"meta", "br"}
 

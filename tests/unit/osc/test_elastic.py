@@ -13,9 +13,9 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.facts.elastic_host import DISABLED_REASON, Service
 from nova_perfvm.osc import elastic, policy_cloud
-from nova_perfvm.reconcile import DISABLED_REASON, Service
-from tests.unit.test_reconcile import POLICY, high, server, view
+from tests.unit.changes.test_enroll import POLICY, high, server, view
 
 COMMANDS = {
     "enroll": elastic.EnrollHost,

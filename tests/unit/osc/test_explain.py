@@ -8,9 +8,9 @@ import time
 import fixtures
 import yaml
 
-from nova_perfvm import snapshot
+from nova_perfvm.facts import snapshot
+from tests.unit.facts.snapshot.clouds import GENERAL, HP, Cloud
 from tests.unit.osc.test_shell import CommandCase
-from tests.unit.snapshot.clouds import GENERAL, HP, Cloud
 
 
 class SavedCase(CommandCase):

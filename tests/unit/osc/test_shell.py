@@ -13,11 +13,11 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm import loader
-from nova_perfvm.flavors import generate_flavors
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc import shell
 from nova_perfvm.osc.formats import ansible
 from nova_perfvm.osc.formats import shell as shell_format
+from nova_perfvm.policy import loader
 
 POLICY = loader.load()
 BAD = "placement: slot\nmanaged_hosts: none\n"

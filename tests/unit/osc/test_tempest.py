@@ -2,8 +2,8 @@
 
 import configparser
 
-from nova_perfvm import loader
 from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.policy import loader
 from tests.unit.osc.test_shell import CommandCase
 
 TWO_PINNED = """\

@@ -5,9 +5,8 @@ import dataclasses
 
 from hypothesis import strategies as st
 
-from nova_perfvm import loader
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
-from nova_perfvm.model import HostShape
+from nova_perfvm.policy import HostShape, loader
 
 POLICY = loader.load()
 HP = POLICY.get_class("high-performance")

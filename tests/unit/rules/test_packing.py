@@ -5,7 +5,7 @@ import dataclasses
 import testtools
 from hypothesis import given
 
-from nova_perfvm.model import VMClass
+from nova_perfvm.policy import VMClass
 from nova_perfvm.rules import packing
 from tests.unit.rules import hosts
 

@@ -7,8 +7,8 @@ import fixtures
 import testtools
 import yaml
 
-from nova_perfvm import loader
-from nova_perfvm.hostconfig import HostConfigError
+from nova_perfvm.generate.hosts import HostConfigError
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.files import Files, host_configs

@@ -2,7 +2,7 @@
 
 import testtools
 
-from nova_perfvm.model import HostShape
+from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS, parse_hosts
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm import loader
 from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes.hostspec import parse_hosts
 from nova_perfvm.sandbox.processes.policy import remarks, sandbox_policy
 

@@ -6,7 +6,7 @@ from nova.scheduler import host_manager
 from nova.virt import hardware
 from oslo_utils.fixture import uuidsentinel
 
-from nova_perfvm.model import HostShape
+from nova_perfvm.policy import HostShape
 
 objects.register_all()
 

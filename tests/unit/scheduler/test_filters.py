@@ -10,8 +10,8 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler.filters import numa_topology_filter
 from oslo_config import fixture as config_fixture
 
-from nova_perfvm import conf, loader
-from nova_perfvm.model import HostShape
+from nova_perfvm import conf
+from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.scheduler import filters
 from tests.unit.scheduler import states
 

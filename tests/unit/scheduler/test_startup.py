@@ -7,7 +7,8 @@ import testtools
 from nova import conf as nova_conf
 from oslo_config import fixture as config_fixture
 
-from nova_perfvm import conf, loader
+from nova_perfvm import conf
+from nova_perfvm.policy import loader
 from nova_perfvm.scheduler import startup
 
 

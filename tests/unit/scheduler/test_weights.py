@@ -10,7 +10,8 @@ from nova import objects
 from nova.scheduler import weights as nova_weights
 from oslo_config import fixture as config_fixture
 
-from nova_perfvm import conf, loader
+from nova_perfvm import conf
+from nova_perfvm.policy import loader
 from nova_perfvm.rules import packing
 from nova_perfvm.scheduler import weights
 from tests.benchmark import slots_left

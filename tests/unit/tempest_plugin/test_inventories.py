@@ -3,7 +3,8 @@
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm import elastic, loader
+from nova_perfvm.placement import units
+from nova_perfvm.policy import loader
 from nova_perfvm.tempest_plugin import inventories
 
 
@@ -30,7 +31,7 @@ class RoomTest(testtools.TestCase):
         for slots in (0, 1, 2):
             tree = [{"PCPU": {"total": 20}}] + [
                 {const.RC_UNIT: {"total": child.total, "max_unit": child.max_unit}}
-                for child in elastic.children(policy, "host", slots)
+                for child in units.children(policy, "host", slots)
             ]
             with self.subTest(slots):
                 self.assertEqual(slots, inventories.room(tree, "units", 2))

@@ -12,8 +12,9 @@ import fixtures
 import testtools
 from oslo_config import cfg
 
-from nova_perfvm import loader, tempest_plugin
+from nova_perfvm import tempest_plugin
 from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.policy import loader
 from nova_perfvm.tempest_plugin import config
 
 PACKAGE = pathlib.Path(tempest_plugin.__file__).parent

@@ -17,7 +17,7 @@ def placement_conf(layout: Layout, settings: Settings, retries: int) -> str:
     """Give placement.conf.
 
     :param retries: allocation_conflict_retry_count; see
-        :func:`nova_perfvm.hostconfig.controller.placement_settings`
+        :func:`nova_perfvm.generate.hosts.controller.placement_settings`
     """
     return common.render(
         {

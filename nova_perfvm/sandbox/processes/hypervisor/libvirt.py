@@ -15,7 +15,7 @@ from typing import Any
 import nova.tests
 from oslo_utils import units
 
-from nova_perfvm.model import HostShape
+from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.domain_xml import with_addresses
 
 

@@ -5,9 +5,9 @@ import dataclasses
 import testtools
 import yaml
 
-from nova_perfvm import loader
-from nova_perfvm.flavors import generate_flavors, generate_image_properties
+from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
 from nova_perfvm.osc.formats import ansible
+from nova_perfvm.policy import loader
 
 POLICY = loader.load()
 

@@ -17,10 +17,10 @@ from openstackclient.image.v2 import image as osc_image
 from osc_placement.resources import resource_class as osc_resource_class
 from osc_placement.resources import trait as osc_trait
 
-from nova_perfvm import loader
-from nova_perfvm.flavors import generate_flavors, generate_image_properties
+from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
+from nova_perfvm.generate.properties import Properties
 from nova_perfvm.osc.formats import shell
-from nova_perfvm.properties import Properties
+from nova_perfvm.policy import loader
 
 POLICY = loader.load()
 HIGH = POLICY.get_class("high-performance")

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a host an ordinary one again, in an order that fails closed.
+
+First the trait goes, so that nothing with units comes any more; last the host
+leaves the isolated aggregate, so that nothing without units came before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.changes import steps as do
+from nova_perfvm.changes.enroll import DEFAULT_AGGREGATE, remove_child
+from nova_perfvm.facts.elastic_host import ISOLATING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from nova_perfvm.facts.elastic_host import Aggregate, HostView
+
+
+def plan_unenroll(view: HostView, *, strip: bool = False) -> do.Plan:
+    """Give the steps that take a host out of the scheme.
+
+    :param strip: take the units out of the allocations of the VMs on it, which
+        run on; otherwise such VMs are in the way
+    """
+    holders = _holders(view)
+    if holders and not strip:
+        names = ", ".join(view.describe(consumer) for consumer in sorted(holders))
+        refusal = (
+            f"VMs on {view.host} carry units: {names}: move them away "
+            "(openstack server migrate), or see openstack perfvm rollback"
+        )
+        return do.Plan(refusals=(refusal,))
+    return do.Plan(tuple(_steps(view, holders)))
+
+
+def plan_forget(
+    names: Iterable[str], aggregates: Iterable[Aggregate], *, emptied: bool = False
+) -> do.Plan:
+    """Give the steps that remove what no host needs any more.
+
+    :param names: the project's traits and resource classes that exist
+    :param emptied: take aggregates for empty: their hosts leave before this
+    """
+    steps: list[do.Change] = [
+        do.DeleteAggregate(a.name)
+        for a in aggregates
+        if dict(a.metadata) == ISOLATING and (emptied or not a.hosts)
+    ]
+    for name in sorted(names):
+        kind = "resource class" if name == const.RC_UNIT else "trait"
+        # Dedicated hosts of a cloud with slots have it as well.
+        if name != const.TRAIT_HIGH_PERFORMANCE:
+            steps.append(do.DeleteName(name, kind))
+    return do.Plan(tuple(steps))
+
+
+def _holders(view: HostView) -> dict[str, set[str]]:
+    """Give the providers of which each consumer holds units."""
+    holders: dict[str, set[str]] = {}
+    for provider in view.children:
+        for consumer in provider.allocations:
+            holders.setdefault(consumer, set()).add(provider.uuid)
+    return holders
+
+
+def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
+    root = view.root
+    if view.enrolled:
+        away = {const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE}
+        yield do.SetTraits(root.uuid, root.name, root.traits - away, root.traits)
+    for consumer, providers in sorted(holders.items()):
+        name = view.describe(consumer)
+        yield do.RemoveUnits(consumer, name, frozenset(providers))
+    for provider in view.children:
+        yield from remove_child(provider)
+    stale = {a.uuid for a in view.aggregates if a.isolates} & root.aggregates
+    for aggregate in view.isolated_by:
+        yield do.RemoveHost(aggregate.name, view.host)
+        stale.discard(aggregate.uuid)
+    for aggregate in view.aggregates:
+        if _is_left_over(aggregate, view.host):
+            yield do.DeleteAggregate(aggregate.name)
+    if stale:
+        known = root.aggregates - stale
+        yield do.SetProviderAggregates(root.uuid, root.name, known)
+    if view.service.interrupted:
+        yield do.SetService(view.service.id, view.host, enabled=True)
+
+
+def _is_left_over(aggregate: Aggregate, host: str) -> bool:
+    """Whether nothing is left of an aggregate without its host.
+
+    One that is empty already an earlier run may have emptied, if enroll made it;
+    others somebody has prepared.
+    """
+    if dict(aggregate.metadata) != ISOLATING:
+        return False
+    made = not aggregate.hosts and aggregate.name == DEFAULT_AGGREGATE
+    return made or aggregate.hosts == {host}

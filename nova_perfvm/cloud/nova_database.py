@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NUMA cells from Nova's database, which no API shows; runs on a controller.
+
+``ComputeNode.numa_topology`` is what nova-scheduler reads, pins and page pools
+included, and so are the vCPUs and instances that are counted beside it.  Nothing
+is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nova import config, context, objects
+from nova.conf import CONF
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import (
+    NOVA_DATABASE,
+    ComputeHost,
+    HostCell,
+    HostPages,
+    Snapshot,
+)
+
+
+class NovaDBError(PerfVMError):
+    """Nova's database cannot be read."""
+
+
+def configure(path: str) -> None:
+    """Read nova.conf, which says where the databases are.
+
+    :raises NovaDBError: when it cannot be read
+    """
+    if not Path(path).is_file():
+        raise NovaDBError(
+            f"there is no {path}: run this on a controller, or name nova.conf "
+            "(--from-nova-db FILE)"
+        )
+    try:
+        # With RPC, as cell mappings are made of its options; nothing connects.
+        config.parse_args(["nova-perfvm"], default_config_files=[path])
+    except Exception as exc:
+        raise NovaDBError(f"{path} cannot be used: {_first_line(exc)}") from exc
+    if not CONF.api_database.connection:
+        raise NovaDBError(
+            f"{path} has no [api_database]connection: it is not one of a controller"
+        )
+
+
+def compute_nodes() -> list[objects.ComputeNode]:
+    """Give the compute nodes of all of Nova's cells that are not disabled.
+
+    :raises NovaDBError: when a database cannot be read
+    """
+    objects.register_all()
+    admin = context.get_admin_context()
+    try:
+        return list(_nodes(admin))
+    except Exception as exc:
+        raise NovaDBError(
+            f"Nova's database cannot be read: {_first_line(exc)}: see "
+            "[api_database]connection, and nova-manage cell_v2 list_cells"
+        ) from exc
+
+
+def _nodes(admin: context.RequestContext) -> Iterator[objects.ComputeNode]:
+    for mapping in objects.CellMappingList.get_by_disabled(admin, disabled=False):
+        if mapping.is_cell0():
+            continue
+        with context.target_cell(admin, mapping) as targeted:
+            yield from objects.ComputeNodeList.get_all(targeted)
+
+
+def with_cells(snapshot: Snapshot, nodes: Iterable[objects.ComputeNode]) -> Snapshot:
+    """Give a snapshot whose hosts are as the scheduler sees them.
+
+    A host of which the database knows nothing keeps what it had.
+    """
+    by_uuid = {node.uuid: node for node in nodes}
+    return replace(
+        snapshot,
+        hosts=tuple(
+            _with(host, by_uuid[host.provider]) if host.provider in by_uuid else host
+            for host in snapshot.hosts
+        ),
+    )
+
+
+def _with(host: ComputeHost, node: objects.ComputeNode) -> ComputeHost:
+    return replace(
+        host,
+        cells=tuple(cells_of(node.numa_topology)),
+        cells_source=NOVA_DATABASE,
+        vcpus_used=node.vcpus_used,
+        num_instances=int((node.stats or {}).get("num_instances", 0)),
+    )
+
+
+def cells_of(text: str | None) -> Iterator[HostCell]:
+    """Give the cells of a topology as the database holds it; none without one."""
+    if not text:
+        return
+    topology = objects.NUMATopology.obj_from_db_obj(text)
+    for cell in topology.cells:
+        yield HostCell(
+            id=cell.id,
+            cpuset=frozenset(cell.cpuset),
+            pcpuset=frozenset(cell.pcpuset),
+            memory_mb=cell.memory,
+            siblings=tuple(frozenset(group) for group in cell.siblings),
+            pinned_cpus=frozenset(cell.pinned_cpus),
+            memory_usage_mb=cell.memory_usage,
+            mempages=tuple(_pages(pool) for pool in cell.mempages),
+        )
+
+
+def _pages(pool: objects.NUMAPagesTopology) -> HostPages:
+    # Computes from before Pike report no reserved pages.
+    reserved = pool.reserved if "reserved" in pool else 0
+    return HostPages(pool.size_kb, pool.total - reserved, pool.used)
+
+
+def _first_line(exc: Any) -> str:
+    return (str(exc).splitlines() or [type(exc).__name__])[0]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All checks in order, as oslo.upgradecheck has it: the worst result decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.diagnose.audit import (
+    builds,
+    claims,
+    hosts,
+    placement,
+    progress,
+    servers,
+    settings,
+    units,
+)
+from nova_perfvm.diagnose.audit.finding import SEVERITIES, Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from nova_perfvm.diagnose.audit.subject import Subject
+
+    Check = Callable[[Subject], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one check found, worst first."""
+
+    title: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst one; None if nothing was found."""
+        return self.findings[0].severity if self.findings else None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an audit found.
+
+    :ivar taken_at: when the cloud was looked at, ISO 8601, UTC
+    :ivar policy_digest: of the policy that it was compared with
+    """
+
+    results: tuple[Result, ...]
+    taken_at: str
+    policy_digest: str
+    hosts: int
+    servers: int
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, worst first, then in the order of the checks."""
+        found = [finding for result in self.results for finding in result.findings]
+        return tuple(sorted(found, key=_badness))
+
+    def count(self, severity: Severity) -> int:
+        """Count the findings of a severity."""
+        return sum(finding.severity is severity for finding in self.findings)
+
+    def by_code(self) -> dict[str, int]:
+        """Count the findings of each code that there is, also those with none."""
+        found = Counter(finding.code for finding in self.findings)
+        return {code: found[code] for code in SEVERITIES}
+
+    def exit_code(self, *, strict: bool = False) -> int:
+        """Give 0 for a clean cloud, 1 for warnings, 2 for what is critical.
+
+        :param strict: take what is unknown for a warning
+        """
+        worst = max((f.severity.exit_code for f in self.findings), default=0)
+        return worst or int(strict and bool(self.findings))
+
+
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("Servers beside each other", servers.check),
+    ("Servers are of their class", claims.check_servers),
+    ("Servers have today's flavors", claims.check_changed),
+    ("Flavors are the policy's", claims.check_flavors),
+    ("Images agree with the classes", claims.check_images),
+    ("Keys are spelled right", claims.check_spelling),
+    ("Hosts offer what the policy says", hosts.check),
+    ("Elastic hosts are exclusive", units.check),
+    ("Allocations are the servers'", placement.check),
+    ("Providers belong to hosts", placement.check_orphans),
+    ("Nova gets on with its work", progress.check),
+    ("Builds came to an end", builds.check),
+    ("Placement grants what it has", settings.check_retries),
+    ("All was seen", settings.check_gaps),
+)
+
+
+def run(subject: Subject) -> Report:
+    """Run all checks."""
+    return Report(
+        results=tuple(
+            Result(title, tuple(sorted(check(subject), key=_badness)))
+            for title, check in CHECKS
+        ),
+        taken_at=subject.snapshot.taken_at,
+        policy_digest=subject.policy.digest,
+        hosts=len(subject.snapshot.hosts),
+        servers=len(subject.snapshot.servers),
+    )
+
+
+def _badness(finding: Finding) -> int:
+    return -list(Severity).index(finding.severity)

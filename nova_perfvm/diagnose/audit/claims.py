@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether servers, flavors and images are what they claim to be."""
+
+from __future__ import annotations
+
+import difflib
+from shlex import quote
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.audit.subject import ANEW
+from nova_perfvm.generate import flavors as generating
+from nova_perfvm.rules import check_request, describe, host_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from nova_perfvm.diagnose.audit.subject import Subject
+    from nova_perfvm.facts.snapshot import Flavor, Server
+    from nova_perfvm.policy import VMClass
+
+# Reasons that have a code of their own; all others are NOT_OF_CLASS.
+_CODES: Final = {
+    const.FLAVOR_CLASS_UNKNOWN: codes.CLASS_UNKNOWN,
+    const.FLAVOR_VCPUS: codes.WRONG_SIZE,
+    const.REQUEST_NO_MULTIQUEUE: codes.NO_MULTIQUEUE,
+}
+_WEIGHT_KEY: Final = "perfvm_weight_multiplier"
+_KNOWN_KEYS: Final = frozenset({const.CLASS_KEY, const.IMAGE_RECORD, _WEIGHT_KEY})
+# Names that are so alike are the same name, spelled wrongly.
+_ALIKE: Final = 0.8
+# Extra specs that a class decides, so that another value is no extension of it.
+_DECIDED: Final = (
+    "hw:cpu_",
+    "hw:emulator_threads",
+    "hw:numa_nodes",
+    "hw:mem_page_size",
+    "trait:CUSTOM_PERFVM_",
+    "trait_perfvm",
+    "resources_perfvm",
+    "resources:CUSTOM_PERFVM_",
+)
+
+
+def check_servers(subject: Subject) -> Iterator[Finding]:
+    """Judge each server that is on a host by the flavor embedded in it."""
+    for server in subject.snapshot.servers:
+        if server.host is None:
+            continue
+        request = subject.requests[server.id]
+        for reason in check_request(subject.policy, request):
+            if _said(subject, server, reason.code):
+                continue
+            yield Finding(
+                _CODES.get(reason.code, codes.NOT_OF_CLASS),
+                str(server),
+                f"on {server.host}: {describe(reason)}",
+                subject.resize(server),
+            )
+        yield from _places(subject, server)
+
+
+def _said(subject: Subject, server: Server, code: str) -> bool:
+    """Whether another check says it, with what the server really owns."""
+    vm_class = subject.class_of(server)
+    if (
+        vm_class is None
+        or not vm_class.pinned
+        or not subject.managed(server.host or "")
+    ):
+        return False
+    if code == const.FLAVOR_NUMA_NODES:
+        nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
+        return len(nodes - {None}) not in {0, vm_class.cells_per_vm}
+    return code == const.FLAVOR_CPU_POLICY and not server.pinned_cpus
+
+
+def _places(subject: Subject, server: Server) -> Iterator[Finding]:
+    """Judge whether a server is where its class may be."""
+    host = server.host or ""
+    vm_class = subject.class_of(server)
+    labels = subject.snapshot.labels(host)
+    if labels and (vm_class is None or vm_class.name not in labels):
+        yield Finding(
+            codes.HOST_RESERVED,
+            str(server),
+            f"{host} is reserved for class {', '.join(sorted(labels))}",
+            moves.migrate(server.id, server.status),
+        )
+    elif not subject.managed(host):
+        if vm_class is not None and vm_class.pinned:
+            yield Finding(
+                codes.HOST_NOT_MANAGED,
+                str(server),
+                f"{host} has no label, so nothing keeps others off it",
+                moves.migrate(server.id, server.status),
+            )
+    elif vm_class is None and server.pinned:
+        slots = _slots(subject, host)
+        if slots:
+            yield Finding(
+                codes.CLASSLESS_PINNED,
+                str(server),
+                f"on {host}: it owns {len(server.pinned_cpus)} CPUs, its flavor names "
+                f"no class, and it strands one of {slots} slot(s)",
+                subject.resize(server),
+            )
+
+
+def _slots(subject: Subject, host: str) -> int:
+    facts = subject.hosts.get(host)
+    cells = facts.cells if facts else ()
+    slots = (host_slots(vm_class, cells) for vm_class in subject.policy.pinned_classes)
+    return max(slots, default=0)
+
+
+def check_changed(subject: Subject) -> Iterator[Finding]:
+    """List servers whose flavor is not the flavor of that name any more."""
+    for server in subject.snapshot.servers:
+        flavor = subject.flavors_today.get(server.flavor)
+        if flavor is None or server.host is None:
+            continue
+        changed = _differences(_sizes(server) | dict(server.extra_specs), flavor)
+        if changed:
+            yield Finding(
+                codes.FLAVOR_CHANGED,
+                str(server),
+                f"on {server.host}: flavor {flavor.name} was changed: "
+                f"{', '.join(changed)}",
+                _to_today(subject, server, flavor),
+            )
+
+
+def _to_today(subject: Subject, server: Server, flavor: Flavor) -> str:
+    """Give the commands that make a server what its flavor is today."""
+    if not subject.changed_in_place(server):
+        return moves.resize(server.id, server.status, quote(flavor.id))
+    name = quote(ANEW + flavor.name)
+    # Which projects may use a private one is not looked at.
+    access = "" if flavor.public else " --private --project PROJECT"
+    size = f"--vcpus {flavor.vcpus} --ram {flavor.memory_mb} --disk {flavor.disk_gb}"
+    create = f"openstack flavor create {size}{access} {name}"
+    # Other servers have the same remedy: it may be there.
+    commands = [f"openstack flavor show {name} >/dev/null 2>&1 || {create}"]
+    specs = "".join(
+        f" --property {quote(f'{key}={value}')}"
+        for key, value in sorted(flavor.extra_specs.items())
+    )
+    if specs:
+        commands.append(f"openstack flavor set{specs} {name}")
+    commands.append(moves.resize(server.id, server.status, name))
+    return "\n".join(commands)
+
+
+def _sizes(value: Server | Flavor) -> dict[str, object]:
+    return {"vcpus": value.vcpus, "ram": value.memory_mb, "disk": value.disk_gb}
+
+
+def _differences(embedded: Mapping[str, object], flavor: Flavor) -> list[str]:
+    current = _sizes(flavor) | dict(flavor.extra_specs)
+    none = "(not set)"
+    return [
+        f"{key} was {embedded.get(key, none)}, is {current.get(key, none)}"
+        for key in sorted(embedded.keys() | current.keys())
+        if embedded.get(key) != current.get(key)
+    ]
+
+
+def check_flavors(subject: Subject) -> Iterator[Finding]:
+    """Compare the cloud's flavors of a class with what the policy makes."""
+    names = {flavor.name: flavor.class_name for flavor in subject.flavors}
+    for flavor in subject.snapshot.flavors:
+        claimed = flavor.extra_specs.get(const.CLASS_KEY)
+        if claimed is not None and claimed not in subject.policy.by_name:
+            yield Finding(
+                codes.CLASS_UNKNOWN,
+                f"flavor {flavor.name}",
+                f"{const.CLASS_KEY}={claimed}; the policy has "
+                f"{', '.join(sorted(subject.policy.by_name))}",
+                f"openstack flavor set --property {const.CLASS_KEY}=CLASS "
+                f"{quote(flavor.id)}",
+            )
+            continue
+        name = claimed or names.get(flavor.name)
+        if name is None:
+            continue
+        differs = _best(subject, subject.policy.by_name[name], flavor)
+        if differs:
+            yield Finding(
+                codes.FLAVOR_DIFFERS,
+                f"flavor {flavor.name}",
+                f"not as class {name} is: {', '.join(differs)}",
+                "openstack perfvm flavor sync",
+            )
+
+
+def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
+    """Give the differences from the nearest of what the policy could make."""
+    variants = [False, True] if subject.policy.placement == "slots" else [False]
+    found = []
+    for isolated in variants:
+        expected = generating.flavor_properties(
+            subject.policy,
+            vm_class,
+            subject.generators,
+            isolated_aggregates=isolated,
+        )
+        differs = [
+            f"{key} is {flavor.extra_specs.get(key, '(not set)')}, should be {value}"
+            for key, value in sorted(expected.items())
+            if flavor.extra_specs.get(key) != value
+        ]
+        differs += [
+            f"{key} is {value}, should not be set"
+            for key, value in sorted(flavor.extra_specs.items())
+            if key not in expected and key.startswith(_DECIDED)
+        ]
+        if vm_class.vcpus is not None and flavor.vcpus != vm_class.vcpus:
+            differs.append(f"{flavor.vcpus} vCPUs, should be {vm_class.vcpus}")
+        found.append(differs)
+    return min(found, key=len)
+
+
+def check_images(subject: Subject) -> Iterator[Finding]:
+    """List images that say the contrary of what a class wants."""
+    if not any(vm_class.vif_multiqueue for vm_class in subject.policy.classes):
+        return
+    for image in subject.snapshot.images or ():
+        value = image.properties.get(const.IMAGE_VIF_MULTIQUEUE)
+        if value is not None and value.lower() in {"false", "no", "0", "off"}:
+            yield Finding(
+                codes.IMAGE_CONFLICT,
+                f"image {image.name or image.id}",
+                f"{const.IMAGE_VIF_MULTIQUEUE}={value}: Nova refuses it together with "
+                f"flavors that have {const.VIF_MULTIQUEUE}=true",
+                "openstack image set --property "
+                f"{const.IMAGE_VIF_MULTIQUEUE}=true {image.id}",
+            )
+
+
+def check_spelling(subject: Subject) -> Iterator[Finding]:
+    """List keys that were meant to be the project's, and are not."""
+    snapshot = subject.snapshot
+    for flavor in snapshot.flavors:
+        for key, meant in _near(flavor.extra_specs):
+            yield Finding(
+                codes.NEAR_MISS,
+                f"flavor {flavor.name}",
+                f"{key} means nothing: {meant} was meant",
+                _rename("flavor", key, meant, flavor.extra_specs[key], flavor.id),
+            )
+    for server in snapshot.servers:
+        for key, meant in _near(server.extra_specs):
+            yield Finding(
+                codes.NEAR_MISS,
+                str(server),
+                f"its flavor {server.flavor} has {key}, which means nothing: {meant} "
+                "was meant",
+                subject.resize(server),
+            )
+    for aggregate in snapshot.aggregates:
+        for key, meant in _near(aggregate.metadata):
+            yield Finding(
+                codes.NEAR_MISS,
+                f"aggregate {aggregate.name}",
+                f"{key} means nothing: {meant} was meant",
+                _rename(
+                    "aggregate",
+                    key,
+                    meant,
+                    aggregate.metadata[key],
+                    str(aggregate.id),
+                ),
+            )
+    for image in snapshot.images or ():
+        for key, meant in _near(image.properties):
+            yield Finding(
+                codes.NEAR_MISS,
+                f"image {image.name or image.id}",
+                f"{key} means nothing, whatever is meant: an image has no class, "
+                f"{meant} belongs to flavors",
+                f"openstack image unset --property {quote(key)} {image.id}",
+            )
+
+
+def _rename(what: str, key: str, meant: str, value: str, name: str) -> str:
+    """Give the commands that put a value where it was meant to be."""
+    return (
+        f"openstack {what} unset --property {quote(key)} {quote(name)}\n"
+        f"openstack {what} set --property {quote(f'{meant}={value}')} {quote(name)}"
+    )
+
+
+def _near(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Give the keys that are nearly ones of the project, and those meant."""
+    for key in keys:
+        if key in _KNOWN_KEYS:
+            continue
+        plain = key.lower().replace("_", ":")
+        if plain.startswith(f"{const.NAMESPACE}:") or _alike(plain):
+            yield key, const.CLASS_KEY
+
+
+def _alike(key: str) -> bool:
+    matcher = difflib.SequenceMatcher(None, const.CLASS_KEY, key)
+    # The first is an upper bound that costs little.
+    return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE

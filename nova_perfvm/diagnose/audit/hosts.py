@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether hosts have the inventories, traits and labels that the policy wants."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.hosts import expected_slots, slot_class
+from nova_perfvm.facts.elastic_host import PCPU, VCPU
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.diagnose.audit.subject import Subject
+    from nova_perfvm.facts.snapshot import ComputeHost, Provider
+    from nova_perfvm.policy import VMClass
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare what each host offers with what the policy wants of it."""
+    for host in subject.snapshot.hosts:
+        yield from _labels(subject, host)
+        provider = subject.snapshot.provider_by_uuid.get(host.provider)
+        if provider is None or not subject.managed(host.host):
+            continue
+        if subject.policy.placement == "slots":
+            yield from _slots(subject, host, provider)
+        elif const.RC_SLOT in provider.inventories:
+            yield Finding(
+                codes.INVENTORY_DIFFERS,
+                host.host,
+                f"{provider.total(const.RC_SLOT)} {const.RC_SLOT}, and the policy says "
+                f"placement: {subject.policy.placement}",
+                _configure(subject, host, provider),
+            )
+
+
+def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:
+    unknown = subject.snapshot.labels(host.host) - subject.policy.by_name.keys()
+    if unknown:
+        yield Finding(
+            codes.LABEL_UNKNOWN,
+            host.host,
+            f"an aggregate reserves it for {', '.join(sorted(unknown))}; the policy "
+            f"has {', '.join(sorted(subject.policy.by_name))}: nothing comes here",
+            f"openstack aggregate set --property {const.CLASS_KEY}=CLASS AGGREGATE",
+        )
+
+
+def _slots(
+    subject: Subject, host: ComputeHost, provider: Provider
+) -> Iterator[Finding]:
+    trait = const.TRAIT_HIGH_PERFORMANCE in provider.traits
+    inventory = provider.inventories.get(const.RC_SLOT)
+    found = inventory.total if inventory else 0
+    facts = subject.hosts[host.host]
+    expected = expected_slots(subject.policy, host, facts, provider)
+    if expected is None:
+        # Only whether what is there goes together can be told.
+        expected = found
+    if found != expected:
+        yield Finding(
+            codes.INVENTORY_DIFFERS,
+            host.host,
+            f"{found} {const.RC_SLOT}, and the host has room for {expected} "
+            f"(cells: {host.cells_source})",
+            _configure(subject, host, provider),
+        )
+    elif inventory is not None and inventory.max_unit != 1:
+        yield Finding(
+            codes.INVENTORY_DIFFERS,
+            host.host,
+            f"max_unit of {const.RC_SLOT} is {inventory.max_unit}, should be 1",
+            _configure(subject, host, provider),
+        )
+    if trait != bool(expected):
+        words = "is missing" if expected else "is there, without slots"
+        yield Finding(
+            codes.TRAIT_DIFFERS,
+            host.host,
+            f"{const.TRAIT_HIGH_PERFORMANCE} {words}",
+            _configure(subject, host, provider),
+        )
+    if expected:
+        yield from _iops(subject, host, provider)
+
+
+def _iops(subject: Subject, host: ComputeHost, provider: Provider) -> Iterator[Finding]:
+    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
+    if vm_class is None:
+        return
+    for name, amount in (
+        (const.RC_READ_IOPS, vm_class.disk.read_iops),
+        (const.RC_WRITE_IOPS, vm_class.disk.write_iops),
+    ):
+        if amount is not None and provider.total(name) < amount:
+            yield Finding(
+                codes.INVENTORY_DIFFERS,
+                host.host,
+                f"{provider.total(name)} {name}, and one VM is guaranteed {amount}",
+                _configure(subject, host, provider),
+            )
+
+
+def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:
+    """Give the command that configures a host as it is, as far as that is known."""
+    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
+    pinned, shared = provider.total(PCPU), provider.total(VCPU)
+    mode = ("mixed" if shared else "dedicated") if pinned else "shared"
+    words = [f"--topology {host.shape or 'SHAPE'} --mode {mode}"]
+    if mode == "mixed":
+        nodes = sum(not cell.pcpuset for cell in host.cells)
+        if nodes != 1:
+            words.append(f"--shared-nodes {nodes or 'N'}")
+    if pinned and len(subject.policy.pinned_classes) > 1:
+        words.append(f"--class {quote(vm_class.name) if vm_class else 'CLASS'}")
+    kept = _cores_kept(host, vm_class)
+    if kept != 0:
+        words.append(f"--reserve {'CORES' if kept is None else kept}")
+    memory_gb = provider.total("MEMORY_MB") // 1024
+    words.append(f"--memory-gb {memory_gb or 'GB'}")
+    return f"nova-perfvm host config {' '.join(words)} --policy POLICY"
+
+
+def _cores_kept(host: ComputeHost, vm_class: VMClass | None) -> int | None:
+    """Count the cores that each cell keeps for the host; None if nobody knows."""
+    shape = host.shape
+    if shape is None or host.division_assumed:
+        return None
+    found = set()
+    for cell in host.cells:
+        cpus, threads = len(cell.cpuset or cell.pcpuset), shape.threads
+        if not cell.cpuset and cpus <= shape.cores:
+            # One thread of each core, or all threads of fewer: the class says.
+            if vm_class is None and threads > 1:
+                return None
+            if vm_class is not None and vm_class.smt == "cores":
+                threads = 1
+        cores, rest = divmod(cpus, threads)
+        found.add(None if rest or cores > shape.cores else shape.cores - cores)
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether what Placement has allocated is what Nova runs."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.preflight import asks_units
+from nova_perfvm.facts.elastic_host import PCPU, VCPU
+from nova_perfvm.placement import units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from nova_perfvm.diagnose.audit.subject import Subject
+    from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
+    from nova_perfvm.policy import Policy
+
+# In these, Nova may be about to add or to remove allocations.
+_MOVING: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})
+
+
+class Usage(NamedTuple):
+    """One inventory of a resource provider.
+
+    :ivar capacity: (total - reserved) x allocation_ratio
+    """
+
+    provider: str
+    resource_class: str
+    capacity: int
+    used: int
+    uuid: str = "PROVIDER"
+
+
+def check_usage(usages: Iterable[Usage]) -> list[Finding]:
+    """List the inventories of which more is allocated than there is."""
+    return [
+        Finding(
+            codes.OVER_INVENTORY,
+            usage.provider,
+            f"{usage.used} of {usage.capacity} {usage.resource_class} allocated: set "
+            "[placement]allocation_conflict_retry_count = 1",
+            f"openstack resource provider show --allocations {usage.uuid}",
+        )
+        for usage in usages
+        if usage.used > usage.capacity
+    ]
+
+
+def check_consumers(
+    consumers: Iterable[str], servers: Iterable[str], migrations: Iterable[str] = ()
+) -> list[Finding]:
+    """List the consumers of allocations that are neither server nor migration.
+
+    :param consumers: UUIDs that Placement has allocations for
+    :param servers: UUIDs of servers that are on a host
+    :param migrations: UUIDs of migrations under way
+    """
+    known = set(servers) | set(migrations)
+    return [
+        Finding(
+            codes.LEAKED_ALLOCATION,
+            consumer,
+            "no server on a host has this UUID",
+            f"openstack resource provider allocation delete {consumer}",
+        )
+        for consumer in sorted(set(consumers) - known)
+    ]
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """List what is allocated too much, to nobody, not at all or elsewhere."""
+    snapshot = subject.snapshot
+    yield from check_usage(
+        Usage(provider.name, name, capacity, used, provider.uuid)
+        for provider in snapshot.providers
+        for name, used, capacity in provider.overused()
+    )
+    homeless = {
+        server.id: f"{server} is in {server.status} and on no host"
+        for server in snapshot.servers
+        if server.host is None and not _moving(snapshot, server)
+    }
+    for leak in check_consumers(
+        (consumer for p in snapshot.providers for consumer in p.allocations),
+        (server.id for server in snapshot.servers if server.id not in homeless),
+        (migration.id for migration in snapshot.migrations),
+    ):
+        yield leak._replace(evidence=homeless.get(leak.subject, leak.evidence))
+    yield from _places(subject)
+
+
+def _moving(snapshot: Snapshot, server: Server) -> bool:
+    return (
+        server.task is not None
+        or not server.known
+        or server.status in _MOVING
+        or any(migration.server == server.id for migration in snapshot.migrations)
+    )
+
+
+def _places(subject: Subject) -> Iterator[Finding]:
+    """Compare where servers are with where they have allocations."""
+    snapshot = subject.snapshot
+    nodes = {host.provider: host for host in snapshot.hosts}
+    # By consumer and by the top of the tree: the providers that it has something of.
+    held: dict[str, dict[str, list[Provider]]] = {}
+    for provider in snapshot.providers:
+        root = provider.root or provider.uuid
+        for consumer in provider.allocations:
+            held.setdefault(consumer, {}).setdefault(root, []).append(provider)
+    moving = {migration.server for migration in snapshot.migrations}
+    seen = {host.host for host in snapshot.hosts if host.provider in snapshot.trees}
+    for server in snapshot.servers:
+        if server.host is None or server.id in moving or _moving(snapshot, server):
+            continue
+        roots = held.get(server.id, {})
+        if server.host in seen and not any(
+            root in nodes and nodes[root].host == server.host for root in roots
+        ):
+            yield Finding(
+                codes.ALLOCATION_MISSING,
+                str(server),
+                f"it is on {server.host} and has no allocation there",
+                _heal(subject.policy, server, server.host),
+            )
+        for root, providers in roots.items():
+            if root in nodes and nodes[root].host != server.host:
+                named = " ".join(f"--provider {p.uuid}" for p in providers)
+                yield Finding(
+                    codes.ALLOCATION_ELSEWHERE,
+                    str(server),
+                    f"it is on {server.host} and holds an allocation of "
+                    f"{nodes[root].host}",
+                    f"openstack resource provider allocation unset {named} {server.id}",
+                )
+
+
+def _heal(policy: Policy, server: Server, host: str) -> str:
+    """Give the command that allocates again what a server should have."""
+    if policy.placement == "units" and asks_units(server.extra_specs):
+        # Nova would ask the host's own provider for units, which has none.
+        return f"openstack perfvm host enroll {quote(host)} --backfill"
+    return f"nova-manage placement heal_allocations --instance {server.id}"
+
+
+def check_orphans(subject: Subject) -> Iterator[Finding]:
+    """List providers of this project, or of a compute, that no host has."""
+    snapshot = subject.snapshot
+    if any(gap.startswith("servers:") for gap in snapshot.gaps):
+        # Hosts of a cell that is down are in no list.
+        return
+    hosts = {host.provider: host for host in snapshot.hosts}
+    isolated = {h for a in snapshot.aggregates if a.isolates for h in a.hosts}
+    for provider in snapshot.providers:
+        root = hosts.get(provider.root or provider.uuid)
+        remove = f"openstack resource provider delete {provider.uuid}"
+        if _is_child(provider):
+            top = snapshot.provider_by_uuid.get(provider.root)
+            if root is None or provider.parent is None:
+                evidence = "it is below no compute host"
+            elif subject.policy.placement != "units":
+                evidence = f"the policy says placement: {subject.policy.placement}"
+                remove = f"openstack perfvm host unenroll {quote(root.host)}"
+            elif (
+                top is not None
+                and const.TRAIT_ELASTIC not in top.traits
+                and root.host not in isolated
+            ):
+                evidence = f"{root.host} is not enrolled"
+                remove = f"openstack perfvm host unenroll {quote(root.host)}"
+            else:
+                continue
+            yield Finding(codes.ORPHANED_CHILD, provider.name, evidence, remove)
+        elif root is None and provider.parent is None and _is_compute(provider):
+            held = ""
+            if provider.allocations:
+                held = f", and {len(provider.allocations)} consumer(s) hold allocations"
+            yield Finding(
+                codes.ORPHANED_PROVIDER,
+                provider.name,
+                f"it looks like a compute host's, and there is no such host{held}",
+                remove,
+            )
+
+
+def _is_child(provider: Provider) -> bool:
+    before, infix, suffix = provider.name.rpartition("_perfvm_")
+    named = bool(before and infix) and suffix in units.SUFFIXES and bool(suffix)
+    return named or const.RC_UNIT in provider.inventories
+
+
+def _is_compute(provider: Provider) -> bool:
+    project = any(trait.startswith("CUSTOM_PERFVM_") for trait in provider.traits)
+    return project or bool({PCPU, VCPU, const.RC_SLOT} & provider.inventories.keys())

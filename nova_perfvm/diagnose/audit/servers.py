@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How servers stand beside each other: number, CPUs, NUMA cells, classes."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+from nova_perfvm import cpuset
+from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose.audit.finding import (
+    CELLS_UNKNOWN,
+    CLASSES_MIXED,
+    NOT_IN_ONE_CELL,
+    NOT_PINNED,
+    PINS_OVERLAP,
+    TOO_MANY_ON_CELL,
+    TOO_MANY_ON_HOST,
+    Finding,
+)
+from nova_perfvm.rules import host_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from nova_perfvm.diagnose.audit.subject import Subject
+    from nova_perfvm.facts import NUMACell
+    from nova_perfvm.facts.snapshot import Server
+    from nova_perfvm.policy import Policy, VMClass
+
+
+class ServerFacts(NamedTuple):
+    """One server as it runs.
+
+    :ivar class_name: its class; None for pinned servers of no class
+    :ivar host: the hypervisor it is on
+    :ivar pinned_cpus: host CPUs that its vCPUs are pinned to
+    :ivar resize: the commands that make it one of its class
+    :ivar nodes: the host's NUMA cells that it is on, where they are known;
+        without them its CPUs tell
+    :ivar ready: whether it can be migrated as it is
+    """
+
+    id: str
+    name: str
+    class_name: str | None
+    host: str
+    pinned_cpus: frozenset[int] = frozenset()
+    nodes: frozenset[int] = frozenset()
+    resize: str = "openstack server resize --flavor FLAVOR SERVER"
+    status: str = "ACTIVE"
+    ready: bool = True
+
+    @property
+    def migrate(self) -> str:
+        """The commands that bring it to another host."""
+        return moves.migrate(self.id, self.status)
+
+    def on(self, cell: NUMACell) -> bool:
+        """Whether it owns CPUs of a cell."""
+        if self.nodes:
+            return bool(self.pinned_cpus) and cell.id in self.nodes
+        return bool(self.pinned_cpus & (cell.cpuset | cell.pcpuset))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """List what servers violate on the hosts where the policy's rules hold."""
+    facts = [
+        _facts(subject, server)
+        for host, servers in subject.snapshot.servers_by_host.items()
+        if subject.managed(host)
+        for server in servers
+    ]
+    cells = {name: host.cells for name, host in subject.hosts.items()}
+    assumed = subject.snapshot.assumed_divisions
+    yield from check_servers(subject.policy, cells, facts, assumed)
+    pinned = {server.host for server in facts if server.pinned_cpus}
+    for host in sorted(pinned):
+        if not cells.get(host):
+            yield Finding(
+                CELLS_UNKNOWN,
+                host,
+                "it shows no NUMA cells, so that VMs on each cannot be counted",
+                f"openstack hypervisor show {host}",
+            )
+
+
+def _facts(subject: Subject, server: Server) -> ServerFacts:
+    vm_class = subject.class_of(server)
+    return ServerFacts(
+        id=server.id,
+        name=str(server),
+        class_name=vm_class.name if vm_class else None,
+        host=server.host or "",
+        pinned_cpus=server.pinned_cpus,
+        nodes=frozenset(
+            cell.host_node
+            for cell in server.cells or ()
+            if cell.host_node is not None and cell.cpu_pinning
+        ),
+        resize=subject.resize(server),
+        status=server.status,
+        ready=moves.ready(server),
+    )
+
+
+def check_servers(
+    policy: Policy,
+    cells: Mapping[str, Sequence[NUMACell]],
+    servers: Iterable[ServerFacts],
+    assumed: Collection[str] = (),
+) -> list[Finding]:
+    """List what servers violate, host by host.
+
+    :param cells: the NUMA cells of each host, by its name
+    :param assumed: names of the hosts of which nobody knows which cells share CPUs
+    """
+    by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
+    # Remedies take the last: rather those that can go as they are.
+    for server in sorted(servers, key=lambda server: server.ready):
+        by_host[server.host].append(server)
+    found: list[Finding] = []
+    for host, here in sorted(by_host.items()):
+        found.extend(_pins(host, here))
+        mine = cells.get(host, ())
+        found.extend(_classes(policy, host, mine, here, assumed=host in assumed))
+        found.extend(_counts(policy, host, mine, here))
+    return found
+
+
+def _pins(host: str, servers: Sequence[ServerFacts]) -> Iterator[Finding]:
+    for one, other in itertools.combinations(servers, 2):
+        both = one.pinned_cpus & other.pinned_cpus
+        if both:
+            yield Finding(
+                PINS_OVERLAP,
+                host,
+                f"{one.name} and {other.name} are both pinned to "
+                f"{cpuset.format_cpus(both)}",
+                other.migrate,
+            )
+
+
+def _classes(
+    policy: Policy,
+    host: str,
+    cells: Sequence[NUMACell],
+    servers: Sequence[ServerFacts],
+    *,
+    assumed: bool,
+) -> Iterator[Finding]:
+    kinds = collections.Counter(server.class_name or "(none)" for server in servers)
+    exclusive = [
+        vm_class.name
+        for vm_class in policy.pinned_classes
+        if vm_class.exclusive == "host" and vm_class.name in kinds
+    ]
+    if exclusive and len(kinds) > 1:
+        stays = kinds.most_common(1)[0][0]
+        leave = [s for s in servers if (s.class_name or "(none)") != stays]
+        yield _mixed(
+            host,
+            f"VMs of {', '.join(sorted(kinds))}, and {', '.join(exclusive)} wants "
+            "hosts for itself",
+            leave,
+        )
+        return
+    stay = list(servers)
+    for vm_class in policy.pinned_classes:
+        if vm_class.exclusive == "cell":
+            own = _cells_with(vm_class, cells, stay)
+            others = [s for s in stay if s.class_name != vm_class.name]
+            if own and assumed and not all(s.pinned_cpus for s in others):
+                yield _not_told(host, vm_class)
+            leave = [s for s in others if _disturbs(s, own, assumed=assumed)]
+            if leave:
+                where = ", ".join(str(cell.id) for cell in own)
+                wish = f"VMs of {vm_class.name}, which wants cells for itself"
+                yield _mixed(host, f"on cell {where} are {wish}", leave)
+            # Of two such classes only one is told to go.
+            stay = [server for server in stay if server not in leave]
+
+
+def _cells_with(
+    vm_class: VMClass, cells: Iterable[NUMACell], servers: Iterable[ServerFacts]
+) -> list[NUMACell]:
+    mine = [server for server in servers if server.class_name == vm_class.name]
+    return [cell for cell in cells if any(server.on(cell) for server in mine)]
+
+
+def _disturbs(server: ServerFacts, cells: Sequence[NUMACell], *, assumed: bool) -> bool:
+    """Whether a server is on one of the cells, or may come there at any time."""
+    if server.pinned_cpus:
+        return any(server.on(cell) for cell in cells)
+    # Unpinned VMs float over all shared CPUs of their host.
+    return not assumed and any(cell.cpuset for cell in cells)
+
+
+def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:
+    return Finding(
+        CLASSES_MIXED,
+        host,
+        f"{words}: {_names(leave)} should leave",
+        "\n".join(server.migrate for server in leave),
+    )
+
+
+def _not_told(host: str, vm_class: VMClass) -> Finding:
+    return Finding(
+        CELLS_UNKNOWN,
+        host,
+        f"which of its cells share CPUs is not known, so that unpinned VMs may run "
+        f"beside those of {vm_class.name}, which wants cells for itself",
+        "openstack perfvm snapshot save FILE --from-nova-db",
+    )
+
+
+def _counts(
+    policy: Policy,
+    host: str,
+    cells: Sequence[NUMACell],
+    servers: Sequence[ServerFacts],
+) -> Iterator[Finding]:
+    for vm_class in policy.pinned_classes:
+        mine = [server for server in servers if server.class_name == vm_class.name]
+        cap = vm_class.max_per_host
+        if cap is not None and len(mine) > cap:
+            yield Finding(
+                TOO_MANY_ON_HOST,
+                host,
+                f"{len(mine)} VMs of {vm_class.name}, max_per_host is {cap}: "
+                f"{_names(mine)}",
+                "\n".join(server.migrate for server in mine[cap:]),
+            )
+        for cell in cells:
+            here = [server for server in mine if server.on(cell)]
+            slots = host_slots(vm_class, [cell], memory_mb=0)
+            if len(here) > slots and vm_class.cells_per_vm == 1:
+                yield Finding(
+                    TOO_MANY_ON_CELL,
+                    host,
+                    f"cell {cell.id} has {slots} slot(s) for {vm_class.name} and "
+                    f"{len(here)} VMs: {_names(here)}",
+                    "\n".join(server.migrate for server in here[slots:]),
+                )
+        for server in mine:
+            yield from _spread(vm_class, host, cells, server)
+
+
+def _spread(
+    vm_class: VMClass, host: str, cells: Sequence[NUMACell], server: ServerFacts
+) -> Iterator[Finding]:
+    """Look at the CPUs of one VM of a pinned class."""
+    if not server.pinned_cpus:
+        yield Finding(
+            NOT_PINNED,
+            server.name,
+            f"on {host}: its class {vm_class.name} is pinned, and it owns no CPU",
+            server.resize,
+        )
+        return
+    nodes = server.nodes or {cell.id for cell in cells if server.on(cell)}
+    if nodes and len(nodes) != vm_class.cells_per_vm:
+        yield Finding(
+            NOT_IN_ONE_CELL,
+            server.name,
+            f"on {host}: pinned on cells {', '.join(map(str, sorted(nodes)))}, its "
+            f"class wants {vm_class.cells_per_vm}",
+            server.resize,
+        )
+
+
+def _names(servers: Iterable[ServerFacts]) -> str:
+    return ", ".join(server.name for server in servers)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is audited: a policy and a cloud, and what follows from both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from shlex import quote
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.diagnose import moves
+from nova_perfvm.facts.snapshot import host_facts, server_facts
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.generate.properties import BUILT_IN
+from nova_perfvm.rules import resolve_class
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nova_perfvm.diagnose.preflight import Settings
+    from nova_perfvm.facts import HostFacts, RequestFacts
+    from nova_perfvm.facts.snapshot import Flavor as FlavorToday
+    from nova_perfvm.facts.snapshot import Server, Snapshot
+    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.properties import Generator
+    from nova_perfvm.policy import Policy, VMClass
+
+# What is put before the name of a flavor that has to have another ID.
+ANEW: Final = "new-"
+# [DEFAULT]long_rpc_timeout: the longest that Nova waits for an answer.
+STUCK_AFTER_MIN: Final = 30
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What every check looks at.
+
+    :ivar placement_settings: what placement.conf says; None without the file
+    :ivar generators: of flavors' extra specs and images' properties
+    :ivar stuck_after_min: after how many minutes Nova should be done with a server
+    """
+
+    policy: Policy
+    snapshot: Snapshot
+    placement_settings: Settings | None = None
+    generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
+    stuck_after_min: int = STUCK_AFTER_MIN
+
+    @cached_property
+    def requests(self) -> dict[str, RequestFacts]:
+        """What each server asks for, by its ID."""
+        return {
+            server.id: server_facts(self.snapshot, server)
+            for server in self.snapshot.servers
+        }
+
+    @cached_property
+    def hosts(self) -> dict[str, HostFacts]:
+        """Each host as the scheduler sees it, by the service's name."""
+        found = self.snapshot.hosts
+        return {host.host: host_facts(self.snapshot, host) for host in found}
+
+    @cached_property
+    def flavors(self) -> tuple[Flavor, ...]:
+        """The policy's flavors; none if it lists none."""
+        if not self.policy.lists_flavors:
+            return ()
+        return generate_flavors(self.policy, generators=self.generators)
+
+    @cached_property
+    def flavors_today(self) -> dict[str, FlavorToday]:
+        """The cloud's flavors, by name; servers may have older ones embedded."""
+        return {flavor.name: flavor for flavor in self.snapshot.flavors}
+
+    def class_of(self, server: Server) -> VMClass | None:
+        """Give the class that a server claims; None for pinned ones of none."""
+        return resolve_class(self.policy, self.requests[server.id])
+
+    def managed(self, host: str) -> bool:
+        """Whether the policy's rules hold on a host."""
+        return self.policy.manages(self.snapshot.labels(host))
+
+    def suits(self, server: Server) -> str:
+        """Give the smallest of the policy's flavors that a server fits into."""
+        vm_class = self.class_of(server) or next(iter(self.policy.pinned_classes), None)
+        fits = [
+            flavor
+            for flavor in self.flavors
+            if vm_class is not None
+            and flavor.class_name == vm_class.name
+            and flavor.memory_mb >= server.memory_mb
+            and (vm_class.vcpus is not None or flavor.vcpus >= server.vcpus)
+        ]
+        smallest = min(fits, key=lambda flavor: flavor.memory_mb, default=None)
+        return quote(smallest.name) if smallest else "FLAVOR"
+
+    def changed_in_place(self, server: Server) -> bool:
+        """Whether the flavor of a server's flavor's name is still the same one.
+
+        Nova refuses to resize a server to it.  Sizes cannot be changed, so that a
+        flavor of other sizes was made anew.
+        """
+        found = self.flavors_today.get(server.flavor)
+        return found is not None and (
+            (found.vcpus, found.memory_mb, found.disk_gb)
+            == (server.vcpus, server.memory_mb, server.disk_gb)
+        )
+
+    def resize(self, server: Server) -> str:
+        """Give the commands that make a server one of its class again."""
+        name = self.suits(server)
+        first = ""
+        if name == quote(server.flavor) and self.changed_in_place(server):
+            first = f"openstack perfvm flavor sync --prefix {ANEW}\n"
+            name = quote(ANEW + server.flavor)
+        return first + moves.resize(server.id, server.status, name)

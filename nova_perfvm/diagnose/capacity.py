@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many VMs of a pinned class a cloud holds, has, and could still take.
+
+A slot is room for one VM of the class's smallest flavor.  It is *used* by such a
+VM, *free* if Placement and the rules would give it to one now, and otherwise
+*unfit*: taken by other VMs, out of memory or disk, or on a host out of service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from nova_perfvm.diagnose.explain.verdicts import Settings, accepts, judge, settings_for
+from nova_perfvm.facts import HostFacts, NUMACell
+from nova_perfvm.facts.demand import Request, request_for
+from nova_perfvm.facts.host_view import HostView, slots_of_children, views_of
+from nova_perfvm.facts.snapshot import Flavor, Snapshot, server_facts
+from nova_perfvm.generate.flavors import flavor_properties
+from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.rules import host_mode, host_slots, resolve_class
+from nova_perfvm.rules.host import admits
+from nova_perfvm.rules.slots import cell_cpus, memory_fits, smallest_size
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Slots of one class on one host, or on several together.
+
+    :ivar name: of the host or the aggregate
+    """
+
+    name: str
+    class_name: str
+    total: int
+    used: int
+    free: int
+
+    @property
+    def unfit(self) -> int:
+        """Slots that nobody of the class has, nor can get now."""
+        return max(0, self.total - self.used - self.free)
+
+
+def host_capacity(
+    policy: Policy, snapshot: Snapshot, settings: Settings | None = None
+) -> tuple[Slots, ...]:
+    """Give the slots of each pinned class on each host.
+
+    Hosts on which a class never has a slot have a total of 0.
+    """
+    settings = replace(settings or settings_for(policy), assumed=False)
+    requests = [(c, _request(policy, c)) for c in policy.pinned_classes]
+    return tuple(
+        _slots(policy, snapshot, view, vm_class, request, settings)
+        for view in views_of(snapshot)
+        for vm_class, request in requests
+    )
+
+
+def aggregate_capacity(snapshot: Snapshot, hosts: Iterable[Slots]) -> tuple[Slots, ...]:
+    """Add the slots of hosts up by aggregate; a host may be in several."""
+    hosts = tuple(hosts)
+    names = _names(snapshot)
+    return tuple(
+        _sum(aggregate.name, class_name, mine)
+        for aggregate in sorted(snapshot.aggregates, key=lambda a: a.name)
+        for class_name in dict.fromkeys(found.class_name for found in hosts)
+        if (
+            mine := [
+                found
+                for found in hosts
+                if found.class_name == class_name
+                and names[found.name] in aggregate.hosts
+            ]
+        )
+    )
+
+
+def cloud_capacity(hosts: Iterable[Slots]) -> tuple[Slots, ...]:
+    """Add the slots of all hosts up."""
+    hosts = tuple(hosts)
+    return tuple(
+        _sum("all hosts", name, [found for found in hosts if found.class_name == name])
+        for name in dict.fromkeys(found.class_name for found in hosts)
+    )
+
+
+def _names(snapshot: Snapshot) -> dict[str, str]:
+    return {view.name: view.host.host for view in views_of(snapshot)}
+
+
+def _sum(name: str, class_name: str, some: list[Slots]) -> Slots:
+    return Slots(
+        name,
+        class_name,
+        sum(found.total for found in some),
+        sum(found.used for found in some),
+        sum(found.free for found in some),
+    )
+
+
+def _request(policy: Policy, vm_class: VMClass) -> Request:
+    """Give a request of the class's smallest flavor, as the policy makes it."""
+    size = smallest_size(vm_class)
+    flavor = Flavor(
+        id=vm_class.name,
+        name=vm_class.name,
+        vcpus=vm_class.vcpus or 0,
+        memory_mb=size.memory_gb * 1024 if size else 0,
+        disk_gb=size.root_gb if size else 0,
+        extra_specs=flavor_properties(policy, vm_class),
+    )
+    return request_for(flavor, volume_backed=vm_class.disk.source == "volume")
+
+
+def _slots(
+    policy: Policy,
+    snapshot: Snapshot,
+    view: HostView,
+    vm_class: VMClass,
+    request: Request,
+    settings: Settings,
+) -> Slots:
+    used = sum(
+        resolve_class(policy, server_facts(snapshot, server)) is vm_class
+        for server in view.servers
+    )
+    return Slots(
+        name=view.name,
+        class_name=vm_class.name,
+        total=max(used, _total(policy, vm_class, view, request)),
+        used=used,
+        free=sum(1 for _ in _fitting(policy, vm_class, view, request, settings)),
+    )
+
+
+def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) -> int:
+    """Give how many VMs an empty host in service would take."""
+    slots = host_slots(vm_class, view.facts.cells)
+    if policy.placement == "units":
+        children = slots_of_children(view, policy.elastic_units)
+        return 0 if children is None else min(slots, children)
+    if not any("PCPU" in provider.inventories for provider in view.tree):
+        return 0
+    return slots if policy.placement == "none" else _placed(slots, view, request)
+
+
+def _placed(slots: int, view: HostView, request: Request) -> int:
+    """Give no more slots than Placement has of what a VM takes."""
+    for name, amount in request.demand.groups[0].resources.items():
+        slots = min(
+            slots,
+            max(
+                (
+                    provider.inventories[name].capacity // amount
+                    for provider in view.providers
+                    if name in provider.inventories
+                ),
+                default=0,
+            ),
+        )
+    return slots
+
+
+def _fitting(
+    policy: Policy,
+    vm_class: VMClass,
+    view: HostView,
+    request: Request,
+    settings: Settings,
+) -> Iterator[HostView]:
+    """Fill a host with one VM after the other until it takes no more."""
+    number = 0
+    while accepts(policy, request, view, settings):
+        allocation = judge(policy, request, view, settings).allocation or {}
+        facts = _with_one(vm_class, view.facts, request)
+        if facts is None:
+            return
+        view = replace(view, facts=facts).allocated(f"next-{number}", allocation)
+        number += 1
+        yield view
+
+
+def _with_one(
+    vm_class: VMClass, facts: HostFacts, request: Request
+) -> HostFacts | None:
+    """Give a host with one VM more on the first cells that the rules give it."""
+    cells: list[NUMACell] = []
+    missing = vm_class.cells_per_vm
+    memory_mb = max(cell.memory_mb for cell in request.facts.cells)
+    page_size_kb = request.facts.cells[0].page_size_kb
+    mode = host_mode(facts)
+    for cell in facts.cells:
+        if (
+            missing
+            and cell_cpus(vm_class, cell)[1] >= vm_class.cell_pcpus
+            and admits(vm_class, cell, mode, memory_mb, page_size_kb)
+        ):
+            missing -= 1
+            cells.append(_taken(vm_class, cell, memory_mb, page_size_kb))
+        else:
+            cells.append(cell)
+    if missing:
+        return None
+    return facts._replace(
+        cells=cells,
+        vcpus_used=facts.vcpus_used + request.facts.vcpus,
+        num_instances=facts.num_instances + 1,
+    )
+
+
+def _taken(
+    vm_class: VMClass, cell: NUMACell, memory_mb: int, page_size_kb: int | None
+) -> NUMACell:
+    free = cell.pcpuset - cell.pinned_cpus
+    if vm_class.smt == "cores" and cell.siblings:
+        # One thread of each core that is free as a whole.
+        whole = [group & free for group in cell.siblings if group & cell.pcpuset]
+        whole = [g for g in whole if g and not g & cell.pinned_cpus]
+        single = free - frozenset().union(*cell.siblings)
+        cpus = sorted({min(group) for group in whole} | single)
+    else:
+        cpus = sorted(free)
+    pools = list(cell.mempages)
+    for index, pool in enumerate(pools):
+        alone = cell._replace(mempages=[pool])
+        # Nova counts no pages for a request that names none.
+        if page_size_kb is not None and memory_fits(
+            alone, memory_mb, page_size_kb, now=True
+        ):
+            pages = memory_mb * 1024 // pool.size_kb
+            pools[index] = pool._replace(used=pool.used + pages)
+            break
+    return cell._replace(
+        mempages=pools,
+        pinned_cpus=cell.pinned_cpus | set(cpus[: vm_class.cell_pcpus]),
+        memory_usage_mb=cell.memory_usage_mb + memory_mb,
+    )

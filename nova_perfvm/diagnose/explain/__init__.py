@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a server comes to no host, or to which: Placement and the rules together.
+
+Nova says "No valid host was found" and nothing else where Placement has no
+candidate: the filters are then not even asked.  Here each host is judged by
+both, from a snapshot.
+"""
+
+from __future__ import annotations
+
+from nova_perfvm.diagnose.explain.fixes import Fix, fix_for, smallest
+from nova_perfvm.diagnose.explain.report import (
+    Explanation,
+    NotFoundError,
+    Row,
+    explain,
+    request_of,
+)
+from nova_perfvm.diagnose.explain.verdicts import (
+    Settings,
+    Verdict,
+    judge,
+    judge_all,
+    settings_for,
+)
+from nova_perfvm.diagnose.explain.words import words
+
+__all__ = [
+    "Explanation",
+    "Fix",
+    "NotFoundError",
+    "Row",
+    "Settings",
+    "Verdict",
+    "explain",
+    "fix_for",
+    "judge",
+    "judge_all",
+    "request_of",
+    "settings_for",
+    "smallest",
+    "words",
+]

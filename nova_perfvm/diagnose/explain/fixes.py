@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The smallest change found after which a host would take a request.
+
+Servers are moved away in thought, and everything is judged again: what is told
+is enough, and each of the servers is needed.  It is the smallest there is when
+it is one server or two; of more, another set may be smaller.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose.explain.verdicts import Settings, Verdict, accepts
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.placement.candidates import DISABLED
+from nova_perfvm.policy import Policy
+
+# So many servers are tried two by two; on a host with more, one by one.
+_MOST_PAIRED = 24
+
+# What no server that leaves can change.
+_STANDING = frozenset(
+    {
+        const.NOVA_AVAILABILITY_ZONE,
+        const.NOVA_TENANT_AGGREGATE,
+        const.PLACEMENT_NO_PROVIDER,
+        const.PLACEMENT_NO_INVENTORY,
+        const.PLACEMENT_TRAIT_MISSING,
+        const.PLACEMENT_TRAIT_FORBIDDEN,
+        const.PLACEMENT_ISOLATED,
+        const.CELLS_UNKNOWN,
+        const.HOST_NOT_MANAGED,
+        const.HOST_CLASS_RESERVED,
+        const.HOST_LABEL_UNKNOWN,
+        const.HOST_LABEL_AMBIGUOUS,
+        const.HOST_NO_NUMA,
+        const.HOST_NO_DEDICATED_CPUS,
+        const.HOST_NO_SHARED_CPUS,
+        const.HOST_MODE_MIXED,
+        const.HOST_CELL_TOO_SMALL,
+        const.HOST_CELL_MEMORY,
+        const.HOST_CLASSLESS_PINNED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What to do for one host.
+
+    :ivar host: its name
+    :ivar steps: in words, first what the service needs
+    :ivar frees: what the servers give back, in words; empty without servers
+    :ivar servers: those to be moved away
+    """
+
+    host: str
+    steps: tuple[str, ...] = ()
+    frees: str = ""
+    servers: tuple[Server, ...] = ()
+
+    @property
+    def cost(self) -> tuple[int, int, int, str]:
+        """How much it takes: the smallest is the best."""
+        vcpus = sum(server.vcpus for server in self.servers)
+        before = sum(not moves.ready(server) for server in self.servers)
+        return len(self.servers), vcpus, len(self.steps) + before, self.host
+
+    def __str__(self) -> str:
+        """Give one sentence, such as ``host hp2: free 8 pCPUs ...``."""
+        parts = list(self.steps)
+        if self.servers:
+            frees = f"free {self.frees}: " if self.frees else ""
+            parts.append(f"{frees}{moves.describe(self.servers)}")
+        return f"host {self.host}: {'; '.join(parts)}"
+
+
+def fix_for(
+    policy: Policy, request: Request, verdict: Verdict, settings: Settings
+) -> Fix | None:
+    """Give the smallest change found for one host, None if none was found."""
+    if verdict.accepted:
+        return None
+    view, steps = _served(verdict)
+    if any(
+        reason.code in _STANDING or reason.code.startswith(("flavor.", "request."))
+        for reason in verdict.reasons
+    ):
+        return None
+
+    def enough(servers: Sequence[Server]) -> bool:
+        after = view.without(servers)
+        return accepts(policy, request, after, settings)
+
+    # Nobody makes room for himself.
+    others = [server for server in view.servers if server.id != request.server]
+    servers = _smallest(others, enough)
+    if servers is None or not (servers or steps):
+        return None
+    return Fix(view.name, steps, _freed(view, servers), servers)
+
+
+def smallest(fixes: Iterable[Fix | None]) -> Fix | None:
+    """Give the smallest of several."""
+    return min((fix for fix in fixes if fix), key=lambda fix: fix.cost, default=None)
+
+
+def _served(verdict: Verdict) -> tuple[HostView, tuple[str, ...]]:
+    """Give the host with a service that runs, and what that takes."""
+    view, host = verdict.view, verdict.view.host
+    steps = []
+    if not host.up:
+        steps.append(
+            "end its being forced down (openstack compute service set --up)"
+            if host.forced_down
+            else "start nova-compute"
+        )
+    if not host.enabled:
+        steps.append("enable nova-compute (openstack compute service set --enable)")
+    view = replace(
+        view,
+        host=replace(host, up=True, enabled=True),
+        tree=tuple(
+            # nova-compute takes it away itself.
+            replace(provider, traits=provider.traits - {DISABLED})
+            for provider in view.tree
+        ),
+    )
+    return view, tuple(steps)
+
+
+def _smallest(
+    servers: Sequence[Server], enough: Callable[[Sequence[Server]], bool]
+) -> tuple[Server, ...] | None:
+    if enough(()):
+        return ()
+    if not enough(servers):
+        return None
+    ordered = sorted(
+        servers, key=lambda server: (server.vcpus, not moves.ready(server), server.id)
+    )
+    # Leave out, one by one, the largest that need not go.
+    kept = list(ordered)
+    for server in reversed(ordered):
+        fewer = [other for other in kept if other is not server]
+        if enough(fewer):
+            kept = fewer
+    if len(kept) == len(ordered):
+        # Each is needed.
+        return tuple(kept)
+    most = 2 if len(ordered) <= _MOST_PAIRED else 1
+    for count in range(1, min(most, len(kept)) + 1):
+        for some in itertools.combinations(ordered, count):
+            if enough(some):
+                return some
+    return tuple(kept)
+
+
+def _freed(view: HostView, servers: Sequence[Server]) -> str:
+    """Say what is free afterwards that matters: pinned CPUs, units, or the rest."""
+    found = []
+    pins = {cpu for server in servers for cpu in server.pinned_cpus}
+    for cell in view.facts.cells:
+        own = len(cell.pinned_cpus & pins)
+        if own:
+            found.append(f"{own} pCPUs on cell {cell.id}")
+    gone = {server.id for server in servers}
+    totals: Mapping[str, int] = {
+        provider.name: units
+        for provider in view.tree
+        if (units := sum(n for c, n in provider.units().items() if c in gone))
+    }
+    found += [f"{units} unit(s) of {name}" for name, units in totals.items()]
+    if not found and servers:
+        found = [f"{sum(server.vcpus for server in servers)} vCPUs"]
+    return ", ".join(found)

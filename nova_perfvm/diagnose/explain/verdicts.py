@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on each host: of the services, of Placement, and of the rules."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import UNKNOWN
+from nova_perfvm.placement.candidates import Answer, ask
+from nova_perfvm.policy import Policy
+from nova_perfvm.rules import decide, describe_cells, resolve_class
+
+_TENANT: Final = "filter_tenant_id"
+_TRUE: Final = frozenset({"1", "t", "true", "on", "y", "yes"})
+
+# Options of nova-scheduler, which no API shows.
+FALLBACK_OPTION: Final = ("workarounds", "disable_fallback_pcpu_query")
+ISOLATED_OPTION: Final = ("scheduler", "enable_isolated_aggregate_filtering")
+_FILTERS: Final = ("filter_scheduler", "enabled_filters")
+_TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
+TENANT_OPTION: Final = ("scheduler", "limit_tenants_to_placement_aggregate")
+_REQUIRED_OPTION: Final = ("scheduler", "placement_aggregate_required_for_tenants")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What nova-scheduler is told that matters here.
+
+    :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
+    :ivar isolated: whether aggregates that want a trait are for such requests
+    :ivar tenants: whether projects with aggregates of their own stay in them
+    :ivar aggregate_required: whether those without, then, come to no host
+    :ivar multitenancy: whether other projects are kept off such aggregates
+    :ivar assumed: whether these are what the policy needs, not what is set
+    """
+
+    fallback: bool
+    isolated: bool
+    tenants: bool = False
+    aggregate_required: bool = False
+    multitenancy: bool = True
+    assumed: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a request on one host.
+
+    :ivar service: why the scheduler does not use the host at all
+    :ivar placement: why Placement does not offer it
+    :ivar rules: why the rules refuse it
+    :ivar numa: why Nova's NUMATopologyFilter does, which the scheduler asks last
+    :ivar cells: the arithmetic of each NUMA cell, in words
+    :ivar notes: what the verdict rests on
+    :ivar allocation: what Placement would give, by provider's UUID
+    """
+
+    view: HostView
+    service: tuple[Reason, ...]
+    placement: tuple[Reason, ...]
+    rules: tuple[Reason, ...]
+    numa: tuple[Reason, ...] = ()
+    cells: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    allocation: Mapping[str, Mapping[str, int]] | None = None
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """All that stands against it, in the order in which Nova would see it."""
+        return self.service + self.placement + self.rules + self.numa
+
+    @property
+    def accepted(self) -> bool:
+        """Whether a server may come there."""
+        return not self.reasons
+
+    @property
+    def code(self) -> str:
+        """The code of each layer's first reason; empty if accepted."""
+        layers = (self.service, self.placement, self.rules, self.numa)
+        return ", ".join(layer[0].code for layer in layers if layer)
+
+
+def settings_for(
+    policy: Policy, options: Mapping[tuple[str, str], str] | None = None
+) -> Settings:
+    """Give the scheduler's settings.
+
+    :param options: of its nova.conf; without them it is taken to be set up as
+        the policy needs it
+    """
+    if options is None:
+        elastic = policy.placement == "units"
+        return Settings(fallback=elastic, isolated=elastic, assumed=True)
+    return Settings(
+        fallback=not _is_set(options, FALLBACK_OPTION),
+        isolated=_is_set(options, ISOLATED_OPTION),
+        tenants=_is_set(options, TENANT_OPTION),
+        aggregate_required=_is_set(options, _REQUIRED_OPTION),
+        multitenancy=_TENANT_FILTER in options.get(_FILTERS, ""),
+    )
+
+
+def _is_set(options: Mapping[tuple[str, str], str], option: tuple[str, str]) -> bool:
+    return options.get(option, "").strip().lower() in _TRUE
+
+
+def judge(
+    policy: Policy, request: Request, view: HostView, settings: Settings
+) -> Verdict:
+    """Give the verdict on one host."""
+    answer, notes = _placement(view, request, settings)
+    rules = _rules(policy, request, view)
+    return Verdict(
+        view=view,
+        service=tuple(_service(view, request, settings)),
+        placement=answer.reasons,
+        rules=rules,
+        numa=() if rules else _numa(request, view),
+        cells=describe_cells(policy, request.facts, view.facts),
+        notes=tuple(notes),
+        allocation=None if answer.reasons else answer.allocation,
+    )
+
+
+def accepts(
+    policy: Policy, request: Request, view: HostView, settings: Settings
+) -> bool:
+    """Whether a host would take a request, without saying why not."""
+    return (
+        not _rules(policy, request, view)
+        and not _numa(request, view)
+        and not any(_service(view, request, settings))
+        and not _ask(view, request, settings.fallback, settings.isolated)[0].reasons
+    )
+
+
+def judge_all(
+    policy: Policy, request: Request, views: Iterable[HostView], settings: Settings
+) -> tuple[Verdict, ...]:
+    """Give the verdict on each host."""
+    views = tuple(views)
+    verdicts = tuple(judge(policy, request, view, settings) for view in views)
+    if not settings.tenants or not request.project:
+        return verdicts
+    own = _tenant_hosts(request.project, views)
+    if not own and not settings.aggregate_required:
+        return verdicts
+    reason = Reason(
+        const.NOVA_TENANT_AGGREGATE,
+        {"project": request.project, "aggregates": "others" if own else "none"},
+    )
+    return tuple(
+        verdict if verdict.view.host.host in own else _also(verdict, reason)
+        for verdict in verdicts
+    )
+
+
+def _also(verdict: Verdict, reason: Reason) -> Verdict:
+    return Verdict(
+        **{**vars(verdict), "service": (*verdict.service, reason)},
+    )
+
+
+def _service(view: HostView, request: Request, settings: Settings) -> Iterator[Reason]:
+    host = view.host
+    if not host.enabled:
+        yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
+    if not host.up:
+        yield Reason(const.SERVICE_DOWN, {"forced": host.forced_down})
+    zone = request.availability_zone
+    if zone and zone != host.availability_zone:
+        yield Reason(
+            const.NOVA_AVAILABILITY_ZONE,
+            {"found": host.availability_zone, "expected": zone},
+        )
+    if request.project and settings.multitenancy:
+        owners = {owner for a in view.aggregates for owner in _owners(a.metadata)}
+        if owners and request.project not in owners:
+            yield Reason(
+                const.NOVA_TENANT_AGGREGATE,
+                {"project": request.project, "aggregates": "of others"},
+            )
+
+
+def _owners(metadata: Mapping[str, str]) -> Iterator[str]:
+    for key, value in metadata.items():
+        if key.startswith(_TENANT):
+            yield from (part.strip() for part in value.split(","))
+
+
+def _tenant_hosts(project: str, views: tuple[HostView, ...]) -> frozenset[str]:
+    """Give the hosts of the aggregates that are for a project."""
+    return frozenset(
+        view.host.host
+        for view in views
+        for aggregate in view.aggregates
+        if any(
+            key.startswith(_TENANT) and value == project
+            for key, value in aggregate.metadata.items()
+        )
+    )
+
+
+def _placement(
+    view: HostView, request: Request, settings: Settings
+) -> tuple[Answer, list[str]]:
+    answer, way = _ask(view, request, settings.fallback, settings.isolated)
+    notes = [way] if way else []
+    if not settings.assumed:
+        return answer, notes
+    # Nothing shows how these are set: say so where it would matter.
+    for value, option, other in (
+        (
+            settings.fallback,
+            FALLBACK_OPTION,
+            _ask(view, request, not settings.fallback, settings.isolated)[0],
+        ),
+        (
+            not settings.isolated,
+            ISOLATED_OPTION,
+            _ask(view, request, settings.fallback, not settings.isolated)[0],
+        ),
+    ):
+        if bool(other.reasons) != bool(answer.reasons):
+            group, name = option
+            does = "refuses it" if other.reasons else "offers it"
+            notes.append(
+                f"Placement {does} if [{group}]{name} is {value} "
+                f"(taken to be {not value}; --nova-conf tells)"
+            )
+    return answer, notes
+
+
+def _ask(
+    view: HostView,
+    request: Request,
+    fallback: bool,  # noqa: FBT001
+    isolated: bool,  # noqa: FBT001
+) -> tuple[Answer, str]:
+    answer = ask(view, request.demand, isolated=isolated)
+    if answer.reasons and fallback and request.fallback is not None:
+        other = ask(view, request.fallback, isolated=isolated)
+        if not other.reasons:
+            return other, "offered for VCPU in place of PCPU"
+        if not any("PCPU" in p.inventories for p in view.tree):
+            # Such a host is meant to be found by the second request.
+            return other, ""
+    return answer, ""
+
+
+def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ...]:
+    reasons = decide(policy, request.facts, view.facts).reasons
+    if view.host.cells_source != UNKNOWN:
+        return reasons
+    if reasons and reasons[0].code == const.HOST_NO_NUMA:
+        return (Reason(const.CELLS_UNKNOWN, {}),)
+    vm_class = resolve_class(policy, request.facts)
+    if not reasons and vm_class is None:
+        return (Reason(const.CELLS_UNKNOWN, {}),)
+    return reasons
+
+
+def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
+    """Say that NUMATopologyFilter finds no cells for those that are asked for.
+
+    As far as CPUs decide it: what pinned classes need, the rules have looked at.
+    Others may ask for cells, too, and on hosts that the policy does not manage no
+    rule looks.
+    """
+    wanted = request.facts.cells
+    if not wanted or view.host.cells_source == UNKNOWN:
+        return ()
+    for chosen in itertools.permutations(view.facts.cells, len(wanted)):
+        if all(
+            cell.pcpus <= len(host.free_pcpus) and cell.vcpus <= len(host.cpuset)
+            for cell, host in zip(wanted, chosen, strict=True)
+        ):
+            return ()
+    found = [[cell.vcpus, cell.pcpus] for cell in wanted]
+    return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": found}),)

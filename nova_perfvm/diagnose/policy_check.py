@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a cloud is as a policy says: flavors, aggregates, hosts, filters.
+
+Each check has a title and a result, as those of preflight have; what VMs do to
+the policy is for the audit to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.hosts import expected_slots, summarize
+from nova_perfvm.diagnose.preflight import Code, Result
+from nova_perfvm.facts.snapshot import host_facts
+from nova_perfvm.policy import advice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nova_perfvm.diagnose.preflight import Settings
+    from nova_perfvm.facts.snapshot import Snapshot
+    from nova_perfvm.policy import Policy
+
+_FILTER: Final = "PerfVMFilter"
+_NUMA_FILTER: Final = "NUMATopologyFilter"
+_ISOLATING: Final = f"trait:{const.TRAIT_HIGH_PERFORMANCE}"
+
+
+@dataclass(frozen=True)
+class PolicyView:
+    """What a policy is compared with.
+
+    :ivar flavor_changes: what ``flavor sync`` would do, in words
+    :ivar flavor_refusals: why it would do nothing
+    :ivar settings: what a file of nova-scheduler's options says, None without one
+    :ivar isolated_aggregates: whether general flavors leave it to aggregates to
+        keep their VMs off hosts with slots
+    """
+
+    snapshot: Snapshot
+    flavor_changes: tuple[str, ...] = ()
+    flavor_refusals: tuple[str, ...] = ()
+    settings: Settings | None = None
+    isolated_aggregates: bool = False
+
+
+def check_policy(policy: Policy, view: PolicyView) -> list[tuple[str, Result]]:
+    """Run all checks, and give the title and the result of each."""
+    return [(title, check(policy, view)) for title, check in CHECKS]
+
+
+def _policy(policy: Policy, _view: PolicyView) -> Result:
+    found = tuple(map(str, advice(policy)))
+    code = Code.WARNING if found else Code.SUCCESS
+    return Result(code, (f"SHA-256 {policy.digest}", *found))
+
+
+def _flavors(_policy: Policy, view: PolicyView) -> Result:
+    if view.flavor_refusals:
+        return Result(
+            Code.FAILURE, view.flavor_refusals, "openstack perfvm flavor sync"
+        )
+    found = tuple(f"would {change}" for change in view.flavor_changes)
+    return _ended(found, "openstack perfvm flavor sync", Code.WARNING)
+
+
+def _aggregates(policy: Policy, view: PolicyView) -> Result:
+    found = []
+    labelled = False
+    for aggregate in view.snapshot.aggregates:
+        value = aggregate.metadata.get(const.CLASS_KEY)
+        if value is None:
+            continue
+        labelled = True
+        names = {name.strip() for name in value.split(",")}
+        found += [
+            f"aggregate {aggregate.name} has {const.CLASS_KEY}={value}, and the policy "
+            f"declares no class {name!r}"
+            for name in sorted(names - policy.by_name.keys())
+        ]
+    if policy.managed_hosts == "labelled" and not labelled:
+        found.append(f"no aggregate has {const.CLASS_KEY}: the policy judges no host")
+    return _ended(tuple(found), f"openstack aggregate set --property {const.CLASS_KEY}")
+
+
+def _isolation(policy: Policy, view: PolicyView) -> Result:
+    if not view.isolated_aggregates:
+        return Result(Code.SUCCESS, ("general flavors forbid the trait",))
+    isolated = {
+        host
+        for aggregate in view.snapshot.aggregates
+        if aggregate.metadata.get(_ISOLATING) == "required"
+        for host in aggregate.hosts
+    }
+    found = tuple(
+        f"{host.host} has slots, and general VMs may come to it"
+        for host in summarize(policy, view.snapshot)
+        if const.TRAIT_HIGH_PERFORMANCE in host.traits and host.host not in isolated
+    )
+    return _ended(found, f"put it into an aggregate with {_ISOLATING}=required")
+
+
+def _hosts(policy: Policy, view: PolicyView) -> Result:
+    found = tuple(_host_faults(policy, view.snapshot))
+    remedy = "nova-perfvm host config for the host; host enroll under units"
+    return _ended(found, remedy, Code.WARNING)
+
+
+def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
+    for host in snapshot.hosts:
+        facts = host_facts(snapshot, host)
+        if not policy.manages(facts.labels):
+            continue
+        root = snapshot.provider_by_uuid.get(host.provider)
+        if root is None:
+            yield f"{host.host} is not known to Placement"
+            continue
+        slots = root.total(const.RC_SLOT)
+        if policy.placement != "slots":
+            if slots:
+                yield (
+                    f"{host.host} offers {slots} {const.RC_SLOT}, and the policy says "
+                    f"placement: {policy.placement}"
+                )
+            continue
+        wanted = expected_slots(policy, host, facts, root)
+        if wanted is not None and slots != wanted:
+            words = f"{host.host}, a {host.shape}," if host.shape else host.host
+            yield (
+                f"{words} offers {slots} {const.RC_SLOT} where the policy gives it "
+                f"{wanted}"
+            )
+        trait = const.TRAIT_HIGH_PERFORMANCE in root.traits
+        if bool(slots) != trait:
+            having = "has slots, and not" if slots else "has no slots, but"
+            yield f"{host.host} {having} the trait {const.TRAIT_HIGH_PERFORMANCE}"
+
+
+def _filters(_policy: Policy, view: PolicyView) -> Result:
+    name = "[filter_scheduler]enabled_filters"
+    if view.settings is None:
+        return Result(
+            Code.UNKNOWN,
+            (f"no API shows {name}",),
+            "name a copy of nova-scheduler's nova.conf with --nova-conf, or run "
+            "nova-perfvm-status upgrade check there",
+        )
+    value = view.settings.get(("filter_scheduler", "enabled_filters"), "")
+    enabled = [word.strip() for word in value.split(",")]
+    found = [
+        f"{name} does not name {wanted}"
+        for wanted in (_FILTER, _NUMA_FILTER)
+        if wanted not in enabled
+    ]
+    if not found and enabled.index(_FILTER) > enabled.index(_NUMA_FILTER):
+        return Result(
+            Code.WARNING,
+            (f"{_NUMA_FILTER} comes before {_FILTER}, which costs far less",),
+            f"list {_FILTER} first in {name}",
+        )
+    return _ended(tuple(found), f"add it to {name}, and restart nova-scheduler")
+
+
+def _ended(found: tuple[str, ...], remedy: str, code: Code = Code.FAILURE) -> Result:
+    return Result(code, found, remedy) if found else Result(Code.SUCCESS)
+
+
+CHECKS: Final[tuple[tuple[str, Callable[[Policy, PolicyView], Result]], ...]] = (
+    ("Policy", _policy),
+    ("Flavors", _flavors),
+    ("Classes of aggregates", _aggregates),
+    ("General VMs keep off slots", _isolation),
+    ("Hosts offer what the policy says", _hosts),
+    ("Filters", _filters),
+)

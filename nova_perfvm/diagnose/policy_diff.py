@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a change of the policy would do: to flavors, images, hosts and servers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.audit import ServerFacts, check_servers
+from nova_perfvm.diagnose.hosts import host_slots
+from nova_perfvm.facts.snapshot import host_facts, server_facts
+from nova_perfvm.generate.flavors import Flavor, generate_flavors, image_properties
+from nova_perfvm.generate.properties import BUILT_IN
+from nova_perfvm.placement import units
+from nova_perfvm.rules import check_request, describe, resolve_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from nova_perfvm.facts.snapshot import Snapshot
+    from nova_perfvm.generate.properties import Generator
+    from nova_perfvm.policy import HostShape, Policy
+
+
+class Difference(NamedTuple):
+    """One thing that the new policy makes otherwise.
+
+    :ivar kind: policy, class, flavor, image, host or server
+    :ivar name: which one
+    :ivar what: the key, figure or extra spec that differs
+    :ivar old: empty where there was none
+    :ivar new: empty where there will be none
+    """
+
+    kind: str
+    name: str
+    what: str
+    old: str
+    new: str
+
+
+def compare(
+    old: Policy, new: Policy, generators: Mapping[str, Generator] = BUILT_IN
+) -> list[Difference]:
+    """List what differs between two policies, and in all that follows from them."""
+    return [
+        *_keys(old, new),
+        *_flavors(old, new, generators),
+        *_images(old, new, generators),
+        *_hosts(old, new),
+    ]
+
+
+def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Difference]:
+    """List what servers of a cloud would violate, and do not under the old policy.
+
+    Servers keep the flavor that they were made with, so a policy that changes a
+    class leaves them behind.  Of hosts each policy counts those that it manages.
+    """
+    before, after = (set(_violations(policy, snapshot)) for policy in (old, new))
+    return [
+        Difference(kind, name, code, "", text)
+        for kind, name, code, text in sorted(after - before)
+    ]
+
+
+def _keys(old: Policy, new: Policy) -> Iterator[Difference]:
+    """Compare the keys of the policy files; flavors are compared as they become."""
+    documents = [policy.as_document() for policy in (old, new)]
+    classes = [document.pop("classes") for document in documents]
+    yield from _differences("policy", "", *map(_flat, documents))
+    for name in _ordered(*classes):
+        found = [dict(side.get(name, {})) for side in classes]
+        for side in found:
+            side.pop("flavors", None)
+        if all(found):
+            yield from _differences("class", name, *map(_flat, found))
+        else:
+            words = ["declared" if side else "" for side in found]
+            yield Difference("class", name, "", *words)
+
+
+def _flavors(
+    old: Policy, new: Policy, generators: Mapping[str, Generator]
+) -> Iterator[Difference]:
+    before, after = (_by_name(policy, generators) for policy in (old, new))
+    for name in _ordered(before, after):
+        sides = [side.get(name) for side in (before, after)]
+        sizes = [_size(flavor) if flavor else "" for flavor in sides]
+        if sizes[0] != sizes[1]:
+            yield Difference("flavor", name, "size", *sizes)
+        if all(sides):
+            specs = [dict(flavor.extra_specs) for flavor in sides if flavor]
+            yield from _differences("flavor", name, *specs)
+
+
+def _images(
+    old: Policy, new: Policy, generators: Mapping[str, Generator]
+) -> Iterator[Difference]:
+    for vm_class in new.classes:
+        if vm_class.name in old.by_name:
+            properties = [
+                image_properties(policy, policy.get_class(vm_class.name), generators)
+                for policy in (old, new)
+            ]
+            yield from _differences("image", f"class {vm_class.name}", *properties)
+
+
+def _hosts(old: Policy, new: Policy) -> Iterator[Difference]:
+    for shape in dict.fromkeys((*old.host_shapes, *new.host_shapes)):
+        sides = [_inventory(policy, shape) for policy in (old, new)]
+        yield from _differences("host", str(shape), *sides)
+
+
+def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
+    """Give what an empty host of a shape has for VMs of pinned classes."""
+    slots = host_slots(policy, shape)
+    found = {"slots": str(slots)}
+    if policy.placement == "slots":
+        found[const.RC_SLOT] = str(slots)
+    elif policy.placement == "units":
+        children = units.children(policy, "", slots)
+        found[const.RC_UNIT] = ", ".join(
+            f"{child.total} (at most {child.max_unit} a VM)" for child in children
+        )
+    return found
+
+
+def _violations(
+    policy: Policy, snapshot: Snapshot
+) -> Iterator[tuple[str, str, str, str]]:
+    """Give (server or host, its name, code, words)."""
+    facts = []
+    for server in snapshot.servers:
+        request = server_facts(snapshot, server)
+        for reason in check_request(policy, request):
+            yield "server", str(server), reason.code, describe(reason)
+        vm_class = resolve_class(policy, request)
+        facts.append(
+            ServerFacts(
+                id=server.id,
+                name=server.name,
+                class_name=vm_class.name if vm_class else None,
+                host=server.host or "",
+                pinned_cpus=server.pinned_cpus,
+            )
+        )
+    cells = {host.host: host_facts(snapshot, host).cells for host in snapshot.hosts}
+    on_hosts = [
+        server
+        for server in facts
+        if server.host and policy.manages(snapshot.labels(server.host))
+    ]
+    for found in check_servers(policy, cells, on_hosts, snapshot.assumed_divisions):
+        yield "host", found.subject, found.code, found.evidence
+
+
+def _differences(
+    kind: str, name: str, old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[Difference]:
+    for key in _ordered(old, new):
+        if old.get(key) != new.get(key):
+            yield Difference(kind, name, key, old.get(key, ""), new.get(key, ""))
+
+
+def _ordered(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys((*old, *new)))
+
+
+def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in document.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, list):
+            found[prefix + key] = ", ".join(map(str, value))
+        else:
+            text = value if isinstance(value, str) else json.dumps(value)
+            found[prefix + key] = text
+    return found
+
+
+def _by_name(policy: Policy, generators: Mapping[str, Generator]) -> dict[str, Flavor]:
+    if not policy.lists_flavors:
+        return {}
+    found = generate_flavors(policy, generators=generators)
+    return {flavor.name: flavor for flavor in found}
+
+
+def _size(flavor: Flavor) -> str:
+    return f"{flavor.vcpus} vCPUs, {flavor.memory_mb} MiB, {flavor.root_gb} GiB disk"

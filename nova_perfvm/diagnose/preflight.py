@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would break the guarantee of elastic hosts, looked for in order.
+
+As oslo.upgradecheck has it: each check has a title and a result, and the worst
+one decides.  UNKNOWN is one more: what no API shows is not taken for right.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.residents import divide
+from nova_perfvm.diagnose.sizing import enrolled_slots
+from nova_perfvm.placement import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from nova_perfvm.facts.elastic_host import Aggregate, HostView, Server
+    from nova_perfvm.policy import Policy
+
+Settings = dict[tuple[str, str], str]
+
+
+class Code(enum.Enum):
+    """How a check ended, from good to bad."""
+
+    SUCCESS = 0
+    UNKNOWN = 1
+    WARNING = 2
+    FAILURE = 3
+
+    @property
+    def exit_code(self) -> int:
+        """What oslo.upgradecheck would exit with: 0, 1 or 2."""
+        return {Code.SUCCESS: 0, Code.FAILURE: 2}.get(self, 1)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found.
+
+    :ivar details: one finding each
+    :ivar remedy: what to do, empty if there is nothing to
+    """
+
+    code: Code
+    details: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class CloudView:
+    """What preflight looks at.
+
+    :ivar hosts: those that are enrolled, in part or in whole, and those that
+        are to be
+    :ivar wanted: names of the hosts that are to be enrolled
+    :ivar servers: all of the cloud
+    :ivar stray: providers with the trait that are no compute host's
+    :ivar settings: what a file of nova.conf's options says, None without one
+    :ivar placement_settings: the same for placement.conf
+    """
+
+    hosts: tuple[HostView, ...] = ()
+    wanted: frozenset[str] = frozenset()
+    servers: tuple[Server, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    stray: tuple[str, ...] = ()
+    settings: Settings | None = None
+    placement_settings: Settings | None = field(default=None)
+
+
+def preflight(policy: Policy, view: CloudView) -> list[tuple[str, Result]]:
+    """Run all checks, and give the title and the result of each."""
+    return [(title, check(policy, view)) for title, check in CHECKS]
+
+
+def worst(results: list[tuple[str, Result]]) -> Code:
+    """Give the code that decides."""
+    codes = [result.code for _, result in results]
+    return max(codes, key=lambda code: code.value, default=Code.SUCCESS)
+
+
+def _ended(found: list[str], remedy: str, code: Code = Code.FAILURE) -> Result:
+    return Result(code, tuple(found), remedy) if found else Result(Code.SUCCESS)
+
+
+def _policy(policy: Policy, _view: CloudView) -> Result:
+    found = []
+    if policy.placement != "units":
+        found.append(f"the policy says placement: {policy.placement}")
+    return _ended(found, "name the policy file with --policy, or set placement: units")
+
+
+def _isolation(_policy: Policy, view: CloudView) -> Result:
+    name = "[scheduler]enable_isolated_aggregate_filtering"
+    if view.settings is None:
+        return _no_file(name, "--nova-conf")
+    value = view.settings.get(("scheduler", "enable_isolated_aggregate_filtering"))
+    if _true(value):
+        return Result(Code.SUCCESS)
+    shown = "not set, which means False" if value is None else value
+    return Result(
+        Code.FAILURE,
+        (f"{name} is {shown}: VMs without units come to elastic hosts",),
+        f"set {name} = True for nova-scheduler, and restart it",
+    )
+
+
+def _fallback(_policy: Policy, view: CloudView) -> Result:
+    name = "[workarounds]disable_fallback_pcpu_query"
+    if view.settings is None:
+        return _no_file(name, "--nova-conf")
+    value = view.settings.get(("workarounds", "disable_fallback_pcpu_query"))
+    if not _true(value):
+        return Result(Code.SUCCESS)
+    open_hosts = [host.host for host in view.hosts if host.mode == "open"]
+    if not open_hosts:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.FAILURE,
+        (f"{name} is {value}: no pinned VM comes to {_list(open_hosts)}",),
+        f"set {name} = False for nova-scheduler, and restart it",
+    )
+
+
+def check_retries(_policy: Policy, view: CloudView) -> Result:
+    """Judge whether Placement can grant more than it has."""
+    name = "[placement]allocation_conflict_retry_count"
+    if view.placement_settings is None:
+        return _no_file(name, "--placement-conf")
+    value = view.placement_settings.get(
+        ("placement", "allocation_conflict_retry_count")
+    )
+    if value == "1":
+        return Result(Code.SUCCESS)
+    shown = "not set, which means 10" if value is None else value
+    return Result(
+        Code.FAILURE,
+        (f"{name} is {shown}: Placement grants more than it has at times",),
+        f"set {name} = 1 in placement.conf, and restart Placement's API",
+    )
+
+
+def _no_file(name: str, option: str) -> Result:
+    return Result(
+        Code.UNKNOWN,
+        (f"{name}: no API shows it",),
+        f"name a copy of the file with {option}",
+    )
+
+
+def _true(value: str | None) -> bool:
+    # As oslo.config reads a boolean.
+    return value is not None and value.lower() in {"true", "1", "on", "yes"}
+
+
+def check_membership(_policy: Policy, view: CloudView) -> Result:
+    """List hosts that are isolated and not enrolled, or the reverse."""
+    found = []
+    for host in view.hosts:
+        members = _list([a.name for a in host.isolated_by])
+        if host.enrolled and not host.isolated_by:
+            found.append(f"{host.host} is enrolled, but in no isolated aggregate")
+        elif host.isolated_by and not host.closed:
+            found.append(f"Placement does not know that {host.host} is in {members}")
+        if host.isolated_by and not host.enrolled and host.host not in view.wanted:
+            found.append(f"{host.host} is in {members}, but not enrolled")
+        if host.service.interrupted:
+            found.append(f"{host.host}: an enroll was cut off, nova-compute is off")
+    found += [f"provider {name} has {const.TRAIT_ELASTIC}" for name in view.stray]
+    return _ended(found, "openstack perfvm host enroll (or unenroll) for each")
+
+
+def check_children(policy: Policy, view: CloudView) -> Result:
+    """List hosts whose child providers are not as they should be."""
+    count = units.children_per_host(policy)
+    found = []
+    for host in view.hosts:
+        if not (host.enrolled or host.children):
+            continue
+        if len(host.children) != count:
+            found.append(
+                f"{host.host} has {len(host.children)} child provider(s), not {count}"
+            )
+        elif enrolled_slots(policy, host) is None:
+            found.append(
+                f"{host.host}: names, inventories or traits of its child providers "
+                "are not as they should be"
+            )
+    return _ended(found, "openstack perfvm host enroll for each repairs them")
+
+
+def check_residents(policy: Policy, view: CloudView) -> Result:
+    """List servers without their units, or with ones that cannot be."""
+    broken: list[str] = []
+    pending: list[str] = []
+    for host in view.hosts:
+        slots = enrolled_slots(policy, host)
+        if slots is None:
+            slots = units.children_per_host(policy)
+        shares = divide(policy, host, units.children(policy, host.root.name, slots))
+        found = [
+            f"{host.describe(c)} on {host.host} has no units" for c in shares.lacking
+        ]
+        found += shares.faults
+        (broken if host.enrolled else pending).extend(found)
+    remedy = "move them away, or openstack perfvm host enroll --backfill"
+    if broken:
+        return Result(Code.FAILURE, (*broken, *pending), remedy)
+    return _ended(pending, remedy, Code.WARNING)
+
+
+def check_flavors(_policy: Policy, view: CloudView) -> Result:
+    """List servers whose flavors bring them to no enrolled host."""
+    found = []
+    for server in view.servers:
+        missing = flavor_lacks(server.extra_specs)
+        if missing and server.known:
+            found.append(f"{server} on {server.host or 'no host'}: {missing}")
+    return _ended(
+        found,
+        "Nova moves such a VM to no enrolled host: resize it to a generated flavor",
+        Code.WARNING,
+    )
+
+
+def flavor_lacks(extra_specs: Mapping[str, str]) -> str:
+    """Say what a flavor lacks to bring VMs to elastic hosts, empty for nothing."""
+    lacking = []
+    if not asks_units(extra_specs):
+        lacking.append("units")
+    if extra_specs.get(f"trait:{const.TRAIT_ELASTIC}") != "required":
+        lacking.append("the trait")
+    return f"its flavor lacks {' and '.join(lacking)}" if lacking else ""
+
+
+def asks_units(extra_specs: Mapping[str, str]) -> bool:
+    """Whether a flavor asks for units."""
+    return any(
+        key.startswith("resources") and key.endswith(f":{const.RC_UNIT}")
+        for key in extra_specs
+    )
+
+
+def _usage(_policy: Policy, view: CloudView) -> Result:
+    found = [
+        f"{provider.name}: {used} {name} used of {capacity}"
+        for host in view.hosts
+        for provider in (host.root, *host.below)
+        for name, used, capacity in provider.overused()
+    ]
+    return _ended(
+        found,
+        "move VMs away until it fits; check that Placement's "
+        "allocation_conflict_retry_count is 1",
+    )
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], Result]], ...]] = (
+    ("Policy", _policy),
+    ("Isolated aggregates are filtered", _isolation),
+    ("Pinned VMs may use VCPU", _fallback),
+    ("Placement grants what it has", check_retries),
+    ("Hosts are isolated and enrolled", check_membership),
+    ("Child providers", check_children),
+    ("VMs on these hosts carry units", check_residents),
+    ("Embedded flavors", check_flavors),
+    ("Usage is within inventory", _usage),
+)

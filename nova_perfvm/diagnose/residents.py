@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who on a host lacks units, and which ones to give to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.allocation import root_amounts
+from nova_perfvm.exceptions import PerfVMError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nova_perfvm.facts.elastic_host import HostView, Server
+    from nova_perfvm.placement.units import Child
+    from nova_perfvm.policy import Policy
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the units of a host are divided, and how they should be.
+
+    :ivar lacking: servers without all of their units, and what each needs: the
+        amount by name of the child
+    :ivar lost: what those of them need of the host's own provider that have no
+        allocation at all; the amount by resource class
+    :ivar faults: why this cannot be; each names the servers and the remedy
+    """
+
+    lacking: dict[str, dict[str, int]] = field(default_factory=dict)
+    lost: dict[str, dict[str, int]] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+
+def class_name(policy: Policy, server: Server) -> str | None:
+    """Give the class of a running server, None if it is of none.
+
+    As :func:`nova_perfvm.rules.request.resolve_class` has it for requests: the
+    class that its flavor names, if it is as that class is; else the default
+    class, unless it is pinned.
+    """
+    named = server.extra_specs.get(const.CLASS_KEY)
+    if named is None:
+        return None if server.pinned else policy.default_class.name
+    vm_class = policy.by_name.get(named)
+    if vm_class is None or vm_class.pinned != bool(server.pinned):
+        return None
+    if vm_class.vcpus is not None and vm_class.vcpus != server.vcpus:
+        return None
+    return named
+
+
+def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
+    """Work out the units that each VM of a host should have.
+
+    What a VM holds already is never changed: one that holds the whole of a
+    child, or one unit of each, is right whatever its flavor says.
+    """
+    held = _held(view, children)
+    groups: dict[str, list[str]] = {"whole": [], "shared": [], "none": []}
+    faults: list[str] = []
+    lost: dict[str, dict[str, int]] = {}
+    servers = {server.id: server for server in view.servers}
+    for consumer in sorted(held.keys() | servers.keys()):
+        units = held.get(consumer, {})
+        kind, fault = _judge(policy, view, children, consumer, units)
+        if fault is None and consumer not in held:
+            try:
+                lost[consumer] = root_amounts(view, servers[consumer])
+            except PerfVMError as exc:
+                fault = str(exc)
+        if fault:
+            faults.append(f"{view.describe(consumer)} {fault}")
+        groups[kind].append(consumer)
+    pinned = {vm_class.name for vm_class in policy.pinned_classes}
+    names = {server.id: class_name(policy, server) for server in view.servers}
+    takers = [c for c in groups["none"] if names.get(c) in pinned]
+    sharers = [c for c in groups["none"] if names.get(c) not in pinned]
+    if not faults:
+        whole, shared = groups["whole"] + takers, groups["shared"] + sharers
+        faults = _impossible(view, children, whole, shared)
+    if faults:
+        return Shares({c: {} for c in groups["none"]}, faults=tuple(faults))
+    taken = {name for consumer in groups["whole"] for name in held[consumer]}
+    free = [c.name for c in children if c.max_unit == c.total and c.name not in taken]
+    needs = {taker: {free.pop(0): children[0].total} for taker in takers}
+    for sharer in sharers:
+        has = held.get(sharer, {})
+        needs[sharer] = {c.name: 1 for c in children if c.name not in has}
+    return Shares(needs, lost)
+
+
+def _judge(
+    policy: Policy,
+    view: HostView,
+    children: Sequence[Child],
+    consumer: str,
+    units: dict[str, int],
+) -> tuple[str, str | None]:
+    """Say how a consumer holds units, and what is wrong with that."""
+    kind = _kind(units, children)
+    if kind != "none":
+        return kind, None
+    server = next((s for s in view.servers if s.id == consumer), None)
+    if server is None and not units:
+        return "none", (
+            f"has an allocation of {view.host} without units: wait for what Nova does "
+            "with it, confirm or revert it, or clean up after it (openstack resource "
+            "provider allocation show)"
+        )
+    # Only a policy that has grown leaves a general VM with units of some.
+    if server is None or set(units.values()) - {1}:
+        return "none", (
+            f"holds units of {view.host} in a way that no flavor asks for "
+            f"({_amounts(units)}): move it away"
+        )
+    return "none", _unfit(policy, server, units)
+
+
+def _held(view: HostView, children: Sequence[Child]) -> dict[str, dict[str, int]]:
+    """Give the units of each consumer of the tree, by name of the child."""
+    names = {child.name for child in children}
+    held: dict[str, dict[str, int]] = {c: {} for c in view.root.allocations}
+    for provider in view.children:
+        if provider.name not in names:
+            continue
+        for consumer, amount in provider.units().items():
+            held.setdefault(consumer, {})[provider.name] = amount
+    return held
+
+
+def _kind(units: dict[str, int], children: Sequence[Child]) -> str:
+    if len(units) == 1 and next(iter(units.values())) == children[0].total:
+        return "whole"
+    if units and units == {child.name: 1 for child in children}:
+        return "shared"
+    return "none"
+
+
+def _amounts(units: dict[str, int]) -> str:
+    return ", ".join(f"{amount} of {name}" for name, amount in sorted(units.items()))
+
+
+def _unfit(policy: Policy, server: Server, units: dict[str, int]) -> str | None:
+    """Say why a server cannot be given units, None if it can."""
+    if server.task is not None or server.status == "VERIFY_RESIZE":
+        state = server.task or server.status
+        return f"is being changed ({state}): wait for the end, or confirm or revert it"
+    name = class_name(policy, server)
+    if name is not None and not (units and policy.by_name[name].pinned):
+        return None
+    if name is not None:
+        return f"is of class {name}, but holds {_amounts(units)}: move it away"
+    named = server.extra_specs.get(const.CLASS_KEY)
+    if named is None:
+        return "owns CPUs and its flavor names no class: move it away"
+    return f"is not as class {named} of the policy is: move it away"
+
+
+def _impossible(
+    view: HostView, children: Sequence[Child], whole: list[str], shared: list[str]
+) -> list[str]:
+    """Say what keeps such VMs from being on one host together."""
+    slots = sum(child.max_unit == child.total for child in children)
+    faults = []
+    if whole and shared:
+        faults.append(
+            f"{view.host} has VMs of both classes: move away either "
+            f"{_names(view, whole)} or {_names(view, shared)}"
+        )
+    if len(whole) > slots:
+        faults.append(
+            f"{view.host} has {len(whole)} high-performance VMs and {slots} slot(s): "
+            f"move away {len(whole) - slots} of {_names(view, whole)}"
+        )
+    if children and len(shared) > children[0].total:
+        faults.append(
+            f"{view.host} has {len(shared)} general VMs and the policy "
+            f"{children[0].total} units: raise elastic: units"
+        )
+    return faults
+
+
+def _names(view: HostView, consumers: list[str]) -> str:
+    return ", ".join(view.describe(consumer) for consumer in consumers)

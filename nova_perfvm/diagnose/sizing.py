@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many high-performance VMs a host is to have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.elastic_host import PCPU, VCPU, Inventory
+from nova_perfvm.placement import units
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts.elastic_host import HostView
+    from nova_perfvm.policy import HostShape, Policy
+
+
+class SlotsError(PerfVMError):
+    """A number of slots that is not allowed, or cannot be known."""
+
+
+def desired_inventory(child: units.Child) -> dict[str, Inventory]:
+    """Give the inventories of a child provider as they should be."""
+    return {const.RC_UNIT: Inventory(total=child.total, max_unit=child.max_unit)}
+
+
+def host_slots(policy: Policy, view: HostView, asked: int | None = None) -> int:
+    """Give the slots of a host.
+
+    Those asked for; else those that its children say, if it has them all; else
+    those of the shape that Nova shows, if it explains the CPUs; else those of
+    the policy's host shape with as many CPUs.  No API shows cpu sets, so there
+    the operator may have to say.
+
+    :raises SlotsError: when the number asked for is more than the policy gives
+        any host, or when nothing tells
+    """
+    most = units.children_per_host(policy)
+    if asked is not None:
+        if not 0 <= asked <= most:
+            raise SlotsError(
+                f"{asked} slots: the policy gives a host 0 to {most}; change its "
+                "host_shape or max_per_host first, and then all flavors"
+            )
+        return asked
+    present = enrolled_slots(policy, view)
+    if present is not None:
+        return present
+    return _slots_by_shape(policy, view)
+
+
+def enrolled_slots(policy: Policy, view: HostView) -> int | None:
+    """Give the slots that a host's children say, None unless they are right."""
+    found = {provider.name: provider for provider in view.children}
+    for slots in range(units.children_per_host(policy) + 1):
+        children = units.children(policy, view.root.name, slots)
+        if found.keys() == {child.name for child in children} and all(
+            dict(found[child.name].inventories) == desired_inventory(child)
+            and child.trait in found[child.name].traits
+            for child in children
+        ):
+            return slots
+    return None
+
+
+def _slots_by_shape(policy: Policy, view: HostView) -> int:
+    mode = view.mode
+    cpus = view.root.total(VCPU if mode == "open" else PCPU)
+    shown = f"{cpus} {'VCPU' if mode == 'open' else 'PCPU'}"
+    if mode == "mixed":
+        raise SlotsError(
+            f"{view.host} has both PCPU and VCPU, and VMs of both kinds would meet "
+            "on it: remove its cpu sets, or say --slots 0 for general VMs only"
+        )
+    shapes = [view.shape] if view.shape else []
+    if not any(cpus in _totals(shape, mode) for shape in shapes):
+        shapes = [s for s in policy.host_shapes if cpus in _totals(s, mode)]
+    most = units.children_per_host(policy)
+    slots = {
+        min(most, units.children_per_host(replace(policy, host_shapes=(shape,))))
+        for shape in shapes
+    }
+    if len(slots) != 1:
+        which = "several shapes" if slots else "no shape"
+        raise SlotsError(
+            f"{view.host} shows {shown}, as {which} of the policy's host_shape would: "
+            "say --slots N, the high-performance VMs that fit its NUMA nodes (0 for "
+            "a host of general VMs only)"
+        )
+    return slots.pop()
+
+
+def _totals(shape: HostShape, mode: str) -> set[int]:
+    """Give how many CPUs a host of a shape may show.
+
+    Under cpu_dedicated_set on an SMT host it may be one thread of each core.
+    """
+    totals = {shape.cpus}
+    if mode == "dedicated":
+        totals.add(shape.cells * shape.cores)
+    return totals

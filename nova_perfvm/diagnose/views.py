@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a snapshot has of elastic hosts, as plans and preflight look at it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.preflight import CloudView, Settings
+from nova_perfvm.facts.elastic_host import HostView, Service, describe_consumer
+from nova_perfvm.placement import units
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
+
+
+def cloud_view(snapshot: Snapshot, placement_settings: Settings | None) -> CloudView:
+    """Give the hosts that are enrolled, if only in part, and all servers."""
+    views = [view for host in snapshot.hosts if (view := host_view(snapshot, host))]
+    roots = {view.root.uuid for view in views}
+    return CloudView(
+        hosts=tuple(v for v in views if v.enrolled or v.children or v.isolated_by),
+        servers=snapshot.servers,
+        aggregates=snapshot.aggregates,
+        stray=tuple(
+            provider.name
+            for provider in snapshot.providers
+            if const.TRAIT_ELASTIC in provider.traits and provider.uuid not in roots
+        ),
+        placement_settings=placement_settings,
+    )
+
+
+def host_view(snapshot: Snapshot, host: ComputeHost) -> HostView | None:
+    """Give one host; None if Placement has no provider of it."""
+    root = snapshot.provider_by_uuid.get(host.provider)
+    if root is None:
+        return None
+    below = tuple(p for p in snapshot.trees[root.uuid] if p.uuid != root.uuid)
+    servers = tuple(
+        sorted(snapshot.servers_by_host.get(host.host, ()), key=lambda s: s.id)
+    )
+    view = HostView(
+        host=host.host,
+        service=Service(host.service, host.enabled, host.disabled_reason),
+        root=root,
+        below=below,
+        elsewhere=_elsewhere(snapshot, root),
+        servers=servers,
+        aggregates=snapshot.aggregates,
+        names=snapshot.names,
+        shape=host.shape,
+    )
+    here = {server.id for server in servers}
+    others = {c for p in (root, *view.children) for c in p.allocations} - here
+    return replace(
+        view,
+        consumers={
+            consumer: describe_consumer(consumer, snapshot.server_by_id.get(consumer))
+            for consumer in others
+        },
+    )
+
+
+def _elsewhere(snapshot: Snapshot, root: Provider) -> dict[str, str]:
+    names = {units.child_name(root.name, suffix) for suffix in units.SUFFIXES}
+    return {
+        provider.name: provider.uuid
+        for provider in snapshot.providers
+        if provider.name in names and provider.root != root.uuid
+    }

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request asks of Placement and of the rules, worked out as Nova does.
+
+Nova's own reading of flavor and image is :mod:`nova.virt.hardware` and
+``nova.scheduler.utils.ResourceRequest``; here it is done without Nova, for what
+classes are made of.  The rest is named in ``Request.unseen``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError, PerfVMError
+from nova_perfvm.facts import RequestCell, RequestFacts
+from nova_perfvm.facts.snapshot import Flavor, Image
+from nova_perfvm.policy import even_share
+
+_ASKS: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{1,64})?:(.*)")
+_TRUE: Final = frozenset({"1", "t", "true", "on", "y", "yes"})
+_PAGES: Final = {
+    "small": const.PAGE_SMALL,
+    "large": const.PAGE_LARGE,
+    "any": const.PAGE_ANY,
+}
+# In KiB; as oslo.utils reads them: iB and B are 1024, bits are nobody's pages.
+_PAGE_UNITS: Final = {"": 1, "K": 1, "M": 1024, "G": 1024 * 1024}
+_PAGE_SIZE: Final = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?")
+HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
+# Nova asks Placement for something on account of these, and explain does not.
+_UNSEEN: Final = (
+    "accel:device_profile",
+    "hw:cpu_realtime",
+    "hw:maxphysaddr_mode",
+    "hw:mem_encryption",
+    "hw:pci_numa_affinity_policy",
+    "hw:pmem",
+    "hw:tpm_version",
+    "os:secure_boot",
+    "pci_passthrough:alias",
+)
+
+
+class RequestError(PerfVMError):
+    """A flavor, with its image, that nova-api itself refuses."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of a request to Placement.
+
+    :ivar suffix: empty for the group whose resources may come of several
+        providers; all resources of any other come of one
+    :ivar required: traits that a provider must have
+    """
+
+    suffix: str
+    resources: Mapping[str, int]
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A request for allocation candidates; the group without a suffix first.
+
+    :ivar isolate: whether no two groups with a suffix share a provider
+    """
+
+    groups: tuple[Group, ...]
+    isolate: bool = False
+    group_policy: str | None = None
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The traits that any group requires."""
+        return frozenset(trait for group in self.groups for trait in group.required)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as both Placement and the rules see it.
+
+    :ivar fallback: what Nova asks for besides, unless
+        [workarounds]disable_fallback_pcpu_query: VCPU in place of PCPU; None
+        where nothing is pinned
+    :ivar project: its ID, empty if not known
+    :ivar server: ID of the server that asks, empty for a new one
+    :ivar unseen: extra specs on account of which Nova asks for more
+    """
+
+    facts: RequestFacts
+    demand: Demand
+    fallback: Demand | None = None
+    availability_zone: str = ""
+    project: str = ""
+    server: str = ""
+    unseen: tuple[str, ...] = ()
+
+
+def request_for(
+    flavor: Flavor,
+    image: Image | None = None,
+    *,
+    volume_backed: bool | None = None,
+    availability_zone: str = "",
+    project: str = "",
+) -> Request:
+    """Give what a server of a flavor would ask for.
+
+    :param image: None for one that has no properties that matter
+    :param volume_backed: None where it is not known; the flavor's root disk is
+        then asked for
+    :raises RequestError: when nova-api refuses the flavor with the image
+    """
+    specs = flavor.extra_specs
+    properties = image.properties if image else {}
+    threads = _either(specs, properties, const.CPU_THREAD_POLICY)
+    emulator = specs.get(const.EMULATOR_THREADS)
+    policy, pcpus = _cpu_policy(flavor, properties)
+    cells = _cells(flavor, properties, policy, threads)
+    demand = _demand(flavor, properties, volume_backed=volume_backed)
+    return Request(
+        facts=RequestFacts(
+            flavor=flavor.name,
+            class_name=specs.get(const.CLASS_KEY),
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            cells=cells,
+            emulator_threads=emulator if cells else None,
+            multiqueue=flavor.vcpus > 1
+            and _true(_either(specs, properties, const.VIF_MULTIQUEUE)),
+            volume_backed=volume_backed,
+        ),
+        demand=_with_cpus(
+            demand,
+            flavor,
+            vcpus=flavor.vcpus - pcpus,
+            pcpus=pcpus + (emulator == "isolate") if pcpus else 0,
+            threads=threads,
+        ),
+        fallback=(
+            _with_cpus(demand, flavor, flavor.vcpus, 0, None)
+            if policy in {"dedicated", "mixed"}
+            else None
+        ),
+        availability_zone=availability_zone,
+        project=project,
+        unseen=tuple(
+            key
+            for key in _UNSEEN
+            if key in specs or key.replace(":", "_") in properties
+        ),
+    )
+
+
+def _either(
+    specs: Mapping[str, str], properties: Mapping[str, str], key: str
+) -> str | None:
+    return specs.get(key) or properties.get(key.replace(":", "_"))
+
+
+def _true(text: str | None) -> bool:
+    return text is not None and text.strip().lower() in _TRUE
+
+
+def _cpu_policy(flavor: Flavor, properties: Mapping[str, str]) -> tuple[str, int]:
+    """Give the CPU policy, and how many vCPUs own a CPU."""
+    specs = flavor.extra_specs
+    mine, other = specs.get(const.CPU_POLICY), properties.get("hw_cpu_policy")
+    if mine in {"shared", "mixed"} and other not in {None, "", mine, "shared"}:
+        raise RequestError(
+            f"nova-api refuses it: {const.CPU_POLICY}={mine} of flavor {flavor.name} "
+            f"and hw_cpu_policy={other} of the image contradict each other"
+        )
+    policy = mine or other or "shared"
+    if any(re.fullmatch(r"resources[^:]*:PCPU", key) for key in specs):
+        policy = "dedicated"
+    if policy == "mixed":
+        mask = specs.get("hw:cpu_dedicated_mask") or ""
+        return policy, len(_masked(mask, flavor))
+    return policy, flavor.vcpus if policy == "dedicated" else 0
+
+
+def _masked(mask: str, flavor: Flavor) -> frozenset[int]:
+    """Read a mask of vCPUs; one that begins with ^ excludes."""
+    every = frozenset(range(flavor.vcpus))
+    text = f"0-{flavor.vcpus - 1},{mask}" if mask.startswith("^") else mask
+    try:
+        return cpuset.parse(text) & every
+    except CPUSetError as exc:
+        raise RequestError(f"flavor {flavor.name}: {exc}") from exc
+
+
+def _cells(
+    flavor: Flavor, properties: Mapping[str, str], policy: str, threads: str | None
+) -> tuple[RequestCell, ...]:
+    specs = flavor.extra_specs
+    nodes = _count(_either(specs, properties, const.NUMA_NODES), flavor)
+    page_size_kb = _page_size_kb(specs, properties)
+    if not (nodes or page_size_kb is not None or policy in {"dedicated", "mixed"}):
+        return ()
+    nodes = nodes or 1
+    every = frozenset(range(flavor.vcpus))
+    own: frozenset[int] = every if policy == "dedicated" else frozenset()
+    if policy == "mixed":
+        own = _masked(specs.get("hw:cpu_dedicated_mask") or "", flavor)
+    return tuple(
+        RequestCell(
+            vcpus=len(cpus - own),
+            pcpus=len(cpus & own),
+            memory_mb=memory_mb,
+            page_size_kb=page_size_kb,
+            cpu_thread_policy=threads if own else None,
+        )
+        for cpus, memory_mb in _divided(flavor, properties, nodes)
+    )
+
+
+def _divided(
+    flavor: Flavor, properties: Mapping[str, str], nodes: int
+) -> list[tuple[frozenset[int], int]]:
+    """Give vCPUs and memory of each NUMA node of the server."""
+    specs = flavor.extra_specs
+    cpus = [_either(specs, properties, f"hw:numa_cpus.{n}") for n in range(nodes)]
+    memory = [_either(specs, properties, f"hw:numa_mem.{n}") for n in range(nodes)]
+    if all(cpus) and all(memory):
+        return [
+            (_masked(some or "", flavor), _count(mb, flavor))
+            for some, mb in zip(cpus, memory, strict=True)
+        ]
+    share = even_share(flavor.vcpus, nodes)
+    share_mb = even_share(flavor.memory_mb, nodes)
+    if share is None or share_mb is None:
+        raise RequestError(
+            f"nova-api refuses flavor {flavor.name}: its {flavor.vcpus} vCPUs and "
+            f"{flavor.memory_mb} MiB do not divide by {nodes} NUMA nodes"
+        )
+    return [
+        (frozenset(range(n * share, (n + 1) * share)), share_mb) for n in range(nodes)
+    ]
+
+
+def _count(text: str | None, flavor: Flavor) -> int:
+    if text is not None and not text.isdecimal():
+        raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
+    return int(text or 0)
+
+
+def _page_size_kb(
+    specs: Mapping[str, str], properties: Mapping[str, str]
+) -> int | None:
+    asked = specs.get(const.MEM_PAGE_SIZE)
+    if asked is None:
+        return None
+    other = properties.get("hw_mem_page_size")
+    # An image may choose what a flavor leaves open.
+    text = other if other and asked in {"any", "large"} else asked
+    if text in _PAGES:
+        return _PAGES[text]
+    match = _PAGE_SIZE.fullmatch(text)
+    if match is None:
+        raise RequestError(f"{const.MEM_PAGE_SIZE}={text} is no page size")
+    return int(match[1]) * _PAGE_UNITS[match[2]]
+
+
+def _demand(
+    flavor: Flavor, properties: Mapping[str, str], *, volume_backed: bool | None
+) -> Demand:
+    """Give what is asked for whatever kind the CPUs are."""
+    resources: dict[str, dict[str, int]] = {"": {}}
+    traits: dict[str, dict[str, set[str]]] = {}
+    for key, value in flavor.extra_specs.items():
+        match = _ASKS.fullmatch(key)
+        if match is None:
+            continue
+        kind, suffix, name = match[1], match[2] or "", match[3]
+        if kind == "resources":
+            resources.setdefault(suffix, {})[name] = _count(value, flavor)
+        else:
+            traits.setdefault(suffix, {}).setdefault(value, set()).add(name)
+    for key, value in properties.items():
+        if key.startswith("trait:") and value == "required":
+            traits.setdefault("", {}).setdefault(value, set()).add(key[6:])
+    named = {name for found in resources.values() for name in found}
+    if "MEMORY_MB" not in named:
+        resources[""]["MEMORY_MB"] = flavor.memory_mb
+    if "DISK_GB" not in named and not volume_backed:
+        resources[""]["DISK_GB"] = flavor.disk_gb
+    group_policy = flavor.extra_specs.get("group_policy")
+    return Demand(
+        groups=tuple(
+            Group(
+                suffix=suffix,
+                resources={k: v for k, v in resources.get(suffix, {}).items() if v},
+                required=frozenset(traits.get(suffix, {}).get("required", ())),
+                forbidden=frozenset(traits.get(suffix, {}).get("forbidden", ())),
+            )
+            for suffix in sorted(resources.keys() | traits.keys() | {""})
+        ),
+        isolate=group_policy == "isolate",
+        group_policy=group_policy,
+    )
+
+
+def _with_cpus(
+    demand: Demand, flavor: Flavor, vcpus: int, pcpus: int, threads: str | None
+) -> Demand:
+    """Add CPUs of both kinds, unless the flavor itself names any."""
+    first, *others = demand.groups
+    required, forbidden = set(first.required), set(first.forbidden)
+    if threads == "require":
+        required.add(HYPERTHREADING)
+    elif threads == "isolate":
+        forbidden.add(HYPERTHREADING)
+    resources = dict(first.resources)
+    if not any(
+        re.fullmatch(r"resources[^:]*:[PV]CPU", key) for key in flavor.extra_specs
+    ):
+        resources |= {k: v for k, v in (("VCPU", vcpus), ("PCPU", pcpus)) if v}
+    group = Group("", resources, frozenset(required), frozenset(forbidden))
+    return Demand((group, *others), demand.isolate, demand.group_policy)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cloud shows of a host's providers, aggregates and servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot.resources import Aggregate, Inventory, Provider, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nova_perfvm.policy import HostShape
+
+__all__ = [
+    "DISABLED_REASON",
+    "ISOLATING",
+    "ISOLATING_KEY",
+    "PCPU",
+    "VCPU",
+    "Aggregate",
+    "HostView",
+    "Inventory",
+    "Provider",
+    "Server",
+    "Service",
+    "describe_consumer",
+]
+
+# Placement's names for CPUs that VMs own, and for CPUs that they share.
+PCPU = "PCPU"
+VCPU = "VCPU"
+
+# The service was enabled, and an interrupted run took it out of service.
+DISABLED_REASON = "nova-perfvm: enroll in progress, was enabled"
+
+ISOLATING_KEY = f"trait:{const.TRAIT_ELASTIC}"
+ISOLATING = {ISOLATING_KEY: "required"}
+
+
+@dataclass(frozen=True)
+class Service:
+    """The compute service of a host."""
+
+    id: str
+    enabled: bool
+    reason: str | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a run that was cut off left it disabled."""
+        return not self.enabled and self.reason == DISABLED_REASON
+
+
+@dataclass(frozen=True)
+class HostView:
+    """All that matters of one compute host.
+
+    :ivar host: the compute service's name
+    :ivar root: the provider of the compute
+    :ivar below: the other providers of its tree, whoever made them
+    :ivar elsewhere: UUIDs by name, of providers outside the tree that have a
+        name which a child of this host should have
+    :ivar servers: servers that Nova has on the host
+    :ivar consumers: what the other consumers of the tree are, in words, by ID
+    :ivar aggregates: all of the cloud
+    :ivar names: which of the project's traits and resource classes exist
+    :ivar shape: NUMA nodes, cores and threads as Nova shows them, if it does
+    """
+
+    host: str
+    service: Service
+    root: Provider
+    below: tuple[Provider, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    servers: tuple[Server, ...] = ()
+    consumers: Mapping[str, str] = field(default_factory=dict)
+    aggregates: tuple[Aggregate, ...] = ()
+    names: frozenset[str] = frozenset()
+    shape: HostShape | None = None
+
+    @property
+    def children(self) -> tuple[Provider, ...]:
+        """The child providers with units, or with the name of such a one."""
+        prefix = f"{self.root.name}_perfvm_"
+        return tuple(
+            provider
+            for provider in self.below
+            if provider.name.startswith(prefix) or const.RC_UNIT in provider.inventories
+        )
+
+    @property
+    def enrolled(self) -> bool:
+        """Whether the host is open to VMs with units."""
+        return const.TRAIT_ELASTIC in self.root.traits
+
+    @property
+    def isolated_by(self) -> tuple[Aggregate, ...]:
+        """The aggregates that keep VMs without units off the host."""
+        return tuple(a for a in self.aggregates if a.isolates and self.host in a.hosts)
+
+    @property
+    def closed(self) -> bool:
+        """Whether Placement, too, knows of one of those aggregates."""
+        return any(a.uuid in self.root.aggregates for a in self.isolated_by)
+
+    @property
+    def mode(self) -> str:
+        """How the host divides its CPUs, as far as Placement tells.
+
+        ``dedicated``: all may be pinned; ``mixed``: some; ``open``: no cpu set
+        is configured, or all CPUs are shared, which no API tells apart.
+        """
+        pinned, shared = self.root.total(PCPU), self.root.total(VCPU)
+        if pinned:
+            return "mixed" if shared else "dedicated"
+        return "open"
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        """What a run that was cut off has left behind, and what ends it."""
+        if not self.service.interrupted:
+            return ()
+        cause = f"nova-compute on {self.host} is disabled since an enroll was cut off"
+        enable = f"openstack compute service set --enable {self.host} nova-compute"
+        return (f"{cause}: {enable}",)
+
+    def describe(self, consumer: str) -> str:
+        """Name a consumer to an operator."""
+        for server in self.servers:
+            if server.id == consumer:
+                return str(server)
+        return self.consumers.get(consumer, f"consumer {consumer}")
+
+
+def describe_consumer(consumer: str, server: Server | None) -> str:
+    """Say what a consumer of a host is that is no server on the host.
+
+    :param server: the server with this ID, if there is one
+    """
+    if server is None:
+        return f"consumer {consumer}, a migration or what is left of one,"
+    if server.host:
+        return f"{server}, which Nova has on {server.host},"
+    return f"{server}, which is on no host yet,"

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One host with all that is known about it, also as it would be afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import HostFacts
+from nova_perfvm.facts.snapshot import (
+    Aggregate,
+    ComputeHost,
+    Provider,
+    Server,
+    Snapshot,
+    host_facts,
+)
+
+SHARING = "MISC_SHARES_VIA_AGGREGATE"
+
+
+@dataclass(frozen=True)
+class HostView:
+    """One compute host.
+
+    :ivar facts: what the rules judge
+    :ivar tree: its resource providers, the top one first; empty if it has none
+    :ivar sharing: providers that share their resources with it
+    :ivar aggregates: Nova's that it is in
+    :ivar isolating: aggregates that Placement keeps those without a trait off,
+        as far as they hold the host's top provider
+    """
+
+    host: ComputeHost
+    facts: HostFacts
+    tree: tuple[Provider, ...] = ()
+    sharing: tuple[Provider, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    isolating: tuple[Aggregate, ...] = ()
+    servers: tuple[Server, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The host, with its node where that is called otherwise."""
+        host, node = self.host.host, self.host.node
+        return host if host == node else f"{host} ({node})"
+
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        """All that resources may come of."""
+        return self.tree + self.sharing
+
+    def without(self, servers: Collection[Server]) -> HostView:
+        """Give the host as it is when these servers have left."""
+        gone = {server.id for server in servers}
+        pins = {cpu for server in servers for cpu in server.pinned_cpus}
+        memory_mb: dict[int | None, int] = {}
+        for server in servers:
+            for found in server.cells or ():
+                node = found.host_node
+                memory_mb[node] = memory_mb.get(node, 0) + found.memory_mb
+        cells = [
+            cell._replace(
+                pinned_cpus=cell.pinned_cpus - pins,
+                memory_usage_mb=cell.memory_usage_mb - memory_mb.get(cell.id, 0),
+            )
+            for cell in self.facts.cells
+        ]
+        facts = self.facts._replace(
+            cells=cells,
+            vcpus_used=self.facts.vcpus_used - sum(s.vcpus for s in servers),
+            num_instances=self.facts.num_instances - len(servers),
+        )
+        return replace(
+            self,
+            facts=facts,
+            tree=tuple(_without(provider, gone) for provider in self.tree),
+            sharing=tuple(_without(provider, gone) for provider in self.sharing),
+            servers=tuple(s for s in self.servers if s.id not in gone),
+        )
+
+    def allocated(
+        self, consumer: str, taken: Mapping[str, Mapping[str, int]]
+    ) -> HostView:
+        """Give the host when a consumer has taken more, by provider's UUID."""
+
+        def add(provider: Provider) -> Provider:
+            more = taken.get(provider.uuid)
+            if not more:
+                return provider
+            return replace(
+                provider, allocations={**provider.allocations, consumer: more}
+            )
+
+        return replace(
+            self,
+            tree=tuple(add(provider) for provider in self.tree),
+            sharing=tuple(add(provider) for provider in self.sharing),
+        )
+
+
+def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
+    """Give all hosts of a cloud, in the snapshot's order."""
+    sharing = [p for p in snapshot.providers if SHARING in p.traits]
+    isolating = [a for a in snapshot.aggregates if wanted_traits(a)]
+    found = []
+    for host in snapshot.hosts:
+        tree = snapshot.trees.get(host.provider, ())
+        members = frozenset(a for provider in tree for a in provider.aggregates)
+        top = tree[0].aggregates if tree else frozenset()
+        found.append(
+            HostView(
+                host=host,
+                facts=host_facts(snapshot, host),
+                tree=tree,
+                sharing=tuple(
+                    p for p in sharing if p not in tree and p.aggregates & members
+                ),
+                aggregates=tuple(
+                    a for a in snapshot.aggregates if host.host in a.hosts
+                ),
+                isolating=tuple(a for a in isolating if a.uuid in top),
+                servers=snapshot.servers_by_host.get(host.host, ()),
+            )
+        )
+    return tuple(found)
+
+
+def wanted_traits(aggregate: Aggregate) -> frozenset[str]:
+    """Give the traits without which a request is kept off an aggregate."""
+    return frozenset(
+        key.removeprefix("trait:")
+        for key, value in aggregate.metadata.items()
+        if key.startswith("trait:") and value == "required"
+    )
+
+
+def slots_of_children(view: HostView, units: int) -> int | None:
+    """Give how many of a host's children can be taken whole; None without any."""
+    found = [
+        inventory.max_unit >= units
+        for provider in view.tree
+        if (inventory := provider.inventories.get(const.RC_UNIT))
+    ]
+    return sum(found) if found else None
+
+
+def _without(provider: Provider, gone: set[str]) -> Provider:
+    if gone.isdisjoint(provider.allocations):
+        return provider
+    kept = {c: r for c, r in provider.allocations.items() if c not in gone}
+    return replace(provider, allocations=kept)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cloud shows at one time, without a cloud: pure, frozen, versioned."""
+
+from nova_perfvm.facts.snapshot.cells import assume_cells
+from nova_perfvm.facts.snapshot.document import SnapshotError, dumps, loads
+from nova_perfvm.facts.snapshot.model import (
+    ASSUMED,
+    CELL_SOURCES,
+    INVENTORY_FILE,
+    NOVA_DATABASE,
+    SCHEMA_VERSION,
+    UNKNOWN,
+    ComputeHost,
+    HostCell,
+    HostPages,
+    Snapshot,
+)
+from nova_perfvm.facts.snapshot.reader import host_facts, server_facts
+from nova_perfvm.facts.snapshot.resources import (
+    Aggregate,
+    Flavor,
+    Image,
+    Inventory,
+    Migration,
+    Provider,
+    Server,
+    ServerCell,
+)
+
+__all__ = [
+    "ASSUMED",
+    "CELL_SOURCES",
+    "INVENTORY_FILE",
+    "NOVA_DATABASE",
+    "SCHEMA_VERSION",
+    "UNKNOWN",
+    "Aggregate",
+    "ComputeHost",
+    "Flavor",
+    "HostCell",
+    "HostPages",
+    "Image",
+    "Inventory",
+    "Migration",
+    "Provider",
+    "Server",
+    "ServerCell",
+    "Snapshot",
+    "SnapshotError",
+    "assume_cells",
+    "dumps",
+    "host_facts",
+    "loads",
+    "server_facts",
+]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NUMA cells of a host, as far as they can be guessed.
+
+No API shows them.  What is shown is how many there are and how large, how many
+CPUs Placement counts of either kind, and for each pinned server on which cell it
+is and which CPUs it owns.  The number of cells and the CPUs that are known to be
+pinned are right, then; the numbers of the other CPUs are made up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
+
+from nova_perfvm.facts.snapshot.model import HostCell
+from nova_perfvm.facts.snapshot.resources import Server
+from nova_perfvm.policy import HostShape
+
+
+def assume_cells(
+    shape: HostShape,
+    pcpus: int,
+    vcpus: int,
+    memory_mb: int,
+    servers: Iterable[Server] = (),
+) -> tuple[HostCell, ...]:
+    """Give the cells of a host if all are alike.
+
+    A host that has CPUs of both kinds is taken to have each on NUMA cells of
+    its own if that is how the numbers divide, as ``host config --mode mixed``
+    makes it, where a dedicated cell may give one thread of each core and a shared
+    one gives all; one that has only VCPU to have no cpu set, so that each CPU may
+    be either kind.
+
+    :param pcpus: total of PCPU that Placement has for the host
+    :param vcpus: total of VCPU
+    :param memory_mb: of the whole host
+    :param servers: those on the host
+    """
+    dedicated, shared = _divided(shape, pcpus, vcpus)
+    pins: dict[int, set[int]] = defaultdict(set)
+    for server in servers:
+        for cell in server.cells or ():
+            if cell.host_node is not None:
+                pins[cell.host_node].update(cell.cpu_pinning.values())
+    taken = set().union(*pins.values())
+    made_up = _numbers(shape, taken)
+    cells = []
+    for index in range(shape.cells):
+        known = sorted(pins[index])
+        own = known + [
+            next(made_up[index]) for _ in range(dedicated[index] - len(known))
+        ]
+        others = (
+            own if not pcpus else [next(made_up[index]) for _ in range(shared[index])]
+        )
+        cells.append(
+            HostCell(
+                id=index,
+                cpuset=frozenset(others),
+                pcpuset=frozenset(own),
+                memory_mb=memory_mb // shape.cells,
+                siblings=_siblings(shape, own),
+            )
+        )
+    return tuple(cells)
+
+
+def _divided(shape: HostShape, pcpus: int, vcpus: int) -> tuple[list[int], list[int]]:
+    """Give how many CPUs of each cell are dedicated, and how many shared."""
+    cells = shape.cells
+    if not pcpus:
+        return _evenly(cells, vcpus), _evenly(cells, vcpus)
+    some = _dedicated_cells(shape, pcpus, vcpus) if vcpus else 0
+    if not some:
+        return _evenly(cells, pcpus), _evenly(cells, vcpus)
+    return (
+        _evenly(some, pcpus) + [0] * (cells - some),
+        [0] * some + _evenly(cells - some, vcpus),
+    )
+
+
+def _dedicated_cells(shape: HostShape, pcpus: int, vcpus: int) -> int:
+    """Count the cells that are dedicated if each has CPUs of one kind; or give 0."""
+    found = []
+    for some in range(1, shape.cells):
+        # As many cores are kept for the host on each cell, and VMs that share
+        # get all threads of the others.
+        cores, rest = divmod(vcpus, (shape.cells - some) * shape.threads)
+        owned = {some * cores, some * cores * shape.threads}
+        if not rest and cores <= shape.cores and pcpus in owned:
+            found.append((cores, some))
+    if found:
+        # The fewer cores are kept, the likelier.
+        return max(found)[1]
+    alike = (n for n in range(1, shape.cells) if pcpus * (shape.cells - n) == vcpus * n)
+    return next(alike, 0)
+
+
+def _evenly(cells: int, cpus: int) -> list[int]:
+    return [cpus // cells + (index < cpus % cells) for index in range(cells)]
+
+
+def _numbers(shape: HostShape, taken: set[int]) -> list[Iterator[int]]:
+    """Give for each cell numbers of CPUs that no server is known to own."""
+    per_cell = shape.cores * shape.threads
+
+    def numbers(index: int) -> Iterator[int]:
+        # As the kernel counts without SMT; then those that cannot exist.
+        first = index * per_cell
+        yield from (n for n in range(first, first + per_cell) if n not in taken)
+        first = max({shape.cpus, *(n + 1 for n in taken)})
+        yield from count(first + index, shape.cells)
+
+    return [numbers(index) for index in range(shape.cells)]
+
+
+def _siblings(shape: HostShape, own: list[int]) -> tuple[frozenset[int], ...]:
+    """Pair CPUs where all threads of the cell's cores can be owned."""
+    if shape.threads == 1 or len(own) != shape.cores * shape.threads:
+        return ()
+    cpus = iter(own)
+    cores = range(shape.cores)
+    return tuple(frozenset(islice(cpus, shape.threads)) for _ in cores)

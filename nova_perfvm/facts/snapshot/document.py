@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots as JSON, and every mistake of such a file with its place.
+
+The dataclasses are the schema: a key is a field's name, sets of CPUs are
+written as Nova writes them, and what has its default may be left out.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime as dt
+import functools
+import json
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem, ShapeError
+from nova_perfvm.facts.snapshot.model import CELL_SOURCES, SCHEMA_VERSION, Snapshot
+from nova_perfvm.policy import HostShape
+
+_CPUS = frozenset[int]
+_NAMES = frozenset[str]
+# More would only be repetition of the same mistake.
+_MOST_PROBLEMS = 20
+
+_KINDS: dict[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+
+
+class SnapshotError(PerfVMError):
+    """A file that is no snapshot; ``problems`` holds the mistakes in it."""
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        """Keep the source's name and the problems, in the file's order."""
+        self.source = source
+        self.problems = tuple(problems)
+        lines = [f"{source} is no snapshot that can be used:"]
+        lines += [f"  {problem}" for problem in self.problems[:_MOST_PROBLEMS]]
+        more = len(self.problems) - _MOST_PROBLEMS
+        if more > 0:
+            lines.append(f"  and {more} mistakes more")
+        super().__init__("\n".join(lines))
+
+
+def dumps(snapshot: Snapshot) -> str:
+    """Give the JSON of a snapshot."""
+    return json.dumps(_plain(snapshot), indent=1, ensure_ascii=False) + "\n"
+
+
+def loads(text: str, source: str = "the snapshot") -> Snapshot:
+    """Give the snapshot that JSON describes.
+
+    :param source: what to call the text in errors
+    :raises SnapshotError: with all mistakes
+    """
+    try:
+        document = json.loads(text, parse_constant=_no_number)
+    except ValueError as exc:
+        raise SnapshotError(source, [Problem((), f"no JSON: {exc}")]) from None
+    except RecursionError:
+        raise SnapshotError(source, [Problem((), "nested too deeply")]) from None
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version != SCHEMA_VERSION:
+        found = "missing" if version is None else f"found {version!r}"
+        problem = Problem(
+            ("schema_version",),
+            f"{found}, expected {SCHEMA_VERSION!r}: take the snapshot with openstack "
+            "perfvm snapshot save of the same version",
+        )
+        raise SnapshotError(source, [problem])
+    reader = _Reader()
+    snapshot = reader.read(Snapshot, document, ())
+    reader.problems += _inconsistent(snapshot) if not reader.problems else []
+    if reader.problems:
+        raise SnapshotError(source, reader.problems)
+    return typing.cast("Snapshot", snapshot)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def _plain(value: Any, kind: Any = None) -> Any:
+    if isinstance(value, HostShape):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        hints = _hints(type(value))
+        return {
+            field.name: _plain(found, hints[field.name])
+            for field in dataclasses.fields(value)
+            if (found := getattr(value, field.name)) != _default(field)
+            or field.name == "schema_version"
+        }
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if kind == _NAMES:
+        return sorted(value)
+    if isinstance(value, frozenset):
+        return cpuset.format_cpus(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _inconsistent(snapshot: Snapshot) -> list[Problem]:
+    """List names that stand for nothing, or for two things, and no times."""
+    found = []
+    if not _is_time(snapshot.taken_at):
+        found.append(
+            Problem(
+                ("taken_at",),
+                f"found {snapshot.taken_at!r}, expected a time with its offset such as "
+                "'2026-01-31T12:00:00+00:00'",
+            )
+        )
+    for key, ids in (
+        ("hosts", [host.provider for host in snapshot.hosts]),
+        ("providers", [provider.uuid for provider in snapshot.providers]),
+        ("servers", [server.id for server in snapshot.servers]),
+        ("flavors", [flavor.id for flavor in snapshot.flavors]),
+    ):
+        seen: set[str] = set()
+        for index, name in enumerate(ids):
+            if name in seen:
+                found.append(Problem((key, str(index)), f"{name} is there twice"))
+            seen.add(name)
+    found += [
+        Problem(
+            ("hosts", str(index), "cells_source"),
+            f"found {host.cells_source!r}, expected one of {', '.join(CELL_SOURCES)}",
+        )
+        for index, host in enumerate(snapshot.hosts)
+        if host.cells_source not in CELL_SOURCES
+    ]
+    return found
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return dt.datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+class _Reader:
+    """Reads values of given types, and keeps what is wrong with them."""
+
+    _texts: typing.ClassVar[dict[Any, tuple[Any, str]]] = {
+        _CPUS: (cpuset.parse, "a list of CPUs such as '0-19,40'"),
+        HostShape: (HostShape.parse, "a host shape such as '2x20'"),
+    }
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def read(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
+        """Give a value of a type; anything if there is a mistake in it."""
+        origin, arguments = _taken_apart(kind)
+        if origin is types.UnionType:
+            return None if value is None else self.read(arguments[0], value, path)
+        if kind in self._texts:
+            return self._text(kind, value, path)
+        if dataclasses.is_dataclass(kind):
+            return self._fields(kind, value, path)
+        if origin is collections.abc.Mapping:
+            return self._mapping(arguments, value, path)
+        if origin in {tuple, frozenset}:
+            return self._list(kind, value, path)
+        return self._scalar(kind, value, path)
+
+    def _list(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
+        if not isinstance(value, list):
+            return self._expected("a list", value, path)
+        origin, arguments = _taken_apart(kind)
+        items = [
+            self.read(arguments[0], item, (*path, str(index)))
+            for index, item in enumerate(value)
+        ]
+        return None if self.problems else origin(items)
+
+    def _fields(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
+        if not isinstance(value, dict):
+            return self._expected("a mapping", value, path)
+        hints = _hints(kind)
+        for key in value.keys() - hints.keys():
+            self._say((*path, str(key)), "unknown key: remove it")
+        given = {}
+        for field in dataclasses.fields(kind):
+            here = (*path, field.name)
+            if field.name in value:
+                given[field.name] = self.read(
+                    hints[field.name], value[field.name], here
+                )
+            elif _default(field) is dataclasses.MISSING:
+                self._say(here, "missing")
+        return None if self.problems else kind(**given)
+
+    def _mapping(
+        self, kinds: tuple[Any, ...], value: Any, path: tuple[str, ...]
+    ) -> Any:
+        if not isinstance(value, dict):
+            return self._expected("a mapping", value, path)
+        found = {}
+        for key, item in value.items():
+            here = (*path, key)
+            name: Any = key
+            if kinds[0] is int:
+                if not key.isdecimal():
+                    self._expected("whole numbers as keys", key, here)
+                    continue
+                name = int(key)
+            found[name] = self.read(kinds[1], item, here)
+        return found
+
+    def _scalar(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
+        allowed = (int, float) if kind is float else kind
+        if isinstance(value, allowed) and isinstance(value, bool) == (kind is bool):
+            return value
+        return self._expected(_KINDS[kind], value, path)
+
+    def _text(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
+        parse, expected = self._texts[kind]
+        try:
+            return parse(value)
+        except (CPUSetError, ShapeError, TypeError, AttributeError):
+            return self._expected(expected, value, path)
+
+    def _expected(self, what: str, value: Any, path: tuple[str, ...]) -> None:
+        shown = json.dumps(value)
+        shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+        self._say(path, f"found {shown}, expected {what}")
+
+    def _say(self, path: tuple[str, ...], message: str) -> None:
+        self.problems.append(Problem(path, message))
+
+
+@functools.cache
+def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return typing.get_origin(kind), typing.get_args(kind)
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)

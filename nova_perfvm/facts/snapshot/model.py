@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole cloud at one time, as an audit, an explanation or a plan needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from nova_perfvm.constants import CLASS_KEY
+from nova_perfvm.facts.snapshot.resources import (
+    Aggregate,
+    Flavor,
+    Image,
+    Migration,
+    Provider,
+    Server,
+)
+from nova_perfvm.policy import HostShape
+
+SCHEMA_VERSION: Final = "1.0"
+
+# Where the NUMA cells of a host are known from; no API shows them.
+NOVA_DATABASE: Final = "nova database"
+INVENTORY_FILE: Final = "inventory file"
+ASSUMED: Final = "assumed symmetric"
+UNKNOWN: Final = "unknown"
+CELL_SOURCES: Final = (NOVA_DATABASE, INVENTORY_FILE, ASSUMED, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class HostPages:
+    """Memory pages of one size on a cell; see :class:`nova_perfvm.facts.PagePool`."""
+
+    size_kb: int
+    total: int
+    used: int = 0
+
+
+@dataclass(frozen=True)
+class HostCell:
+    """One NUMA cell of a compute host.
+
+    :ivar cpuset: CPUs that unpinned VMs share
+    :ivar pcpuset: CPUs that pinned VMs may own
+    :ivar siblings: sets of threads that share a core; empty for no SMT
+    :ivar pinned_cpus: those owned now, as the compute reports them; None: what
+        its servers own
+    :ivar memory_usage_mb: as the compute reports it; None: what its servers have
+    :ivar mempages: pages by size; no API shows them
+    """
+
+    id: int
+    cpuset: frozenset[int]
+    pcpuset: frozenset[int]
+    memory_mb: int
+    siblings: tuple[frozenset[int], ...] = ()
+    pinned_cpus: frozenset[int] | None = None
+    memory_usage_mb: int | None = None
+    mempages: tuple[HostPages, ...] = ()
+
+
+@dataclass(frozen=True)
+class ComputeHost:
+    """One compute node and its service.
+
+    :ivar host: the service's name
+    :ivar node: the hypervisor's
+    :ivar provider: UUID of its resource provider, and of the hypervisor
+    :ivar up: whether the service reports
+    :ivar enabled: whether the scheduler may use it
+    :ivar vcpus: as Nova counts them, pinned ones left out
+    :ivar shape: NUMA nodes, cores and threads; None where it shows none
+    :ivar cells: its NUMA cells; empty if unknown
+    :ivar cells_source: one of :data:`CELL_SOURCES`
+    :ivar vcpus_used: as the compute reports it; None: what its servers have
+    :ivar num_instances: as the compute reports it; None: its servers
+    """
+
+    host: str
+    node: str
+    provider: str
+    service: str
+    up: bool = True
+    enabled: bool = True
+    forced_down: bool = False
+    disabled_reason: str | None = None
+    availability_zone: str = ""
+    hypervisor_type: str = ""
+    vcpus: int = 0
+    memory_mb: int = 0
+    running_vms: int = 0
+    shape: HostShape | None = None
+    cells: tuple[HostCell, ...] = ()
+    cells_source: str = UNKNOWN
+    vcpus_used: int | None = None
+    num_instances: int | None = None
+
+    @property
+    def division_assumed(self) -> bool:
+        """Whether nobody knows on which cells its dedicated CPUs are.
+
+        So where cells are assumed and the CPUs of either kind do not fill whole
+        ones: each cell was given some of both, for want of anything better.
+        """
+        return (
+            self.cells_source == ASSUMED
+            and len(self.cells) > 1
+            and any(
+                cell.cpuset and cell.pcpuset and cell.cpuset.isdisjoint(cell.pcpuset)
+                for cell in self.cells
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a cloud shows.
+
+    :ivar taken_at: when the last request was answered, ISO 8601, UTC
+    :ivar policy_digest: of the policy that was in use, if one was named
+    :ivar providers: of all trees that a compute host or this project has
+    :ivar images: None where they could not be listed
+    :ivar migrations: those that are not over
+    :ivar names: the project's traits and resource classes that exist
+    :ivar gaps: what could not be seen, and why
+    """
+
+    taken_at: str
+    hosts: tuple[ComputeHost, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    servers: tuple[Server, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+    images: tuple[Image, ...] | None = ()
+    migrations: tuple[Migration, ...] = ()
+    names: frozenset[str] = frozenset()
+    gaps: tuple[str, ...] = ()
+    policy_digest: str | None = None
+    schema_version: str = field(default=SCHEMA_VERSION)
+
+    @cached_property
+    def provider_by_uuid(self) -> dict[str, Provider]:
+        """The providers by UUID."""
+        return {provider.uuid: provider for provider in self.providers}
+
+    @cached_property
+    def server_by_id(self) -> dict[str, Server]:
+        """The servers by ID."""
+        return {server.id: server for server in self.servers}
+
+    @cached_property
+    def image_by_id(self) -> dict[str, Image]:
+        """The images by ID."""
+        return {image.id: image for image in self.images or ()}
+
+    @cached_property
+    def servers_by_host(self) -> dict[str, tuple[Server, ...]]:
+        """The servers that are on each host, by the service's name."""
+        found: dict[str, list[Server]] = {host.host: [] for host in self.hosts}
+        for server in self.servers:
+            if server.host is not None:
+                found.setdefault(server.host, []).append(server)
+        return {host: tuple(servers) for host, servers in found.items()}
+
+    @cached_property
+    def trees(self) -> dict[str, tuple[Provider, ...]]:
+        """The providers below each top one, by its UUID; the top one first."""
+        found: dict[str, list[Provider]] = {}
+        for provider in sorted(self.providers, key=lambda p: p.parent is not None):
+            found.setdefault(provider.root or provider.uuid, []).append(provider)
+        return {root: tuple(tree) for root, tree in found.items()}
+
+    def labels(self, host: str) -> frozenset[str]:
+        """Give the classes that aggregates reserve a host for."""
+        return self._labels.get(host, frozenset())
+
+    @cached_property
+    def _labels(self) -> dict[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for aggregate in self.aggregates:
+            # Several are separated by commas, as everywhere in Nova.
+            parts = aggregate.metadata.get(CLASS_KEY, "").split(",")
+            labels = {label.strip() for label in parts} - {""}
+            for host in aggregate.hosts:
+                found[host] = found.get(host, frozenset()) | labels
+        return found
+
+    @cached_property
+    def assumed_divisions(self) -> frozenset[str]:
+        """The hosts of which nobody knows on which cells dedicated CPUs are."""
+        return frozenset(host.host for host in self.hosts if host.division_assumed)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A policy's flavors with all their extra specs, and its images' properties."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.generate.properties import (
+    BUILT_IN,
+    Properties,
+    combine,
+    merge,
+    placement,
+)
+from nova_perfvm.policy import FlavorSize, FlavorTemplate, memory_fault, name_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from nova_perfvm.generate.properties import Generator
+    from nova_perfvm.policy import Policy, VMClass
+
+# For a class whose policy lists no flavors, when sizes are given.
+_NAME_PATTERN: Final = "{class}.{vcpus}c.{memory_gb}g"
+
+# Extra specs that make a request name something of Placement's: group 2 is it.
+_ASKS: Final = re.compile(r"(resources|trait)[A-Za-z0-9_-]*:(CUSTOM_[A-Z0-9_]+)")
+
+# What Nova's API takes: sizes up to 2^31 - 1.
+_MAX_MEMORY_GB: Final = (2**31 - 1) // 1024
+
+
+class FlavorError(PerfVMError):
+    """Flavors that were asked for and cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """One flavor as it is to be created.
+
+    :ivar class_name: the policy's class that it belongs to
+    :ivar memory_mb: memory in MiB
+    :ivar root_gb: root disk in GiB; 0 for VMs that boot from a volume
+    :ivar extra_specs: in alphabetical order of the keys
+    """
+
+    name: str
+    class_name: str
+    vcpus: int
+    memory_mb: int
+    root_gb: int
+    extra_specs: Mapping[str, str]
+
+
+def flavor_properties(
+    policy: Policy,
+    vm_class: VMClass,
+    generators: Mapping[str, Generator] = BUILT_IN,
+    *,
+    isolated_aggregates: bool = False,
+) -> dict[str, str]:
+    """Give the extra specs of a class's flavors, of whatever size.
+
+    :param generators: see :func:`nova_perfvm.generate.properties.combine`, also for
+        the errors
+    :param isolated_aggregates: see :func:`generate_flavors`
+    """
+    given = _properties(policy, vm_class, generators, isolated=isolated_aggregates)
+    return dict(given.flavor)
+
+
+def image_properties(
+    policy: Policy,
+    vm_class: VMClass,
+    generators: Mapping[str, Generator] = BUILT_IN,
+) -> dict[str, str]:
+    """Give the properties of images for a class; none if it needs none."""
+    return dict(_properties(policy, vm_class, generators).image)
+
+
+def classes_of(policy: Policy, name: str | None) -> tuple[VMClass, ...]:
+    """Give the class of a name, or all classes.
+
+    :raises UnknownClassError: when the policy has no class of that name
+    """
+    return policy.classes if name is None else (policy.get_class(name),)
+
+
+def generate_image_properties(
+    policy: Policy,
+    *,
+    class_name: str | None = None,
+    generators: Mapping[str, Generator] = BUILT_IN,
+) -> dict[str, str]:
+    """Give the properties of an image for one class, or for all at once.
+
+    :raises UnknownClassError: when the policy has no class of that name
+    :raises PropertiesConflictError: when no image can serve all classes
+    """
+    return merge(
+        "image property",
+        {
+            f"class {vm_class.name}": image_properties(policy, vm_class, generators)
+            for vm_class in classes_of(policy, class_name)
+        },
+    )
+
+
+def generate_flavors(
+    policy: Policy,
+    *,
+    class_name: str | None = None,
+    memory_gb: Sequence[int] | None = None,
+    prefix: str = "",
+    isolated_aggregates: bool = False,
+    generators: Mapping[str, Generator] = BUILT_IN,
+) -> tuple[Flavor, ...]:
+    """Give the flavors that the policy lists, in its order.
+
+    :param class_name: only those of this class
+    :param memory_gb: flavors of these sizes in GiB instead of the listed ones;
+        for classes with an exact number of vCPUs, others are left out
+    :param prefix: put before each name
+    :param isolated_aggregates: for clouds whose other flavors cannot be changed:
+        an isolated aggregate keeps VMs that share CPUs off hosts with slots, so
+        flavors need not forbid the trait
+    :raises UnknownClassError: when the policy has no class of that name
+    :raises FlavorError: when a size or a name is none that Nova takes, names
+        are not distinct, there is nothing to make, or the policy has no slots
+        for the aggregates to isolate
+    """
+    if isolated_aggregates and policy.placement != "slots":
+        raise FlavorError(
+            "isolated aggregates are for hosts with slots, and the policy says "
+            f"placement: {policy.placement}: leave --isolated-aggregates out"
+        )
+    classes = classes_of(policy, class_name)
+    if memory_gb is not None:
+        classes = tuple(_resized(classes, memory_gb))
+    flavors: list[Flavor] = []
+    for vm_class in classes:
+        specs = flavor_properties(
+            policy, vm_class, generators, isolated_aggregates=isolated_aggregates
+        )
+        flavors.extend(_flavors_of(vm_class, specs, prefix))
+    if not flavors:
+        which = "the policy" if class_name is None else f"class {class_name!r}"
+        raise FlavorError(
+            f"{which} lists no flavors: add flavors to the class, or give memory sizes"
+        )
+    _check_names(flavors)
+    return tuple(flavors)
+
+
+def placement_names(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Give (kind, name) of the custom traits and resource classes asked for.
+
+    Placement answers 400 to a request that names one it does not know, even
+    where the request forbids it.
+    """
+    for key in extra_specs:
+        asked = _ASKS.fullmatch(key)
+        if asked:
+            kind = "trait" if asked[1] == "trait" else "resource class"
+            yield kind, asked[2]
+
+
+def all_placement_names(flavors: Iterable[Flavor]) -> list[tuple[str, str]]:
+    """Give what :func:`placement_names` gives for all flavors, sorted."""
+    return sorted({n for f in flavors for n in placement_names(f.extra_specs)})
+
+
+def _properties(
+    policy: Policy,
+    vm_class: VMClass,
+    generators: Mapping[str, Generator],
+    *,
+    isolated: bool = False,
+) -> Properties:
+    # These two are the policy's own, whatever generators an operator has.
+    own: dict[str, Generator] = {
+        "perfvm": _class_key,
+        "placement": partial(placement.generate, isolated_aggregates=isolated),
+    }
+    return combine(own | dict(generators), policy, vm_class)
+
+
+def _class_key(_policy: Policy, vm_class: VMClass) -> Properties:
+    """Name the class; the default one too, so that a flavor shows what it is."""
+    return Properties(flavor={const.CLASS_KEY: vm_class.name})
+
+
+def _flavors_of(
+    vm_class: VMClass, extra_specs: Mapping[str, str], prefix: str
+) -> Iterator[Flavor]:
+    template = vm_class.flavors
+    if template is None:
+        return
+    for size in template.sizes:
+        yield Flavor(
+            name=prefix + template.name_of(vm_class.name, size),
+            class_name=vm_class.name,
+            vcpus=size.vcpus,
+            memory_mb=size.memory_gb * 1024,
+            root_gb=size.root_gb,
+            extra_specs=extra_specs,
+        )
+
+
+def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
+    """Give the classes that have an exact number of vCPUs, with these sizes."""
+    for gigabytes in memory_gb:
+        if not 1 <= gigabytes <= _MAX_MEMORY_GB:
+            raise FlavorError(
+                f"{gigabytes} GB of memory: expected 1 to {_MAX_MEMORY_GB}"
+            )
+    exact = [vm_class for vm_class in classes if vm_class.vcpus is not None]
+    if not exact:
+        names = ", ".join(vm_class.name for vm_class in classes)
+        raise FlavorError(
+            f"memory sizes make flavors of classes with an exact number of vCPUs, and "
+            f"{names} has none: list its sizes in the policy file"
+        )
+    for vm_class in exact:
+        for gigabytes in memory_gb:
+            fault = memory_fault(vm_class, gigabytes)
+            if fault is not None:
+                raise FlavorError(f"class {vm_class.name}: {fault}")
+        template = vm_class.flavors or FlavorTemplate(_NAME_PATTERN, ())
+        root_gb = template.sizes[0].root_gb if template.sizes else 0
+        sizes = tuple(
+            FlavorSize(vm_class.vcpus or 0, gigabytes, root_gb)
+            for gigabytes in dict.fromkeys(memory_gb)
+        )
+        yield replace(vm_class, flavors=replace(template, sizes=sizes))
+
+
+def _check_names(flavors: Sequence[Flavor]) -> None:
+    seen: set[str] = set()
+    for flavor in flavors:
+        name = flavor.name
+        if name in seen:
+            raise FlavorError(
+                f"two flavors would be called {name!r}: put the field that tells them "
+                "apart, such as {memory_gb}, into the policy's flavor name"
+            )
+        seen.add(name)
+        fault = name_fault(name)
+        if fault is not None:
+            raise FlavorError(f"{fault}; change the prefix or the policy's flavor name")

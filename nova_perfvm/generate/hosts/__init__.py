@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policy and a host's topology -> nova.conf, provider.yaml, kernel arguments.
+
+Pure: reads no configuration of Nova and imports none of it.  What Nova refuses
+is refused here, with the remedy, before nova-compute would.
+"""
+
+from nova_perfvm.generate.hosts.errors import HostConfigError, TopologyError
+from nova_perfvm.generate.hosts.generate import HostConfig, generate
+from nova_perfvm.generate.hosts.request import (
+    MODES,
+    RESERVED_MEMORY_GB,
+    HostRequest,
+    Mode,
+    as_key,
+)
+from nova_perfvm.generate.hosts.settings import Setting
+from nova_perfvm.generate.hosts.topology import (
+    Node,
+    Topology,
+    from_shape,
+    make_topology,
+)
+
+__all__ = [
+    "MODES",
+    "RESERVED_MEMORY_GB",
+    "HostConfig",
+    "HostConfigError",
+    "HostRequest",
+    "Mode",
+    "Node",
+    "Setting",
+    "Topology",
+    "TopologyError",
+    "as_key",
+    "from_shape",
+    "generate",
+    "make_topology",
+]

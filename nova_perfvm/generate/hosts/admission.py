@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which wishes a policy allows at all, and which classes a host then serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.generate.hosts.errors import HostConfigError
+
+if TYPE_CHECKING:
+    from nova_perfvm.generate.hosts.request import HostRequest
+    from nova_perfvm.generate.hosts.topology import Topology
+    from nova_perfvm.policy import Policy, VMClass
+
+# What Placement's inventory takes (a signed 32-bit integer).
+_MAX_INVENTORY: Final = 2**31 - 1
+
+
+def pinned_class(request: HostRequest) -> VMClass | None:
+    """Give the pinned class that a host is for; None for a shared host.
+
+    :raises HostConfigError: when it has to be named, or is not pinned
+    :raises UnknownClassError: when the policy has none of that name
+    """
+    policy, name, spell = request.policy, request.class_name, request.spell
+    if request.mode == "shared":
+        if name is not None and policy.get_class(name).pinned:
+            raise HostConfigError(
+                f"class {name} is pinned and a shared host has no CPUs for it: use "
+                f"{spell('mode', 'dedicated')}, or leave {spell('class')} out"
+            )
+        return None
+    if name is not None:
+        vm_class = policy.get_class(name)
+        if not vm_class.pinned:
+            raise HostConfigError(
+                f"class {name} shares CPUs: {spell('class')} names the pinned class of "
+                f"a host with {request.mode} CPUs; use {spell('mode', 'shared')} for "
+                f"{name}"
+            )
+        return vm_class
+    classes = policy.pinned_classes
+    if not classes:
+        raise HostConfigError(
+            f"{spell('mode', request.mode)} is for VMs that own their CPUs, and no "
+            "class of the policy has cpu_policy: dedicated: use "
+            f"{spell('mode', 'shared')}"
+        )
+    if len(classes) > 1:
+        names = ", ".join(vm_class.name for vm_class in classes)
+        raise HostConfigError(
+            f"the policy has several pinned classes, {names}: say by "
+            f"{spell('class')} which one this host is for"
+        )
+    return classes[0]
+
+
+def check_mode(request: HostRequest) -> None:
+    """Refuse modes that the policy's Placement scheme or classes exclude.
+
+    :raises HostConfigError: with the remedy
+    """
+    mode, placement, spell = request.mode, request.policy.placement, request.spell
+    if mode == "elastic" and placement != "units":
+        raise HostConfigError(
+            f"elastic hosts need placement: units, and the policy has placement: "
+            f"{placement}: set units, which holds for the whole cloud and its "
+            f"flavors, or use {spell('mode', 'dedicated, shared or mixed')}"
+        )
+    if mode == "mixed":
+        _check_mixed(request)
+    if mode != "mixed" and request.shared_nodes != 1:
+        raise HostConfigError(
+            f"{spell('shared_nodes')} is for {spell('mode', 'mixed')} alone: leave it "
+            "out"
+        )
+
+
+def _check_mixed(request: HostRequest) -> None:
+    policy, spell = request.policy, request.spell
+    if policy.placement == "units":
+        raise HostConfigError(
+            "mixed hosts need placement: slots, and the policy has placement: units, "
+            "where units keep the classes on different hosts: use "
+            f"{spell('mode', 'dedicated, shared or elastic')}"
+        )
+    greedy = [c.name for c in policy.pinned_classes if c.exclusive == "host"]
+    if greedy:
+        raise HostConfigError(
+            f"a mixed host serves several classes, and {', '.join(greedy)} has "
+            "exclusive: host: set exclusive: cell, which keeps the classes on "
+            f"different NUMA nodes, or use {spell('mode', 'dedicated or shared')}"
+        )
+    nodes = len(request.topology.nodes)
+    if nodes == 1:
+        raise HostConfigError(
+            "a mixed host divides its NUMA nodes, and this one has only one: use "
+            f"{spell('mode', 'dedicated or shared')}"
+        )
+    if not 1 <= request.shared_nodes < nodes:
+        raise HostConfigError(
+            f"{spell('shared_nodes', request.shared_nodes)}: of the host's {nodes} "
+            f"NUMA nodes expected 1 to {nodes - 1}, so that some are left for pinned "
+            "VMs"
+        )
+
+
+def served_classes(
+    policy: Policy, mode: str, vm_class: VMClass | None
+) -> list[VMClass]:
+    """Give the classes whose VMs come to a host."""
+    pinned = [] if vm_class is None else [vm_class]
+    if mode == "dedicated":
+        return pinned
+    return pinned + [c for c in policy.classes if not c.pinned]
+
+
+def most_reserve(topology: Topology) -> int:
+    """Give how many cores of each node the host may keep: all but one."""
+    return min(len(node.cores) for node in topology.nodes) - 1
+
+
+def check_reserve(request: HostRequest) -> None:
+    """Refuse to reserve more than a node has, or less than nothing.
+
+    :raises HostConfigError: with the largest possible value
+    """
+    most = most_reserve(request.topology)
+    if not 0 <= request.reserve <= most:
+        raise HostConfigError(
+            f"{request.spell('reserve', request.reserve)}: the host's smallest NUMA "
+            f"node has {most + 1} core(s), expected 0 to {most}"
+        )
+    if request.reserve_memory_gb < 0:
+        raise HostConfigError(
+            f"--reserve-memory-gb {request.reserve_memory_gb}: expected 0 or more"
+        )
+    for node in request.topology.nodes:
+        if (
+            node.memory_mb is not None
+            and node.memory_mb <= request.reserve_memory_gb * 1024
+        ):
+            raise HostConfigError(
+                f"NUMA node {node.id} has {node.memory_mb} MiB of memory, and "
+                f"{request.reserve_memory_gb} GiB of each node are kept for the host: "
+                "lower --reserve-memory-gb, or check --memory-gb"
+            )
+
+
+def iops_capacity(
+    request: HostRequest, classes: list[VMClass]
+) -> dict[str, tuple[int, int]]:
+    """Give what the host's disks do, and the largest guarantee that needs it.
+
+    :returns: for ``read`` and ``write``, if a class guarantees it: the host's
+        capacity and the guarantee, both in I/O operations per second
+    :raises HostConfigError: when a capacity is missing, superfluous or none
+    """
+    found = {}
+    for kind, capacity, guarantees in (
+        ("read", request.read_iops, [(c.disk.read_iops, c.name) for c in classes]),
+        ("write", request.write_iops, [(c.disk.write_iops, c.name) for c in classes]),
+    ):
+        most, name = max((pair for pair in guarantees if pair[0]), default=(None, ""))
+        if request.policy.placement == "none":
+            most = None
+        if most is None:
+            if capacity is not None:
+                raise HostConfigError(
+                    f"--{kind}-iops {capacity}: no class of this host has a guarantee "
+                    f"that Placement would count: leave the option out, or set "
+                    f"disk.{kind}_iops in the policy"
+                )
+            continue
+        if capacity is None:
+            raise HostConfigError(
+                f"class {name} guarantees {most} {kind} operations per second: say by "
+                f"--{kind}-iops what this host's disks give (measured with several VMs "
+                "at once, not with one)"
+            )
+        if not 1 <= capacity <= _MAX_INVENTORY:
+            raise HostConfigError(
+                f"--{kind}-iops {capacity}: expected 1 to {_MAX_INVENTORY}"
+            )
+        found[kind] = (capacity, most)
+    return found

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which CPUs of a host pinned VMs own, which others share, which neither gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nova_perfvm.generate.hosts.request import HostRequest
+    from nova_perfvm.generate.hosts.topology import Node, Topology
+    from nova_perfvm.policy import VMClass
+
+
+@dataclass(frozen=True, slots=True)
+class CPUSets:
+    """A host's CPUs, each in one set.
+
+    :ivar dedicated: [compute]cpu_dedicated_set; empty: not set
+    :ivar shared: [compute]cpu_shared_set; empty: not set
+    :ivar either: CPUs of an elastic host, pinned or shared as VMs come
+    :ivar housekeeping: all threads of the cores kept for the host
+    :ivar idle: siblings of CPUs that VMs own, left out so that a vCPU has its
+        core for itself
+    """
+
+    dedicated: frozenset[int] = frozenset()
+    shared: frozenset[int] = frozenset()
+    either: frozenset[int] = frozenset()
+    housekeeping: frozenset[int] = frozenset()
+    idle: frozenset[int] = frozenset()
+
+    @property
+    def pinnable(self) -> frozenset[int]:
+        """CPUs that a pinned VM may own."""
+        return self.dedicated | self.either
+
+    @property
+    def pin_set(self) -> frozenset[int]:
+        """[DEFAULT]vcpu_pin_set: needed only if an elastic host leaves CPUs out."""
+        return self.either if self.housekeeping or self.idle else frozenset()
+
+
+def divide(request: HostRequest, vm_class: VMClass | None) -> CPUSets:
+    """Divide a host's CPUs for a mode.
+
+    The first cores of each node are kept for the host, since Linux puts its
+    own work on CPU 0 and on the first CPU of a node if it may choose.
+
+    :param vm_class: the pinned class that the host is for, None for none
+    """
+    topology = request.topology
+    owned, shared = _nodes(request)
+    one_thread = vm_class is not None and vm_class.smt == "cores"
+    housekeeping = _cpus(topology.nodes, 0, request.reserve)
+    pinnable = _cpus(owned, request.reserve, None, first_thread=one_thread)
+    idle = _cpus(owned, request.reserve, None) - pinnable
+    elastic = request.mode == "elastic"
+    return CPUSets(
+        dedicated=frozenset() if elastic else pinnable,
+        shared=_cpus(shared, request.reserve, None),
+        either=pinnable if elastic else frozenset(),
+        housekeeping=housekeeping,
+        idle=idle,
+    )
+
+
+def _nodes(request: HostRequest) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """Give the nodes of pinned VMs, and those of VMs that only share."""
+    nodes = request.topology.nodes
+    if request.mode == "shared":
+        return (), nodes
+    if request.mode == "mixed":
+        return nodes[: -request.shared_nodes], nodes[-request.shared_nodes :]
+    return nodes, ()
+
+
+def _cpus(
+    nodes: Iterable[Node],
+    first: int,
+    last: int | None,
+    *,
+    first_thread: bool = False,
+) -> frozenset[int]:
+    """Give the CPUs of each node's cores from one index to before another."""
+    return frozenset(
+        cpu
+        for node in nodes
+        for core in node.cores[first:last]
+        for cpu in (core[:1] if first_thread else core)
+    )
+
+
+def owned_nodes(topology: Topology, cpus: CPUSets) -> tuple[Node, ...]:
+    """Give the nodes that have CPUs which pinned VMs may own."""
+    return tuple(node for node in topology.nodes if node.cpus & cpus.pinnable)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What belongs into nova.conf of the compute host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import cpuset
+from nova_perfvm.generate.hosts.settings import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nova_perfvm.generate.hosts.cpus import CPUSets
+    from nova_perfvm.generate.hosts.memory import NodeMemory
+    from nova_perfvm.policy import VMClass
+
+# The kernel's own pages on x86, in KiB.
+_SMALL_PAGE_KB: Final = 4
+
+
+def settings(
+    cpus: CPUSets, memory: Sequence[NodeMemory], classes: Sequence[VMClass]
+) -> tuple[Setting, ...]:
+    """Give the options of a compute host.
+
+    :param classes: those that the host serves
+    """
+    return (
+        *_memory(memory),
+        *_cpu_sets(cpus),
+        *_libvirt(classes),
+    )
+
+
+def _memory(memory: Sequence[NodeMemory]) -> Iterator[Setting]:
+    if any(share.page_kb for share in memory):
+        why = "Memory outside of the huge pages set aside below: no VM may count on it."
+    else:
+        why = (
+            "For the operating system and QEMU's own memory (about 1 GiB for a VM of "
+            "20 vCPUs); Nova's default of 512 is less than one such VM takes."
+        )
+    total = sum(share.reserved_mb for share in memory)
+    yield Setting("DEFAULT", "reserved_host_memory_mb", (str(total),), why)
+    small = tuple(
+        f"node:{share.node},size:{_SMALL_PAGE_KB},"
+        f"count:{share.reserved_mb * 1024 // _SMALL_PAGE_KB}"
+        for share in memory
+        if share.page_kb is not None
+    )
+    if small:
+        yield Setting(
+            "DEFAULT",
+            "reserved_huge_pages",
+            small,
+            "Small pages are the host's: without this a pinned VM that names no page "
+            "size would be put on them. (Pages of 4 KiB, as on x86.)",
+        )
+
+
+def _cpu_sets(cpus: CPUSets) -> Iterator[Setting]:
+    if cpus.pin_set:
+        yield Setting(
+            "DEFAULT",
+            "vcpu_pin_set",
+            (cpuset.format_cpus(cpus.pin_set),),
+            "CPUs of an elastic host, which VMs of either kind may take. Deprecated, "
+            "and the only option that leaves CPUs out without deciding their kind.",
+        )
+    if cpus.dedicated:
+        yield Setting(
+            "compute",
+            "cpu_dedicated_set",
+            (cpuset.format_cpus(cpus.dedicated),),
+            "CPUs that pinned VMs own: the host's PCPU inventory.",
+        )
+    if cpus.shared:
+        yield Setting(
+            "compute",
+            "cpu_shared_set",
+            (cpuset.format_cpus(cpus.shared),),
+            "CPUs that all other VMs share: the host's VCPU inventory.",
+        )
+
+
+def _libvirt(classes: Sequence[VMClass]) -> Iterator[Setting]:
+    pinned = [vm_class for vm_class in classes if vm_class.pinned]
+    multiqueue = [vm_class for vm_class in classes if vm_class.vif_multiqueue]
+    if multiqueue or pinned:
+        yield Setting(
+            "libvirt",
+            "virt_type",
+            ("kvm",),
+            "Nova's default, said because nothing else pins VMs well, and with qemu "
+            "(emulation) network cards silently get one queue.",
+        )
+    if pinned:
+        yield Setting(
+            "libvirt",
+            "cpu_mode",
+            ("host-passthrough",),
+            "The guest gets every instruction and the cache sizes of the CPU that it "
+            "owns. The price: live migration only between hosts of the same CPU model "
+            "and microcode; use host-model (the default) where that is not so.",
+        )
+    if multiqueue:
+        most = max((c.vcpus for c in multiqueue if c.vcpus), default=None)
+        needed = f"at least {most}" if most else "as many as a VM has vCPUs"
+        yield Setting(
+            "libvirt",
+            "max_queues",
+            (),
+            "Left unset: a VM then gets as many queues as vCPUs on kernels from 5.0, "
+            f"up to 256 on 4.x, 8 on 3.x. If it is set somewhere, make it {needed}.",
+        )

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files in a directory: all of them or none, and nothing overwritten unasked."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nova_perfvm.generate.hosts.errors import HostConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def write(
+    directory: Path, files: Mapping[str, str], known: Iterable[str], *, force: bool
+) -> None:
+    """Write files into a directory, which is made if it is missing.
+
+    All are complete on disk, under other names, before the first appears under
+    its own.
+
+    :param known: every name that an earlier run may have left; with ``force``
+        those that are not among the files are removed, since a leftover
+        provider.yaml would promise slots that the host no longer has
+    :param force: whether to replace files that are there
+    :raises HostConfigError: when a file is there, or one cannot be written
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        present = [name for name in known if os.path.lexists(directory / name)]
+        if present and not force:
+            raise HostConfigError(
+                f"{directory} already has {', '.join(present)}: nothing was written; "
+                "use --force to replace them, or another --output-dir"
+            )
+        folders = [name for name in present if _is_directory(directory / name)]
+        if folders:
+            raise HostConfigError(
+                f"in {directory}, {', '.join(folders)} is a directory: nothing was "
+                "written; move it away, or use another --output-dir"
+            )
+        with tempfile.TemporaryDirectory(prefix=".perfvm-", dir=directory) as scratch:
+            for name, text in files.items():
+                _write_whole(Path(scratch) / name, text)
+            for name in files:
+                _appear(Path(scratch) / name, directory / name, force=force)
+        for name in present:
+            if name not in files:
+                (directory / name).unlink()
+    except OSError as exc:
+        raise HostConfigError(f"cannot write to {directory}: {exc}") from exc
+
+
+def _is_directory(path: Path) -> bool:
+    """Whether a rename to a path fails; one to a link replaces the link."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _write_whole(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _appear(path: Path, target: Path, *, force: bool) -> None:
+    """Give a complete file its name."""
+    if force:
+        path.replace(target)
+        return
+    # Unlike a rename, a link fails where another run was faster.
+    target.hardlink_to(path)

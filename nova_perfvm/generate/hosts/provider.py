@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""provider.yaml: what nova-compute reports to Placement beside its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm import constants as const
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nova_perfvm.generate.hosts.request import HostRequest
+
+# nova.compute.provider_config.SUPPORTED_SCHEMA_VERSIONS
+SCHEMA_VERSION: Final = "1.0"
+
+_CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
+
+
+def document(
+    request: HostRequest, slots: int, iops: Mapping[str, tuple[int, int]]
+) -> dict[str, Any] | None:
+    """Give the content of provider.yaml; None where the host needs none.
+
+    :param slots: VMs of the pinned class that the host holds
+    :param iops: for ``read`` and ``write`` the capacity, and the guarantee
+    """
+    inventories: list[dict[str, Any]] = []
+    traits: list[str] = []
+    placement, mode = request.policy.placement, request.mode
+    # Placement takes no inventory of 0.
+    if placement == "slots" and slots:
+        inventories.append({const.RC_SLOT: _inventory(slots, 1)})
+    if (placement == "slots" and slots) or (
+        placement == "units" and mode == "dedicated"
+    ):
+        traits.append(const.TRAIT_HIGH_PERFORMANCE)
+    inventories += [
+        {_CLASS_OF[kind]: _inventory(capacity, capacity)}
+        for kind, (capacity, _) in iops.items()
+    ]
+    if not inventories and not traits:
+        return None
+    provider: dict[str, Any] = {"identification": {"uuid": "$COMPUTE_NODE"}}
+    if inventories:
+        provider["inventories"] = {"additional": inventories}
+    if traits:
+        provider["traits"] = {"additional": traits}
+    return {"meta": {"schema_version": SCHEMA_VERSION}, "providers": [provider]}
+
+
+def _inventory(total: int, max_unit: int) -> dict[str, Any]:
+    """Give an inventory with every key, so that no default can change it."""
+    return {
+        "total": total,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": max_unit,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }

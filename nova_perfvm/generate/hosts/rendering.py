@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host configuration as files, as one text to read, or as data."""
+
+from __future__ import annotations
+
+import textwrap
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from nova_perfvm import constants as const
+from nova_perfvm import cpuset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from nova_perfvm.generate.hosts.generate import HostConfig
+    from nova_perfvm.generate.hosts.kernel import KernelAdvice
+    from nova_perfvm.generate.hosts.settings import Setting
+    from nova_perfvm.policy import Policy
+
+NOVA_CONF: Final = "nova.conf"
+PROVIDER_YAML: Final = "provider.yaml"
+SCHEDULER_CONF: Final = "scheduler.conf"
+PLACEMENT_CONF: Final = "placement.conf"
+
+# Every file that may be written; a run that writes fewer must not leave the
+# others of an earlier run lying about.
+FILES: Final = (NOVA_CONF, PROVIDER_YAML, SCHEDULER_CONF, PLACEMENT_CONF)
+
+_WIDTH: Final = 88
+
+
+def as_files(config: HostConfig) -> dict[str, str]:
+    """Give the content of each file by its name."""
+    files = {
+        NOVA_CONF: _comment(_headline(config), "") + _host(config),
+        SCHEDULER_CONF: _comment(
+            "For the nova.conf of every nova-scheduler, which is then restarted."
+        )
+        + _ini(config.scheduler),
+        PLACEMENT_CONF: _comment(
+            "For the placement.conf of every Placement API, which is then restarted."
+        )
+        + _names(config.request.policy)
+        + _ini(config.placement),
+    }
+    if config.provider is not None:
+        files[PROVIDER_YAML] = provider_yaml(config)
+    return {name: files[name] for name in FILES if name in files}
+
+
+def as_ini(config: HostConfig) -> str:
+    """Give all files one after the other, provider.yaml as a comment."""
+    files = as_files(config)
+    parts = []
+    for name, title in (
+        (NOVA_CONF, "nova.conf of this compute host"),
+        (PROVIDER_YAML, "provider.yaml of this compute host"),
+        (SCHEDULER_CONF, "nova.conf of every nova-scheduler"),
+        (PLACEMENT_CONF, "placement.conf of every Placement API"),
+    ):
+        if name not in files:
+            continue
+        text = files[name]
+        if name == PROVIDER_YAML:
+            text = _comment("Without the '# ', or written by --output-dir:") + (
+                textwrap.indent(text, "# ", lambda _: True)
+            )
+        parts.append(f"# {f' {title} ':=^{_WIDTH - 2}}\n{text}")
+    return "\n".join(parts)
+
+
+def provider_yaml(config: HostConfig) -> str:
+    """Give provider.yaml."""
+    text: str = yaml.safe_dump(config.provider, sort_keys=False, width=_WIDTH)
+    return text
+
+
+def as_document(config: HostConfig) -> dict[str, Any]:
+    """Give everything as plain data, for JSON and YAML."""
+    return {
+        "host": {
+            "topology": str(config.request.topology),
+            "source": config.request.topology.source,
+            "mode": config.request.mode,
+            "class": None if config.vm_class is None else config.vm_class.name,
+            "slots": config.slots,
+            "housekeeping_cpus": cpuset.format_cpus(config.cpus.housekeeping),
+            "idle_cpus": cpuset.format_cpus(config.cpus.idle),
+        },
+        "nova_conf": _sections(config.nova),
+        "provider_yaml": config.provider,
+        "kernel": {
+            "arguments": list(config.kernel.arguments),
+            "tuned_profile": config.kernel.tuned_profile,
+            "isolated_cores": config.kernel.isolated_cores,
+            "cpu_affinity": config.kernel.host_cpus,
+        },
+        "scheduler_conf": _sections(config.scheduler),
+        "placement_conf": _sections(config.placement),
+        "warnings": list(config.warnings),
+        "notes": list(config.notes),
+    }
+
+
+def _sections(settings: Iterable[Setting]) -> dict[str, dict[str, str | list[str]]]:
+    """Give options by section; a list where an option has several lines."""
+    sections: dict[str, dict[str, str | list[str]]] = {}
+    for setting in settings:
+        if setting.values:
+            several = len(setting.values) > 1
+            sections.setdefault(setting.section, {})[setting.option] = (
+                list(setting.values) if several else setting.values[0]
+            )
+    return sections
+
+
+def _headline(config: HostConfig) -> str:
+    held = (
+        "general VMs only"
+        if config.vm_class is None
+        else f"{config.slots} slot(s) of class {config.vm_class.name}"
+    )
+    return (
+        f"{config.request.mode} host {config.request.topology}: {held}. "
+        f"Policy SHA-256 {config.request.policy.digest[:12]}."
+    )
+
+
+def _host(config: HostConfig) -> str:
+    """Give nova.conf of the host, with what is to be known above it."""
+    head = "".join(
+        _comment(f"WARNING: {warning}", "  ") for warning in config.warnings
+    ) + "".join(_comment(note, "  ") for note in config.notes)
+    return f"{head}\n{_ini(config.nova)}\n{_kernel(config.kernel)}"
+
+
+def _names(policy: Policy) -> str:
+    """Say which name Placement has to know before general flavors forbid it."""
+    if policy.placement == "none":
+        return ""
+    return _comment(
+        "Before the first generated flavor, and until a host reports it, the trait has "
+        "to be made, or Placement answers 400 and no general VM boots:"
+    ) + (
+        "#   openstack --os-placement-api-version 1.6 trait create "
+        f"{const.TRAIT_HIGH_PERFORMANCE}\n"
+    )
+
+
+def _kernel(advice: KernelAdvice) -> str:
+    lines = [
+        "Beside nova.conf, for the host itself:",
+        f"kernel arguments: {' '.join(advice.arguments) or 'none'}",
+        f"tuned: tuned-adm profile {advice.tuned_profile}",
+    ]
+    if advice.isolated_cores:
+        lines.append(
+            "  with /etc/tuned/cpu-partitioning-variables.conf: isolated_cores="
+            + advice.isolated_cores
+        )
+    if advice.host_cpus:
+        lines.append(f"/etc/systemd/system.conf: CPUAffinity={advice.host_cpus}")
+    # A line to paste is not wrapped.
+    facts = "".join(f"# {line}\n" for line in lines)
+    return facts + "".join(_comment(sentence) for sentence in advice.why)
+
+
+def _ini(settings: Sequence[Setting]) -> str:
+    """Give the options by section; those left unset are comments."""
+    return "\n".join(
+        f"[{section}]\n" + "".join(_lines(group))
+        for section, group in groupby(settings, key=lambda setting: setting.section)
+    )
+
+
+def _lines(settings: Iterable[Setting]) -> Iterator[str]:
+    for setting in settings:
+        yield _comment(setting.why)
+        if not setting.values:
+            yield f"# {setting.option} =\n"
+        for value in setting.values:
+            yield f"{setting.option} = {value}\n"
+
+
+def _comment(text: str, indent: str = "") -> str:
+    """Give a text as comment lines; no line of it can be anything else."""
+    lines = textwrap.wrap(
+        " ".join(text.split()),
+        width=_WIDTH - 2,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "".join(f"# {line}\n" for line in lines)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked for: a host's mode, and what the operator decides about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+if TYPE_CHECKING:
+    from nova_perfvm.generate.hosts.residents import Resident
+    from nova_perfvm.generate.hosts.topology import Topology
+    from nova_perfvm.policy import Policy
+
+Mode = Literal["dedicated", "shared", "mixed", "elastic"]
+MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")
+
+# For the operating system, its agents and page cache, and QEMU's own memory,
+# which is about 1 GiB for a VM of 20 vCPUs.  Nova's default, 512 MiB a host,
+# is less than one such VM takes.
+RESERVED_MEMORY_GB: Final = 4
+
+
+class Spelling(Protocol):
+    """How messages write a key of the wish, with a value or without."""
+
+    def __call__(self, key: str, value: object = "") -> str:
+        """Give what to write."""
+
+
+def as_option(key: str, value: object = "") -> str:
+    """Write it as on the command line: ``--shared-nodes 2``."""
+    return f"--{key.replace('_', '-')} {value}".rstrip()
+
+
+def as_key(key: str, value: object = "") -> str:
+    """Write it as in a file: ``shared_nodes: 2``."""
+    return f"{key}: {value}" if value != "" else key
+
+
+@dataclass(frozen=True, slots=True)
+class HostRequest:
+    """A wish for one host's configuration.
+
+    :ivar class_name: the pinned class whose VMs the host is for; None where the
+        policy has only one
+    :ivar reserve: housekeeping cores to keep on each NUMA node
+    :ivar reserve_memory_gb: memory that VMs do not get, in GiB per NUMA node
+    :ivar shared_nodes: how many nodes, the last, are shared on a mixed host
+    :ivar read_iops: what the host's disks give in reads per second, None if
+        the policy guarantees none
+    :ivar write_iops: the same for writes
+    :ivar residents: the VMs that are on the host; None if that is not known
+    :ivar spell: how the one who wishes writes ``mode`` and the like
+    """
+
+    policy: Policy
+    topology: Topology
+    mode: Mode
+    class_name: str | None = None
+    reserve: int = 0
+    reserve_memory_gb: int = RESERVED_MEMORY_GB
+    shared_nodes: int = 1
+    read_iops: int | None = None
+    write_iops: int | None = None
+    residents: tuple[Resident, ...] | None = None
+    spell: Spelling = as_option

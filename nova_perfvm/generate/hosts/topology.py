@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which CPUs a host has: its NUMA nodes, their cores, the cores' threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nova_perfvm import cpuset
+from nova_perfvm.generate.hosts.errors import TopologyError
+from nova_perfvm.policy import HostShape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# One physical core: the CPU numbers of its threads, in ascending order.
+Core = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One NUMA node.
+
+    :ivar id: the kernel's number of the node
+    :ivar cores: in ascending order of their first threads
+    :ivar memory_mb: memory of the node in MiB, None if it is not known
+    """
+
+    id: int
+    cores: tuple[Core, ...]
+    memory_mb: int | None = None
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """All CPUs of the node, as the kernel counts them (threads)."""
+        return frozenset(cpu for core in self.cores for cpu in core)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A host's CPUs and memory.
+
+    :ivar nodes: the NUMA nodes that have CPUs, in the kernel's order
+    :ivar source: where this was read, for messages
+    :ivar assumptions: what the source does not say and was taken for granted
+    :ivar numbering: the same, about which CPU is where: of no consequence where
+        all CPUs of the host are treated alike
+    """
+
+    nodes: tuple[Node, ...]
+    source: str
+    assumptions: tuple[str, ...] = ()
+    numbering: tuple[str, ...] = ()
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """All CPUs of the host."""
+        return frozenset(cpu for node in self.nodes for cpu in node.cpus)
+
+    @property
+    def threads(self) -> int:
+        """Threads of the core that has most; 1 where SMT is off."""
+        return max(len(core) for node in self.nodes for core in node.cores)
+
+    @property
+    def memory_mb(self) -> int | None:
+        """Memory of all nodes in MiB, None if that of one is not known."""
+        total = 0
+        for node in self.nodes:
+            if node.memory_mb is None:
+                return None
+            total += node.memory_mb
+        return total
+
+    @property
+    def shape(self) -> HostShape | None:
+        """The host's shape, None where nodes or cores differ in size."""
+        cores = {len(node.cores) for node in self.nodes}
+        threads = {len(core) for node in self.nodes for core in node.cores}
+        if len(cores) != 1 or len(threads) != 1:
+            return None
+        return HostShape(len(self.nodes), cores.pop(), threads.pop())
+
+    def __str__(self) -> str:
+        """Give the shape, or how many cores each node has."""
+        if self.shape is not None:
+            return str(self.shape)
+        sizes = " + ".join(str(len(node.cores)) for node in self.nodes)
+        return f"{len(self.nodes)} NUMA nodes of {sizes} cores"
+
+    def with_memory(self, memory_gb: int) -> Topology:
+        """Give the same host with so much memory in GiB, spread evenly."""
+        share_mb = memory_gb * 1024 // len(self.nodes)
+        nodes = tuple(replace(node, memory_mb=share_mb) for node in self.nodes)
+        return replace(self, nodes=nodes)
+
+
+def make_topology(
+    nodes: Iterable[Node],
+    source: str,
+    assumptions: Iterable[str] = (),
+    numbering: Iterable[str] = (),
+) -> Topology:
+    """Give a topology of the nodes that have CPUs.
+
+    A node of memory alone (CXL, persistent memory) takes no VM that is pinned.
+
+    :raises TopologyError: when no node has a CPU, or two nodes share one
+    """
+    kept = tuple(
+        replace(node, cores=tuple(sorted(node.cores)))
+        for node in sorted(nodes, key=lambda node: node.id)
+        if node.cores
+    )
+    if not kept:
+        raise TopologyError(f"{source}: no online CPU is listed")
+    cpus = [cpu for node in kept for core in node.cores for cpu in core]
+    if len(cpus) != len(set(cpus)):
+        twice = {cpu for cpu in cpus if cpus.count(cpu) > 1}
+        raise TopologyError(
+            f"{source}: CPU(s) {cpuset.format_cpus(twice)} are listed twice"
+        )
+    return Topology(kept, source, tuple(assumptions), tuple(numbering))
+
+
+def from_shape(shape: HostShape) -> Topology:
+    """Give a host of a shape, its CPUs numbered as Linux on x86 does.
+
+    First one thread of each core, node after node, then the second threads:
+    node 0 of 2x20x2 has 0-19 and 40-59, and CPU 40 shares a core with CPU 0.
+
+    :raises TopologyError: when the shape has more CPUs than Linux supports
+    """
+    if shape.cpus > cpuset.MAX_CPU + 1:
+        raise TopologyError(
+            f"{shape} has {shape.cpus} CPUs: expected at most {cpuset.MAX_CPU + 1}"
+        )
+    all_cores = shape.cells * shape.cores
+    nodes = tuple(
+        Node(
+            node,
+            tuple(
+                tuple(
+                    thread * all_cores + node * shape.cores + core
+                    for thread in range(shape.threads)
+                )
+                for core in range(shape.cores)
+            ),
+        )
+        for node in range(shape.cells)
+    )
+    numbering = () if len(nodes) == shape.threads == 1 else (_numbering(nodes),)
+    return Topology(nodes, str(shape), numbering=numbering)
+
+
+def _numbering(nodes: tuple[Node, ...]) -> str:
+    listed = "; ".join(f"node {n.id}: {cpuset.format_cpus(n.cpus)}" for n in nodes)
+    first = nodes[0].cores[0]
+    pairs = (
+        f", and CPUs {cpuset.format_cpus(first)} share a core" if len(first) > 1 else ""
+    )
+    return (
+        f"a shape does not say which CPU is where; taken for granted: {listed}{pairs}. "
+        "Many hosts are numbered otherwise (even numbers on node 0): compare with "
+        "lscpu -e=CPU,NODE,CORE on the host, or use --local or --topology FILE"
+    )

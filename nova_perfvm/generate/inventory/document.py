@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text in, the cells of every host or all of the mistakes out."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import jsonschema
+
+from nova_perfvm.exceptions import PerfVMError, Problem
+from nova_perfvm.generate.inventory.build import Builder
+from nova_perfvm.generate.inventory.schema import SCHEMA
+from nova_perfvm.policy.schema import schema_problems
+from nova_perfvm.policy.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from nova_perfvm.facts.snapshot import HostCell
+    from nova_perfvm.policy import Policy
+
+_PAGES: Final = "expected a page size such as 2MB or 1GB"
+
+
+class InventoryError(PerfVMError):
+    """An inventory file that cannot be used; ``problems`` holds its mistakes."""
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        """Keep the source's name and all problems, in the file's order."""
+        self.source = source
+        self.problems = tuple(problems)
+        lines = [f"{source} is no inventory that can be used:"]
+        lines.extend(f"  {problem}" for problem in self.problems)
+        super().__init__("\n".join(lines))
+
+
+def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
+    """Read an inventory file; see :func:`parse`.
+
+    :raises InventoryError: when it cannot be read, too
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as exc:
+        message = f"no UTF-8 text: {exc.reason} at byte {exc.start}"
+        raise InventoryError(str(path), [Problem((), message)]) from None
+    except OSError as exc:
+        message = f"cannot be read: {exc.strerror}"
+        raise InventoryError(str(path), [Problem((), message)]) from None
+    return parse(text, policy, str(path))
+
+
+def parse(
+    text: str, policy: Policy, source: str = "inventory"
+) -> dict[str, tuple[HostCell, ...]]:
+    """Give the cells of each host that a text, YAML or JSON, describes.
+
+    Memory that it does not tell is 0.
+
+    :param policy: says whether VMs own cores or threads, where a host is
+        described by its shape
+    :param source: the text's name in messages
+    :raises InventoryError: with every mistake of the text, each with its line
+    """
+    parsed = Source(text)
+    if parsed.problems:
+        raise InventoryError(source, parsed.problems)
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    found = list(_formal(validator.iter_errors(parsed.data)))
+    builder = Builder(policy)
+    for name, host in _hosts(parsed.data).items():
+        faults = [problem.path[2:] for problem in found if name in problem.path[1:2]]
+        sound = _sound(host, faults)
+        if sound is not None:
+            builder.add(name, sound)
+    found += builder.problems
+    if found:
+        placed = [
+            Problem(p.path, p.message, parsed.line_of(p.path))
+            for p in dict.fromkeys(found)
+        ]
+        placed.sort(key=lambda problem: (problem.line or 0, problem.path))
+        raise InventoryError(source, placed)
+    return builder.cells
+
+
+def _formal(errors: Iterable[Any]) -> Iterable[Problem]:
+    for error in sorted(errors, key=lambda error: list(map(str, error.path))):
+        path = tuple(str(part) for part in error.absolute_path)
+        if error.validator == "pattern" and path[-1:] == ("pages",):
+            yield Problem((*path, str(error.instance)), _PAGES)
+        else:
+            yield from schema_problems([error])
+
+
+def _sound(host: Any, faults: Iterable[tuple[str, ...]]) -> dict[str, Any] | None:
+    """Leave out what is not of the right form; None if nothing can be judged."""
+    found: dict[str, Any] = copy.deepcopy(host)
+    for fault in faults:
+        if fault[:1] != ("cells",) or len(fault) < 3:
+            return None
+        _, index, key, *_ = fault
+        found["cells"][int(index)].pop(key, None)
+    return found
+
+
+def _hosts(data: Any) -> Mapping[str, Any]:
+    hosts = data.get("hosts") if isinstance(data, dict) else None
+    return hosts if isinstance(hosts, dict) else {}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A snapshot with the cells that an inventory tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nova_perfvm import cpuset
+from nova_perfvm.facts.snapshot import INVENTORY_FILE, NOVA_DATABASE, HostPages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from nova_perfvm.facts.snapshot import ComputeHost, HostCell, Server, Snapshot
+
+
+def with_inventory(
+    snapshot: Snapshot, inventory: Mapping[str, tuple[HostCell, ...]]
+) -> tuple[Snapshot, tuple[str, ...]]:
+    """Give a snapshot with the inventory's cells, and where the two disagree.
+
+    Cells that Nova's database has told stay; hosts that the inventory does not
+    have keep what they had.
+    """
+    hosts = []
+    remarks: list[str] = []
+    for host in snapshot.hosts:
+        cells = inventory.get(host.host)
+        if cells is None or host.cells_source == NOVA_DATABASE:
+            hosts.append(host)
+            continue
+        servers = snapshot.servers_by_host.get(host.host, ())
+        remarks += _doubts(snapshot, host, cells, servers)
+        made = tuple(_filled(host, cell, len(cells), servers) for cell in cells)
+        hosts.append(replace(host, cells=made, cells_source=INVENTORY_FILE))
+    unknown = sorted(inventory.keys() - {host.host for host in snapshot.hosts})
+    if unknown:
+        remarks.append(
+            f"inventory file: no compute host is called {', '.join(unknown)}: see "
+            "openstack compute service list"
+        )
+    return replace(snapshot, hosts=tuple(hosts)), tuple(remarks)
+
+
+def _filled(
+    host: ComputeHost, cell: HostCell, cells: int, servers: tuple[Server, ...]
+) -> HostCell:
+    """Add what no inventory has: what servers use, and memory it left out."""
+    return replace(
+        cell,
+        memory_mb=cell.memory_mb or host.memory_mb // cells,
+        mempages=tuple(
+            HostPages(pool.size_kb, pool.total, _used(cell.id, pool.size_kb, servers))
+            for pool in cell.mempages
+        ),
+    )
+
+
+def _used(node: int, size_kb: int, servers: tuple[Server, ...]) -> int:
+    return sum(
+        cell.memory_mb * 1024 // size_kb
+        for server in servers
+        if server.page_size_kb == size_kb
+        for cell in server.cells or ()
+        if cell.host_node == node
+    )
+
+
+def _doubts(
+    snapshot: Snapshot,
+    host: ComputeHost,
+    cells: tuple[HostCell, ...],
+    servers: tuple[Server, ...],
+) -> Iterator[str]:
+    """Say where Placement or the servers' pins contradict the inventory."""
+    where = f"inventory file: host {host.host}"
+    provider = snapshot.provider_by_uuid.get(host.provider)
+    counted = provider.total("PCPU") if provider else 0
+    own = sum(len(cell.pcpuset) for cell in cells)
+    if counted and counted != own:
+        yield f"{where}: {own} dedicated CPUs, and Placement counts {counted} PCPU"
+    for cell in cells:
+        pins = {
+            cpu
+            for server in servers
+            for part in server.cells or ()
+            if part.host_node == cell.id
+            for cpu in part.cpu_pinning.values()
+        }
+        if pins - cell.pcpuset:
+            yield (
+                f"{where}: servers own CPUs {cpuset.format_cpus(pins - cell.pcpuset)} "
+                f"of cell {cell.id}, which has {cpuset.format_cpus(cell.pcpuset)}"
+            )

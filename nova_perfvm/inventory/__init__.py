@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The inventory file: the NUMA cells of hosts, as their operator keeps them."""
-
-from nova_perfvm.inventory.document import InventoryError, load, parse
-from nova_perfvm.inventory.merge import with_inventory
-
-__all__ = ["InventoryError", "load", "parse", "with_inventory"]

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement's arithmetic: whether a host's providers have what is asked for.
+
+As ``GET /allocation_candidates`` decides it, for one tree of providers at a
+time.  Nova is told nothing but which hosts are left; here, why the others are
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.host_view import HostView, wanted_traits
+from nova_perfvm.facts.snapshot import Provider
+
+DISABLED = "COMPUTE_STATUS_DISABLED"
+
+
+class Answer(NamedTuple):
+    """What Placement has for one request on one host.
+
+    :ivar reasons: why it has nothing; empty if it has
+    :ivar allocation: by provider's UUID, what would be taken of it; of several
+        possibilities the first
+    """
+
+    reasons: tuple[Reason, ...]
+    allocation: Mapping[str, Mapping[str, int]] = {}
+
+
+class _Part(NamedTuple):
+    """What has to come of one provider: a group, or one class of the first."""
+
+    group: Group
+    resources: Mapping[str, int]
+    # Whether the provider itself needs the group's traits.
+    whole: bool
+
+
+def ask(view: HostView, demand: Demand, *, isolated: bool) -> Answer:
+    """Say whether a host can give what is asked for.
+
+    :param isolated: whether aggregates that want a trait are for requests with
+        that trait only: [scheduler]enable_isolated_aggregate_filtering
+    """
+    if not view.tree:
+        return Answer((Reason(const.PLACEMENT_NO_PROVIDER, {}),))
+    reasons = list(_barred(view, demand, isolated=isolated))
+    parts = list(_parts(demand))
+    reasons += _traits(view, demand.groups[0])
+    for part in parts:
+        reasons += _why_not(view, part)
+    if reasons:
+        return Answer(tuple(reasons))
+    found = _fill(view, demand, parts, [])
+    if found is None:
+        return Answer((Reason(const.PLACEMENT_GROUPS, {"groups": len(parts)}),))
+    return Answer((), _summed(found))
+
+
+def lack(provider: Provider, resource_class: str, amount: int) -> str | None:
+    """Say what keeps a provider from giving an amount; None if nothing does."""
+    inventory = provider.inventories.get(resource_class)
+    if inventory is None:
+        return "no inventory"
+    if amount > inventory.max_unit:
+        return f"max_unit is {inventory.max_unit}"
+    if amount < inventory.min_unit:
+        return f"min_unit is {inventory.min_unit}"
+    if amount % inventory.step_size:
+        return f"step_size is {inventory.step_size}"
+    if provider.used(resource_class) + amount > inventory.capacity:
+        return "full"
+    return None
+
+
+def _barred(view: HostView, demand: Demand, *, isolated: bool) -> Iterator[Reason]:
+    if DISABLED in view.tree[0].traits and view.host.enabled:
+        # A disabled service says so itself; this one has forgotten to.
+        yield Reason(
+            const.PLACEMENT_TRAIT_FORBIDDEN,
+            {"trait": DISABLED, "provider": view.tree[0].name},
+        )
+    if not isolated:
+        return
+    for aggregate in view.isolating:
+        missing = wanted_traits(aggregate) - demand.required
+        if missing:
+            yield Reason(
+                const.PLACEMENT_ISOLATED,
+                {"aggregate": aggregate.name, "missing": sorted(missing)},
+            )
+
+
+def _parts(demand: Demand) -> Iterator[_Part]:
+    first, *others = demand.groups
+    for name, amount in sorted(first.resources.items()):
+        yield _Part(first, {name: amount}, whole=False)
+    for group in others:
+        yield _Part(group, group.resources, whole=True)
+
+
+def _traits(view: HostView, group: Group) -> Iterator[Reason]:
+    """Give what the traits of the first group rule out, whatever is free."""
+    everything = {trait for provider in view.providers for trait in provider.traits}
+    for trait in sorted(group.required - everything):
+        yield Reason(const.PLACEMENT_TRAIT_MISSING, {"trait": trait})
+    for trait in sorted(group.forbidden & view.tree[0].traits):
+        yield Reason(
+            const.PLACEMENT_TRAIT_FORBIDDEN,
+            {"trait": trait, "provider": view.tree[0].name},
+        )
+
+
+def _suits(provider: Provider, part: _Part) -> bool:
+    """Whether a provider may be meant, however full it is."""
+    if part.group.forbidden & provider.traits:
+        return False
+    return not part.whole or part.group.required <= provider.traits
+
+
+def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
+    """Say why no single provider can give a part; nothing if one can."""
+    offering = [
+        provider
+        for provider in view.providers
+        if part.resources.keys() <= provider.inventories.keys()
+    ]
+    suiting = [provider for provider in offering if _suits(provider, part)]
+    if not suiting:
+        yield from _nowhere(view, part, offering)
+        return
+    if any(_gives(provider, part) for provider in suiting):
+        return
+    if const.RC_UNIT in part.resources:
+        yield _units(suiting, part.resources[const.RC_UNIT])
+        return
+    for name, amount in part.resources.items():
+        if all(lack(provider, name, amount) for provider in suiting):
+            yield _resource(suiting[0], name, amount)
+
+
+def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[Reason]:
+    """Say why no provider is of the right kind, however much is free."""
+    if not offering:
+        missing = {
+            name: amount
+            for name, amount in part.resources.items()
+            if not any(name in p.inventories for p in view.providers)
+        } or part.resources
+        for name, amount in missing.items():
+            yield Reason(
+                const.PLACEMENT_NO_INVENTORY, {"class": name, "amount": amount}
+            )
+    elif part.whole:
+        everywhere = {trait for provider in offering for trait in provider.traits}
+        absent = sorted(part.group.required - everywhere)
+        for trait in absent:
+            yield Reason(const.PLACEMENT_TRAIT_MISSING, {"trait": trait})
+        if not absent:
+            yield Reason(const.PLACEMENT_GROUPS, {"groups": 1})
+    # Otherwise the first group's traits have been named already.
+
+
+def _gives(provider: Provider, part: _Part) -> bool:
+    return all(not lack(provider, n, a) for n, a in part.resources.items())
+
+
+def _resource(provider: Provider, name: str, amount: int) -> Reason:
+    inventory = provider.inventories[name]
+    return Reason(
+        const.PLACEMENT_RESOURCE,
+        {
+            "class": name,
+            "amount": amount,
+            "provider": provider.name,
+            "lack": lack(provider, name, amount),
+            "total": inventory.total,
+            "reserved": inventory.reserved,
+            "ratio": inventory.allocation_ratio,
+            "capacity": inventory.capacity,
+            "used": provider.used(name),
+        },
+    )
+
+
+def _units(children: list[Provider], amount: int) -> Reason:
+    """Give who holds the units of the children that could have been taken."""
+    found: list[dict[str, Any]] = []
+    for child in children:
+        inventory = child.inventories[const.RC_UNIT]
+        held = child.units()
+        found.append(
+            {
+                "child": child.name,
+                "total": inventory.total,
+                "max_unit": inventory.max_unit,
+                "used": sum(held.values()),
+                "whole": [c for c, n in held.items() if n == inventory.total],
+                "others": sum(1 for n in held.values() if n != inventory.total),
+            }
+        )
+    return Reason(const.PLACEMENT_UNITS, {"amount": amount, "children": found})
+
+
+def _fill(
+    view: HostView,
+    demand: Demand,
+    parts: list[_Part],
+    chosen: list[tuple[_Part, Provider]],
+) -> list[tuple[_Part, Provider]] | None:
+    """Find providers that give all parts together, trying one after the other."""
+    if len(chosen) == len(parts):
+        return chosen if _complete(demand, chosen) else None
+    part = parts[len(chosen)]
+    for provider in view.providers:
+        taken = _summed(chosen).get(provider.uuid, {})
+        if (
+            part.whole
+            and demand.isolate
+            and any(other.whole and p is provider for other, p in chosen)
+        ):
+            continue
+        if not _suits(provider, part) or any(
+            lack(provider, name, amount + taken.get(name, 0))
+            for name, amount in part.resources.items()
+        ):
+            continue
+        found = _fill(view, demand, parts, [*chosen, (part, provider)])
+        if found is not None:
+            return found
+    return None
+
+
+def _complete(demand: Demand, chosen: list[tuple[_Part, Provider]]) -> bool:
+    # The first group's traits may be those of any of its providers.
+    traits = {t for part, p in chosen if not part.whole for t in p.traits}
+    return demand.groups[0].required <= traits
+
+
+def _summed(
+    chosen: list[tuple[_Part, Provider]],
+) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for part, provider in chosen:
+        taken = found.setdefault(provider.uuid, {})
+        for name, amount in part.resources.items():
+            taken[name] = taken.get(name, 0) + amount
+    return found

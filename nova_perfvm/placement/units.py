@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elastic hosts: one pool for both classes, exclusive by Placement alone.
+
+Flat inventories cannot express "either two high-performance VMs or any number
+of general ones": if both extremes fit, so does a mixture.  Child providers can.
+Each host has m of them with N units each; a high-performance VM takes all N
+units of one child, a general VM one unit of every child.  So any general VM
+blocks high-performance ones, any high-performance VM blocks general ones, and
+m high-performance VMs fit.
+
+Flavors are the same in the whole cloud, so every host has m children, m being
+the largest number of slots that the policy gives any host.  On a host with
+fewer, no VM can take the whole of a surplus child: its max_unit is N - 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.policy.room import shape_slots
+
+if TYPE_CHECKING:
+    from nova_perfvm.policy import Policy
+
+SUFFIXES = const.CHILD_LETTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One child provider of a host as it should be.
+
+    :ivar name: name of the resource provider
+    :ivar trait: the trait by which general flavors tell it from its siblings
+    :ivar total: units of it
+    :ivar max_unit: units that one VM may take at most
+    """
+
+    name: str
+    trait: str
+    total: int
+    max_unit: int
+
+
+def children_per_host(policy: Policy) -> int:
+    """Give m: the largest number of VMs of a pinned class on one host.
+
+    No more than there are letters, or the policy is not valid.
+    """
+    return max(
+        (
+            shape_slots(vm_class, shape)
+            for shape in policy.host_shapes
+            for vm_class in policy.pinned_classes
+        ),
+        default=0,
+    )
+
+
+def usable_slots(policy: Policy, slots: int) -> int:
+    """Give how many of a host's slots VMs can take: under units, one a child."""
+    if policy.placement != "units":
+        return slots
+    return min(slots, children_per_host(policy))
+
+
+def child_trait(suffix: str) -> str:
+    """Give the trait of the children with this letter."""
+    return f"{const.TRAIT_CHILD}{suffix.upper()}"
+
+
+def child_name(provider_name: str, suffix: str) -> str:
+    """Give the name of a host's child provider with this letter."""
+    return f"{provider_name}_perfvm_{suffix}"
+
+
+def children(policy: Policy, provider_name: str, slots: int) -> tuple[Child, ...]:
+    """Give the child providers of a host.
+
+    :param provider_name: the compute's provider, which is its hypervisor name
+    :param slots: how many high-performance VMs the host may have; 0 for a host
+        of general VMs only
+    """
+    units = policy.elastic_units
+    return tuple(
+        Child(
+            name=child_name(provider_name, suffix),
+            trait=child_trait(suffix),
+            total=units,
+            max_unit=units if index < slots else units - 1,
+        )
+        for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
+    )

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policy as values: frozen, pure, without any input or output."""
+
+from nova_perfvm.policy.classes import (
+    PAGE_SIZES_KB,
+    Disk,
+    FlavorSize,
+    FlavorTemplate,
+    VMClass,
+)
+from nova_perfvm.policy.invariants import advice, problems
+from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
+from nova_perfvm.policy.model import SCHEMA_VERSION, Policy
+from nova_perfvm.policy.room import cell_slots, groups_of, shape_slots
+from nova_perfvm.policy.shapes import HostShape
+
+__all__ = [
+    "PAGE_SIZES_KB",
+    "SCHEMA_VERSION",
+    "Disk",
+    "FlavorSize",
+    "FlavorTemplate",
+    "HostShape",
+    "Policy",
+    "VMClass",
+    "advice",
+    "cell_slots",
+    "even_share",
+    "groups_of",
+    "memory_fault",
+    "name_fault",
+    "problems",
+    "shape_slots",
+]

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a policy must fulfil to make sense, each rule stated once.
+
+Every rule yields a problem with the path of the key to change; none stops the
+next, so that an operator sees all mistakes at once.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import TYPE_CHECKING
+
+from nova_perfvm import constants as const
+from nova_perfvm.exceptions import Problem
+from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
+from nova_perfvm.policy.room import cell_slots, shape_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.policy.classes import VMClass
+    from nova_perfvm.policy.model import Policy
+
+_NAME_FIELDS = frozenset({"class", "vcpus", "memory_gb", "root_gb"})
+
+# Keys that say something about pinned VMs only, with the value that says
+# nothing.
+_PINNED_ONLY: dict[str, object] = {
+    "cpu_thread_policy": None,
+    "emulator_threads": None,
+    "max_per_host": None,
+    "exclusive": "none",
+    "smt": "cores",
+}
+
+
+def problems(policy: Policy) -> list[Problem]:
+    """List everything that makes a policy unusable, in the order of the file."""
+    found: list[Problem] = []
+    for vm_class in policy.classes:
+        found.extend(_class_problems(policy, vm_class))
+    found.extend(_policy_problems(policy))
+    return found
+
+
+def advice(policy: Policy) -> list[Problem]:
+    """List what a policy costs although it is valid, for an operator to weigh."""
+    found = []
+    for vm_class in policy.pinned_classes:
+        path = ("classes", vm_class.name)
+        for shape in policy.host_shapes:
+            free = shape.cell_cpus(vm_class.smt) % vm_class.cell_pcpus
+            fits = cell_slots(vm_class, shape)
+            if fits and free == 0:
+                found.append(
+                    Problem(
+                        (*path, "vcpus"),
+                        f"{fits} VM(s) of {vm_class.cell_pcpus} CPUs fill all "
+                        f"{shape.cell_cpus(vm_class.smt)} CPUs of a NUMA node of "
+                        f"{shape}: the host, QEMU's emulator threads and vhost have "
+                        "no CPU of their own and run on the VMs' CPUs",
+                    )
+                )
+            if shape.threads > 1 and vm_class.smt == "threads":
+                found.append(
+                    Problem(
+                        (*path, "smt"),
+                        f"on {shape} a vCPU is one of {shape.threads} threads of a "
+                        "core: a VM gets "
+                        f"{vm_class.vcpus} threads, not {vm_class.vcpus} cores",
+                    )
+                )
+        if vm_class.emulator_threads == "share":
+            found.append(
+                Problem(
+                    (*path, "emulator_threads"),
+                    "share needs [compute]cpu_shared_set on the host; without it "
+                    "emulator threads float on the VM's own CPUs",
+                )
+            )
+    if policy.placement == "units":
+        found.append(
+            Problem(
+                ("placement",),
+                "units rests on Nova's fallback query from PCPU to VCPU "
+                "([workarounds]disable_fallback_pcpu_query = False), which Nova "
+                "means to remove one day",
+            )
+        )
+    return found
+
+
+def _class_problems(policy: Policy, vm_class: VMClass) -> Iterator[Problem]:
+    path = ("classes", vm_class.name)
+    if vm_class.pinned:
+        yield from _pinned_problems(policy, vm_class, path)
+    else:
+        for key, nothing in _PINNED_ONLY.items():
+            value = getattr(vm_class, key)
+            if value != nothing:
+                yield Problem(
+                    (*path, key),
+                    f"{value} means something for pinned VMs only: remove it, or "
+                    "set cpu_policy: dedicated",
+                )
+    yield from _numa_problems(vm_class, path)
+    yield from _default_class_problems(vm_class, path)
+    yield from _disk_problems(vm_class, path)
+    yield from _flavor_problems(vm_class, path)
+
+
+def _pinned_problems(
+    policy: Policy, vm_class: VMClass, path: tuple[str, ...]
+) -> Iterator[Problem]:
+    if vm_class.vcpus is None:
+        yield Problem(
+            (*path, "vcpus"),
+            "missing: a class with cpu_policy: dedicated needs its exact number of "
+            "vCPUs, such as vcpus: 20",
+        )
+        return
+    split = even_share(vm_class.vcpus, vm_class.cells_per_vm) is not None
+    if split and not any(shape_slots(vm_class, shape) for shape in policy.host_shapes):
+        shapes = ", ".join(str(shape) for shape in policy.host_shapes)
+        if vm_class.emulator_threads == "isolate" and any(
+            shape.cells >= vm_class.cells_per_vm
+            and shape.cell_cpus(vm_class.smt) >= vm_class.cell_vcpus
+            for shape in policy.host_shapes
+        ):
+            yield Problem(
+                (*path, "emulator_threads"),
+                f"isolate takes one CPU more on the VM's own NUMA node, "
+                f"{vm_class.cell_pcpus} in all, and no node of {shapes} has that "
+                "many: use share, or null",
+            )
+        else:
+            yield Problem(
+                (*path, "vcpus"),
+                f"a VM needs {vm_class.cell_pcpus} CPUs on each of "
+                f"{vm_class.cells_per_vm} NUMA node(s), and no host of {shapes} "
+                "offers that: change vcpus, numa_nodes or host_shape",
+            )
+    smt_hosts = any(shape.threads > 1 for shape in policy.host_shapes)
+    if vm_class.cpu_thread_policy == "isolate" and smt_hosts:
+        yield Problem(
+            (*path, "cpu_thread_policy"),
+            "isolate pins the sibling threads too and keeps Nova from SMT hosts that "
+            "have cpu sets: use smt: cores with one thread per core in "
+            "cpu_dedicated_set instead",
+        )
+    if vm_class.cpu_thread_policy == "require" and vm_class.smt == "cores":
+        yield Problem(
+            (*path, "cpu_thread_policy"),
+            "require puts vCPUs on sibling threads, smt: cores promises each a core "
+            "of its own: use smt: threads, or prefer",
+        )
+
+
+def _numa_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+    nodes, vcpus = vm_class.numa_nodes, vm_class.vcpus
+    if nodes is not None and vcpus is not None and even_share(vcpus, nodes) is None:
+        divisors = [str(n) for n in range(1, min(vcpus, 8) + 1) if vcpus % n == 0]
+        yield Problem(
+            (*path, "numa_nodes"),
+            f"{vcpus} vCPUs cannot be split evenly over {nodes} NUMA nodes: expected "
+            f"one of {', '.join(divisors)}",
+        )
+    if nodes is not None and vcpus is None:
+        yield Problem(
+            (*path, "numa_nodes"),
+            f"{nodes} NUMA node(s) for VMs of any size: Nova refuses sizes that "
+            "cannot be split: give the class its vcpus, or remove numa_nodes",
+        )
+
+
+def _default_class_problems(
+    vm_class: VMClass, path: tuple[str, ...]
+) -> Iterator[Problem]:
+    if not vm_class.default:
+        return
+    if vm_class.pinned:
+        yield Problem(
+            (*path, "default"),
+            "the default class is that of flavors that are not pinned: it needs "
+            "cpu_policy: shared",
+        )
+    elif vm_class.vcpus is not None:
+        yield Problem(
+            (*path, "vcpus"),
+            f"the default class takes flavors of any size: expected null, not "
+            f"{vm_class.vcpus}",
+        )
+
+
+def _disk_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+    disk = vm_class.disk
+    if disk.source == "image":
+        if disk.volume_type is not None:
+            yield Problem(
+                (*path, "disk", "volume_type"),
+                f"{disk.volume_type!r} has no effect with source: image: remove it, "
+                "or use source: volume",
+            )
+        if vm_class.flavors is not None:
+            for index, size in enumerate(vm_class.flavors.sizes):
+                if size.root_gb == 0:
+                    yield Problem(
+                        (*path, "flavors", "sizes", str(index), "root_gb"),
+                        "0 GB with source: image: Nova lets only administrators "
+                        "boot such flavors from an image; give a size, or use "
+                        "source: volume",
+                    )
+
+
+def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+    template = vm_class.flavors
+    if template is None:
+        return
+    fault = name_pattern_fault(template.name)
+    if fault is not None:
+        yield Problem((*path, "flavors", "name"), fault)
+        return
+    for index, size in enumerate(template.sizes):
+        where = (*path, "flavors", "sizes", str(index))
+        if vm_class.vcpus is not None and size.vcpus != vm_class.vcpus:
+            yield Problem(
+                (*where, "vcpus"),
+                f"{size.vcpus}, but VMs of this class have exactly {vm_class.vcpus}",
+            )
+        fault = memory_fault(vm_class, size.memory_gb)
+        if fault is not None:
+            yield Problem((*where, "memory_gb"), fault)
+    names = [template.name_of(vm_class.name, size) for size in template.sizes]
+    for index, name in enumerate(names):
+        first = names.index(name)
+        if first != index:
+            yield Problem(
+                (*path, "flavors", "name"),
+                f"sizes {first} and {index} would both be called {name!r}: use "
+                "the fields that tell them apart, such as {memory_gb}",
+            )
+    for fault in filter(None, map(name_fault, names)):
+        yield Problem((*path, "flavors", "name"), fault)
+        break
+
+
+def name_pattern_fault(pattern: str) -> str | None:
+    """Say what is wrong with a flavor name pattern, None if nothing is."""
+    expected = ", ".join(f"{{{name}}}" for name in sorted(_NAME_FIELDS))
+    try:
+        parts = list(string.Formatter().parse(pattern))
+    except ValueError as exc:
+        return f"{pattern!r}: {exc}; expected a name with fields of {expected}"
+    for _, name, spec, conversion in parts:
+        if name is not None and (name not in _NAME_FIELDS or spec or conversion):
+            return (
+                f"{pattern!r}: unknown field {{{name}}}; expected only {expected}, "
+                "without a format"
+            )
+    return None
+
+
+def _policy_problems(policy: Policy) -> Iterator[Problem]:
+    defaults = [vm_class.name for vm_class in policy.classes if vm_class.default]
+    if not defaults:
+        yield Problem(
+            ("classes",),
+            "no class has default: true, so flavors that name no class would belong "
+            "to none: give it to the class of general VMs",
+        )
+    for name in defaults[1:]:
+        yield Problem(
+            ("classes", name, "default"),
+            f"{defaults[0]} is the default class already: leave true to one",
+        )
+    names: dict[str, str] = {}
+    for vm_class in policy.classes:
+        template = vm_class.flavors
+        if template is None or name_pattern_fault(template.name) is not None:
+            continue
+        for size in template.sizes:
+            name = template.name_of(vm_class.name, size)
+            owner = names.setdefault(name, vm_class.name)
+            if owner != vm_class.name:
+                yield Problem(
+                    ("classes", vm_class.name, "flavors", "name"),
+                    f"{name!r} is a flavor of class {owner} already",
+                )
+    if policy.placement == "units":
+        yield from _units_problems(policy)
+    exclusive = [c.name for c in policy.pinned_classes if c.exclusive != "none"]
+    if (
+        exclusive
+        and len(policy.pinned_classes) > 1
+        and policy.managed_hosts != "labelled"
+    ):
+        pinned = ", ".join(c.name for c in policy.pinned_classes)
+        yield Problem(
+            ("managed_hosts",),
+            f"{policy.managed_hosts}, but the pinned classes {pinned} cannot be told "
+            f"apart by the CPUs they pin, and {', '.join(exclusive)} must not meet "
+            "another: use labelled, and reserve hosts for each class by aggregate "
+            "metadata perfvm:class",
+        )
+
+
+def _units_problems(policy: Policy) -> Iterator[Problem]:
+    """Say what child providers cannot express."""
+    if len(policy.pinned_classes) != 1:
+        yield Problem(
+            ("placement",),
+            "units serves exactly one class with cpu_policy: dedicated, which takes "
+            f"a child provider whole; found {len(policy.pinned_classes)}: use slots",
+        )
+    for vm_class in policy.pinned_classes:
+        path = ("classes", vm_class.name)
+        if vm_class.exclusive != "host":
+            yield Problem(
+                (*path, "exclusive"),
+                f"{vm_class.exclusive}, but units keep classes apart by host: use "
+                "exclusive: host, or placement: slots",
+            )
+        if vm_class.cells_per_vm != 1:
+            yield Problem(
+                (*path, "numa_nodes"),
+                f"{vm_class.numa_nodes}, but under units a VM takes one NUMA node: "
+                "use 1, or placement: slots",
+            )
+        for shape in policy.host_shapes:
+            slots, most = shape_slots(vm_class, shape), len(const.CHILD_LETTERS)
+            if slots > most:
+                yield Problem(
+                    (*path, "max_per_host"),
+                    f"{slots} VMs fit a host of {shape}, and units tell at most {most} "
+                    f"apart: set max_per_host: {most} or less, or use placement: slots",
+                )

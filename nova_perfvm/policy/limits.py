@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova takes of a flavor at all, whatever a policy wishes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.policy.classes import PAGE_SIZES_KB
+
+if TYPE_CHECKING:
+    from nova_perfvm.policy.classes import VMClass
+
+# What nova-api's schema for names of flavors allows.
+_MAX_NAME: Final = 255
+
+
+def name_fault(name: str) -> str | None:
+    """Say why no flavor can have a name, None if one can."""
+    if not name.isprintable() or name != name.strip() or len(name) > _MAX_NAME:
+        return (
+            f"Nova takes no flavor named {name!r}: expected up to {_MAX_NAME} "
+            "printable characters, no space at either end"
+        )
+    if not name or name.startswith("-"):
+        return f"a flavor named {name!r} cannot be given to the openstack client"
+    return None
+
+
+def even_share(amount: int, nodes: int) -> int | None:
+    """Give what each NUMA node of a VM gets of its vCPUs, or of its MiB.
+
+    None where that is no whole number: nova-api then refuses the request
+    (nova.virt.hardware, ``_get_numa_topology_auto``).
+    """
+    return None if amount % nodes else amount // nodes
+
+
+def memory_fault(vm_class: VMClass, memory_gb: int) -> str | None:
+    """Say why no VM of a class can have so much memory, None if it can.
+
+    Nova wants it split evenly over the VM's NUMA nodes, and each share to be
+    whole pages where the class names their size; no host fits otherwise.
+    """
+    nodes = vm_class.cells_per_vm
+    page_kb = PAGE_SIZES_KB.get(vm_class.mem_page_size or "", 1)
+    share_mb = even_share(memory_gb * 1024, nodes)
+    if share_mb is None:
+        fault = f"cannot be split evenly over {nodes} NUMA nodes"
+    elif share_mb * 1024 % page_kb:
+        fault = (
+            f"make {share_mb} MiB on each of {nodes} NUMA nodes, no whole number of "
+            f"pages of {vm_class.mem_page_size}"
+        )
+    else:
+        return None
+    gigabyte_kb = 1024 * 1024
+    step_gb = math.lcm(nodes * math.lcm(page_kb, 1024), gigabyte_kb) // gigabyte_kb
+    return f"{memory_gb} GiB {fault}: expected a multiple of {step_gb}"

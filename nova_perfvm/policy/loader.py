@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policy file: text in, a valid policy or all of its mistakes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import yaml
+
+from nova_perfvm.exceptions import PolicyError, Problem
+from nova_perfvm.policy import Policy, problems
+from nova_perfvm.policy.build import build_policy
+from nova_perfvm.policy.default import DEFAULT_DOCUMENT
+from nova_perfvm.policy.override import override
+from nova_perfvm.policy.schema import SCHEMA, schema_problems
+from nova_perfvm.policy.sizes import size_problems
+from nova_perfvm.policy.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
+
+# The name under which the built-in policy appears in messages.
+BUILT_IN = "built-in policy"
+
+
+def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Policy:
+    """Read a policy file, or give the built-in policy without one.
+
+    :param overrides: ``KEY=VALUE`` each, instead of what the file says; see
+        :func:`nova_perfvm.policy.override.override`
+    :raises PolicyError: with every mistake of the file, or that it cannot be
+        read; there is no fall-back
+    """
+    source = BUILT_IN if path is None else str(path)
+    text = None if path is None else _read(path)
+    policy = build_policy(DEFAULT_DOCUMENT) if text is None else parse(text, source)
+    if not overrides:
+        return policy
+    data = DEFAULT_DOCUMENT | ({} if text is None else Source(text).data)
+    changed, found = override(data, overrides)
+    overridden, rest = (None, found) if found else _check(changed)
+    if rest or overridden is None:
+        raise PolicyError(f"{source}, with the keys given", rest)
+    return overridden
+
+
+def _read(path: str | Path) -> str:
+    if not str(path):
+        # Path would take it for the current directory.
+        message = "an empty path: name a file, or leave out the option that names it"
+        raise PolicyError(repr(path), [Problem((), message)])
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        message = "no such file: create it, or leave out the option that names it"
+        raise PolicyError(str(path), [Problem((), message)]) from None
+    except UnicodeDecodeError as exc:
+        message = f"no UTF-8 text: {exc.reason} at byte {exc.start}"
+        raise PolicyError(str(path), [Problem((), message)]) from None
+    except OSError as exc:
+        message = f"cannot be read: {exc.strerror}"
+        raise PolicyError(str(path), [Problem((), message)]) from None
+
+
+def parse(text: str, source: str = "policy") -> Policy:
+    """Give the policy that a YAML text declares.
+
+    :param source: the text's name in messages
+    :raises PolicyError: with every mistake of the text, each with its line
+    """
+    parsed = Source(text)
+    if parsed.problems:
+        raise PolicyError(source, parsed.problems)
+    if not isinstance(parsed.data, dict):
+        message = "expected a mapping with at least schema_version"
+        raise PolicyError(source, [Problem((), message)])
+    policy, found = _check(parsed.data)
+    if found or policy is None:
+        placed = [_place(problem, parsed) for problem in found]
+        placed.sort(key=lambda problem: (problem.line or 0, problem.path))
+        raise PolicyError(source, placed)
+    return policy
+
+
+def dump(policy: Policy) -> str:
+    """Give a policy as YAML that :func:`parse` reads back to an equal one."""
+    text: str = yaml.safe_dump(policy.as_document(), sort_keys=False, width=88)
+    return text
+
+
+def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
+    """Build what can be built, and list the mistakes of form and of meaning.
+
+    What the schema refuses is left out, so that the rest can still be judged;
+    a mistake of meaning that rests on something left out is not reported.
+    """
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    errors = sorted(
+        validator.iter_errors(document), key=lambda e: list(map(str, e.path))
+    )
+    # Infinity, for one, is neither whole nor in any range: one mistake.
+    found = list(dict.fromkeys(schema_problems(errors)))
+    rest = _unshared(document)
+    for problem in found:
+        _leave_out(rest, problem.path)
+    if "classes" in document and not rest.get("classes"):
+        return None, found
+    faulty = {problem.path for problem in found}
+    dropped = list(size_problems(rest, faulty))
+    for problem in dropped:
+        _leave_out(rest, problem.path)
+    found += dropped
+    policy = build_policy(rest)
+    found.extend(
+        problem for problem in problems(policy) if not _rests_on(problem.path, faulty)
+    )
+    return policy, found
+
+
+def _unshared(value: Any) -> Any:
+    """Copy mappings and lists so that an alias is no longer one with its anchor."""
+    if isinstance(value, dict):
+        return {key: _unshared(item) for key, item in value.items()}
+    return [_unshared(item) for item in value] if isinstance(value, list) else value
+
+
+def _place(problem: Problem, parsed: Source) -> Problem:
+    """Say in which line of the file the remedy belongs."""
+    line = parsed.line_of(problem.path)
+    message = problem.message
+    if line is None and len(problem.path) > 1:
+        message += f" (the file has no {problem.path[0]}: this is the built-in value)"
+    return Problem(problem.path, message, line)
+
+
+def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:
+    """Remove what a path names; a class's flavors go as a whole."""
+    if "flavors" in path:
+        path = path[: path.index("flavors") + 1]
+    if path and path[0] == "host_shape":
+        path = path[:1]
+    target: Any = document
+    for key in path[:-1]:
+        if not isinstance(target, dict) or key not in target:
+            return
+        target = target[key]
+    if path and isinstance(target, dict):
+        target.pop(path[-1], None)
+
+
+def _rests_on(path: tuple[str, ...], faulty: set[tuple[str, ...]]) -> bool:
+    """Whether a problem is about something that was left out.
+
+    That is the value itself, or anything above it.  Whether there is a default
+    class rests on every class and on each ``default``.
+    """
+    if any(path[:length] in faulty for length in range(len(path) + 1)):
+        return True
+    return path == ("classes",) and any(
+        left_out[0] == "classes"
+        and (len(left_out) <= len(("classes", "name")) or left_out[-1] == "default")
+        for left_out in faulty
+        if left_out
+    )

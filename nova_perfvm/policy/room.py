@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many VMs hosts have room for, as far as CPUs go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nova_perfvm.policy.classes import VMClass
+    from nova_perfvm.policy.shapes import HostShape
+
+
+def groups_of(slots: Sequence[int], cells_per_vm: int) -> int:
+    """Count the VMs that fit when each takes a slot on k different cells.
+
+    :param slots: slots of each cell
+
+    m VMs fit exactly when the cells, none giving more than m slots, have k * m
+    together: each VM then takes its k slots from different cells.
+    """
+    if cells_per_vm == 1:
+        return sum(slots)
+    most = sum(slots) // cells_per_vm
+    while most and sum(min(s, most) for s in slots) < cells_per_vm * most:
+        most -= 1
+    return most
+
+
+def cell_slots(vm_class: VMClass, shape: HostShape) -> int:
+    """Count the slots of each NUMA cell; 0 for a class whose CPUs are not known."""
+    need = vm_class.cell_pcpus
+    return shape.cell_cpus(vm_class.smt) // need if need else 0
+
+
+def shape_slots(vm_class: VMClass, shape: HostShape) -> int:
+    """Count the VMs that an empty host of a shape holds, capped by max_per_host."""
+    slots = [cell_slots(vm_class, shape)] * shape.cells
+    return vm_class.capped(groups_of(slots, vm_class.cells_per_vm))

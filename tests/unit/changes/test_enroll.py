@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.changes import (
+    DEFAULT_AGGREGATE,
+    plan_enroll,
+    plan_forget,
+    plan_unenroll,
+)
+from nova_perfvm.changes import steps as do
+from nova_perfvm.diagnose.preflight import CloudView, Code, preflight, worst
+from nova_perfvm.facts.elastic_host import (
+    DISABLED_REASON,
+    ISOLATING,
+    Aggregate,
+    HostView,
+    Inventory,
+    Provider,
+    Server,
+    Service,
+)
+from nova_perfvm.placement import units
+from nova_perfvm.policy import HostShape, loader
+
+POLICY = dataclasses.replace(loader.load(), placement="units")
+ROOT = "00000000-0000-0000-0000-000000000001"
+CLASS = {"perfvm:class": "high-performance"}
+
+
+def server(name, vcpus=2, *, pinned=False, **extra_specs):
+    return Server(name, name, "h1", "ACTIVE", vcpus, extra_specs, pinned=pinned)
+
+
+def high(name):
+    return dataclasses.replace(server(name, 20, pinned=True), extra_specs=CLASS)
+
+
+def view(*servers, total=40, resource="VCPU", **facts):
+    """Give a host as it is before anything was done, with these servers."""
+    root = Provider(
+        ROOT,
+        "h1",
+        1,
+        {resource: Inventory(total, total)},
+        frozenset({"COMPUTE_NODE"}),
+        {s.id: {resource: s.vcpus} for s in servers},
+    )
+    service = Service("s1", enabled=True)
+    return HostView("h1", service, root, servers=servers, **facts)
+
+
+def after(seen, change):
+    """Give what a host looks like when a change was made, as Placement would."""
+    return _AFTER[type(change)](seen, change)
+
+
+def _provider(seen, uuid, **facts):
+    if uuid == seen.root.uuid:
+        return dataclasses.replace(seen, root=dataclasses.replace(seen.root, **facts))
+    below = tuple(
+        dataclasses.replace(p, **facts) if p.uuid == uuid else p for p in seen.below
+    )
+    return dataclasses.replace(seen, below=below)
+
+
+def _created(seen, change):
+    child = Provider(change.uuid, change.name, 0)
+    return dataclasses.replace(seen, below=(*seen.below, child))
+
+
+def _deleted(seen, change):
+    (child,) = (p for p in seen.below if p.uuid == change.uuid)
+    assert not child.allocations, f"{child.name} is in use"
+    below = tuple(p for p in seen.below if p.uuid != change.uuid)
+    return dataclasses.replace(seen, below=below)
+
+
+def _stocked(seen, change):
+    (child,) = (p for p in seen.below if p.uuid == change.uuid)
+    assert change.inventories or not child.allocations, f"{child.name} is in use"
+    return _provider(seen, change.uuid, inventories=dict(change.inventories))
+
+
+def _aggregates(seen, name, **facts):
+    found = tuple(
+        dataclasses.replace(a, **facts) if a.name == name else a
+        for a in seen.aggregates
+    )
+    return dataclasses.replace(seen, aggregates=found)
+
+
+def _joined(seen, change):
+    known = seen.root.aggregates | {f"uuid-{change.name}"}
+    seen = _aggregates(seen, change.name, hosts=frozenset({"h1"}))
+    return _provider(seen, ROOT, aggregates=known)
+
+
+def _left(seen, change):
+    known = seen.root.aggregates - {f"uuid-{change.name}"}
+    seen = _aggregates(seen, change.name, hosts=frozenset())
+    return _provider(seen, ROOT, aggregates=known)
+
+
+def _aggregate(seen, change):
+    made = Aggregate(1, f"uuid-{change.name}", change.name, {}, frozenset())
+    return dataclasses.replace(seen, aggregates=(*seen.aggregates, made))
+
+
+def _without(seen, change):
+    found = tuple(a for a in seen.aggregates if a.name != change.name)
+    return dataclasses.replace(seen, aggregates=found)
+
+
+def _service(seen, change):
+    reason = None if change.enabled else DISABLED_REASON
+    service = Service(change.id, change.enabled, reason)
+    return dataclasses.replace(seen, service=service)
+
+
+def _given(seen, change):
+    for child in seen.below:
+        if child.uuid in change.units:
+            amount = {const.RC_UNIT: change.units[child.uuid]}
+            allocations = {**child.allocations, change.server: amount}
+            seen = _provider(seen, child.uuid, allocations=allocations)
+    return seen
+
+
+def _allocated(seen, change):
+    for provider in (seen.root, *seen.below):
+        if provider.uuid in change.resources:
+            amounts = dict(change.resources[provider.uuid])
+            allocations = {**provider.allocations, change.server: amounts}
+            seen = _provider(seen, provider.uuid, allocations=allocations)
+    return seen
+
+
+def _taken(seen, change):
+    for child in seen.below:
+        rest = {c: r for c, r in child.allocations.items() if c != change.consumer}
+        seen = _provider(seen, child.uuid, allocations=rest)
+    return seen
+
+
+_AFTER = {
+    do.CreateName: lambda seen, change: dataclasses.replace(
+        seen, names=seen.names | {change.name}
+    ),
+    do.CreateAggregate: _aggregate,
+    do.IsolateAggregate: lambda seen, change: _aggregates(
+        seen, change.name, metadata=ISOLATING
+    ),
+    do.AddHost: _joined,
+    do.RemoveHost: _left,
+    do.DeleteAggregate: _without,
+    do.SetProviderAggregates: lambda seen, change: _provider(
+        seen, change.uuid, aggregates=change.aggregates
+    ),
+    do.SetService: _service,
+    do.CreateChild: _created,
+    do.SetTraits: lambda seen, change: _provider(
+        seen, change.uuid, traits=change.traits
+    ),
+    do.SetInventory: _stocked,
+    do.DeleteChild: _deleted,
+    do.AddUnits: _given,
+    do.Allocate: _allocated,
+    do.RemoveUnits: _taken,
+}
+
+
+class PlanCase(testtools.TestCase):
+    def carried_out(self, seen, plan, **options):
+        """Carry out a plan, look at each state on the way, and give the last.
+
+        A run that starts from any of these states has to come to the same end.
+        """
+        states = [seen]
+        made = plan(seen, **options)
+        self.assertEqual((), made.refusals)
+        for change in made.changes:
+            self.assertTrue(str(change))
+            states.append(after(states[-1], change))
+        for state in states:
+            self.assertTrue(state.closed or not state.enrolled)
+            end = state
+            for change in plan(state, **options).changes:
+                end = after(end, change)
+            self.assertEqual(states[-1], end)
+        self.assertEqual((), plan(states[-1], **options).changes)
+        return states[-1]
+
+    def enrolled(self, seen, **options):
+        return self.carried_out(
+            seen, lambda v, **o: plan_enroll(POLICY, v, **o), **options
+        )
+
+    def units(self, seen):
+        return [child.units() for child in seen.children]
+
+    def assert_refused(self, words, seen, policy=POLICY, **options):
+        plan = plan_enroll(policy, seen, **options)
+        self.assertEqual((), plan.changes)
+        self.assertIn(words, "; ".join(plan.refusals))
+
+
+class EnrollTest(PlanCase):
+    def test_an_empty_host(self):
+        host = self.enrolled(view())
+        self.assertTrue(host.enrolled)
+        self.assertEqual({"h1"}, host.aggregates[0].hosts)
+        self.assertEqual(
+            [(c.name, {const.RC_UNIT: Inventory(1000, 1000)}) for c in host.children],
+            [(c.name, c.inventories) for c in host.children],
+        )
+        self.assertEqual(
+            ["h1_perfvm_a", "h1_perfvm_b"], [c.name for c in host.children]
+        )
+
+    def test_first_isolated_last_opened(self):
+        changes = plan_enroll(POLICY, view()).changes
+        kinds = [type(change) for change in changes]
+        self.assertLess(kinds.index(do.AddHost), kinds.index(do.CreateChild))
+        self.assertTrue(changes[-1].opens)
+
+    def test_dedicated_hosts_keep_general_vms_away(self):
+        for resource, expected in (("PCPU", True), ("VCPU", False)):
+            host = self.enrolled(view(resource=resource))
+            has = const.TRAIT_HIGH_PERFORMANCE in host.root.traits
+            self.assertEqual(expected, has)
+
+    def test_another_aggregate_that_isolates(self):
+        mine = Aggregate(7, "uuid-mine", "mine", ISOLATING, frozenset({"h1"}))
+        host = self.enrolled(view(aggregates=(mine,)))
+        self.assertEqual(("mine",), tuple(a.name for a in host.aggregates))
+        self.assertEqual({"uuid-mine"}, host.root.aggregates)
+
+    def test_repairs(self):
+        good = self.enrolled(view())
+        child = good.children[0]
+        for damage in (
+            {"inventories": {const.RC_UNIT: Inventory(9000, 9000)}},
+            {"inventories": {const.RC_UNIT: Inventory(1000, 1000, reserved=1)}},
+            {"inventories": {}},
+            {"traits": frozenset()},
+            {"traits": child.traits | {units.child_trait("b")}},
+        ):
+            with self.subTest(damage):
+                self.assertEqual(
+                    good, self.enrolled(_provider(good, child.uuid, **damage))
+                )
+        surplus = Provider("u", "h1_perfvm_c", 3)
+        more = dataclasses.replace(good, below=(*good.below, surplus))
+        self.assertEqual(good, self.enrolled(more))
+
+    def test_other_children_are_not_ours(self):
+        nic = Provider("n", "h1_nic", 3, {"NET_BW": Inventory(10, 10)})
+        host = self.enrolled(dataclasses.replace(view(), below=(nic,)))
+        self.assertIn(nic, host.below)
+
+    def test_what_is_in_use_is_not_shrunk(self):
+        host = self.enrolled(view(high("a")), backfill=True)
+        self.assert_refused("move them away", host, slots=0)
+        few = dataclasses.replace(POLICY, elastic_units=500)
+        self.assert_refused("1000 are in use by a (a)", host, few)
+
+    def test_a_name_that_is_taken(self):
+        taken = view(elsewhere={"h1_perfvm_a": "other"})
+        self.assert_refused("h1_perfvm_a (other) exists", taken)
+
+    def test_another_scheme(self):
+        self.assert_refused("placement: slots", view(), loader.load())
+
+
+class SlotsTest(PlanCase):
+    def whole(self, seen, **options):
+        host = self.enrolled(seen, **options)
+        units = [c.inventories[const.RC_UNIT].max_unit for c in host.children]
+        return units.count(1000)
+
+    def test_by_shape(self):
+        self.assertEqual(2, self.whole(view()))
+        self.assertEqual(2, self.whole(view(resource="PCPU")))
+        for shape, total, expected in (
+            ("1x20", 20, 1),
+            ("2x20x2", 80, 2),
+            ("4x10", 40, 0),
+            ("4x20", 80, 2),
+        ):
+            seen = view(total=total, shape=HostShape.parse(shape))
+            self.assertEqual(expected, self.whole(seen), shape)
+
+    def test_one_thread_of_each_core(self):
+        seen = view(resource="PCPU", shape=HostShape.parse("2x20x2"))
+        self.assertEqual(2, self.whole(seen))
+
+    def test_as_asked_and_kept(self):
+        host = self.enrolled(view(), slots=1)
+        self.assertEqual(1, self.whole(host))
+        self.assertEqual((), plan_enroll(POLICY, host).changes)
+        self.assertEqual(2, self.whole(host, slots=2))
+
+    def test_unknown(self):
+        self.assert_refused("--slots N", view(total=38))
+        self.assert_refused("gives a host 0 to 2", view(), slots=3)
+        both = view()
+        both.root.inventories["PCPU"] = Inventory(20, 20)
+        self.assert_refused("both PCPU and VCPU", both)
+        self.assertEqual(0, self.whole(both, slots=0))
+
+
+class BackfillTest(PlanCase):
+    def test_without_it(self):
+        self.assert_refused("--backfill", view(server("a")))
+
+    def test_high_performance_vms_take_a_child_each(self):
+        host = self.enrolled(view(high("a"), high("b")), backfill=True)
+        self.assertEqual([{"a": 1000}, {"b": 1000}], self.units(host))
+        self.assertEqual(Service("s1", enabled=True), host.service)
+
+    def test_general_vms_take_one_of_each(self):
+        host = self.enrolled(view(server("a"), server("b")), backfill=True)
+        self.assertEqual([{"a": 1, "b": 1}] * 2, self.units(host))
+
+    def test_the_service_is_off_meanwhile(self):
+        changes = plan_enroll(POLICY, view(server("a")), backfill=True).changes
+        kinds = [type(change) for change in changes]
+        off, on = (i for i, kind in enumerate(kinds) if kind is do.SetService)
+        self.assertLess(off, kinds.index(do.AddUnits))
+        self.assertEqual(len(kinds) - 1, on)
+
+    def test_a_service_that_was_off_stays_so(self):
+        off = Service("s1", enabled=False, reason="a fan")
+        seen = dataclasses.replace(view(server("a")), service=off)
+        self.assertEqual(off, self.enrolled(seen, backfill=True).service)
+
+    def test_a_policy_that_has_grown(self):
+        host = self.enrolled(view(server("a")), backfill=True)
+        wide = dataclasses.replace(
+            POLICY,
+            host_shapes=(HostShape.parse("4x20"),),
+            classes=tuple(
+                dataclasses.replace(c, max_per_host=4) if c.pinned else c
+                for c in POLICY.classes
+            ),
+        )
+        changes = plan_enroll(wide, host, slots=2, backfill=True).changes
+        (added,) = (c for c in changes if isinstance(c, do.AddUnits))
+        self.assertEqual([1, 1], list(added.units.values()))
+        # First closed, as whoever came now could take the whole of a new one.
+        self.assertNotIn(const.TRAIT_ELASTIC, changes[2].traits)
+
+    def test_refused(self):
+        odd = {"perfvm:class": "high-performance"}
+        moving = dataclasses.replace(server("m"), task="migrating")
+        for words, servers in (
+            ("VMs of both classes", [high("a"), server("b")]),
+            ("3 high-performance VMs and 2 slot(s)", [high(n) for n in "abc"]),
+            ("names no class", [server("a", 4, pinned=True)]),
+            ("is not as class", [server("a", 4, pinned=True, **odd)]),
+            ("is not as class", [server("a", 20, **odd)]),
+            ("is not as class", [server("a", 2, **{"perfvm:class": "gold"})]),
+            ("is being changed (migrating)", [moving]),
+        ):
+            with self.subTest(words):
+                self.assert_refused(words, view(*servers), backfill=True)
+
+    def test_more_than_there_are_units(self):
+        few = dataclasses.replace(POLICY, elastic_units=2)
+        servers = [server(name) for name in "abc"]
+        self.assert_refused("raise elastic", view(*servers), few, backfill=True)
+
+    def test_consumers_that_are_no_servers(self):
+        seen = view(consumers={"m1": "consumer m1, a migration,"})
+        seen.root.allocations["m1"] = {"VCPU": 2}
+        self.assert_refused("consumer m1, a migration, has an", seen, backfill=True)
+
+    def test_servers_without_an_allocation(self):
+        for found, resource, amounts, expected in (
+            (high("a"), "VCPU", {"VCPU": 20}, [{"a": 1000}, {}]),
+            (high("a"), "PCPU", {"PCPU": 20}, [{"a": 1000}, {}]),
+            (server("a"), "VCPU", {"VCPU": 2}, [{"a": 1}, {"a": 1}]),
+        ):
+            pinned = {"hw:cpu_policy": "dedicated"} if found.pinned else {}
+            asked = {f"resources1:{const.RC_UNIT}": "9"}
+            specs = {**found.extra_specs, **pinned, **asked}
+            lost = dataclasses.replace(found, extra_specs=specs)
+            seen = view(lost, resource=resource)
+            del seen.root.allocations["a"]
+            self.assert_refused("VMs without units: a (a)", seen)
+            host = self.enrolled(seen, backfill=True)
+            self.assertEqual({"a": amounts}, host.root.allocations)
+            self.assertEqual(expected, self.units(host))
+
+    def test_an_allocation_that_cannot_be_made_again(self):
+        lost = dataclasses.replace(server("a"), disk_gb=20, image="i")
+        seen = view(lost)
+        del seen.root.allocations["a"]
+        self.assert_refused("has no DISK_GB", seen, backfill=True)
+        # Volumes are none of Placement's.
+        seen = dataclasses.replace(
+            seen, servers=(dataclasses.replace(lost, image=None),)
+        )
+        self.assertEqual((), plan_enroll(POLICY, seen, backfill=True).refusals)
+        moving = dataclasses.replace(lost, task="migrating")
+        seen = dataclasses.replace(seen, servers=(moving,))
+        self.assert_refused("is being changed (migrating)", seen, backfill=True)
+
+
+class UnenrollTest(PlanCase):
+    def test_all_goes(self):
+        host = self.carried_out(self.enrolled(view()), plan_unenroll)
+        self.assertEqual(dataclasses.replace(view(), names=host.names), host)
+
+    def test_the_host_leaves_the_aggregate_last(self):
+        changes = plan_unenroll(self.enrolled(view())).changes
+        kinds = [type(change) for change in changes]
+        self.assertIs(do.SetTraits, kinds[0])
+        self.assertEqual([do.RemoveHost, do.DeleteAggregate], kinds[-2:])
+
+    def test_vms_with_units(self):
+        host = self.enrolled(view(server("a")), backfill=True)
+        plan = plan_unenroll(host)
+        self.assertEqual((), plan.changes)
+        self.assertIn("a (a)", plan.refusals[0])
+        bare = self.carried_out(host, plan_unenroll, strip=True)
+        self.assertEqual((), bare.children)
+
+    def test_aggregates_of_others_stay(self):
+        metadata = {**ISOLATING, "ssd": "true"}
+        mine = Aggregate(7, "uuid-mine", "mine", metadata, frozenset({"h1"}))
+        host = self.enrolled(view(aggregates=(mine,)))
+        host = self.carried_out(host, plan_unenroll)
+        self.assertEqual(("mine",), tuple(a.name for a in host.aggregates))
+
+    def test_an_aggregate_that_was_prepared_stays(self):
+        prepared = Aggregate(7, "u", "rack2", ISOLATING, frozenset())
+        self.assertEqual((), plan_unenroll(view(aggregates=(prepared,))).changes)
+        # Enroll gives this name: an earlier run was cut off.
+        emptied = dataclasses.replace(prepared, name=DEFAULT_AGGREGATE)
+        self.assertEqual(
+            (do.DeleteAggregate(DEFAULT_AGGREGATE),),
+            plan_unenroll(view(aggregates=(emptied,))).changes,
+        )
+
+    def test_forget(self):
+        empty = Aggregate(1, "u", "a", ISOLATING, frozenset())
+        used = Aggregate(2, "v", "b", ISOLATING, frozenset({"h2"}))
+        names = [const.RC_UNIT, const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE]
+        changes = plan_forget(names, [empty, used]).changes
+        self.assertEqual(
+            (
+                do.DeleteAggregate("a"),
+                do.DeleteName(const.TRAIT_ELASTIC, "trait"),
+                do.DeleteName(const.RC_UNIT, "resource class"),
+            ),
+            changes,
+        )
+
+
+class PreflightTest(PlanCase):
+    GOOD = {  # noqa: RUF012
+        ("scheduler", "enable_isolated_aggregate_filtering"): "True",
+        ("workarounds", "disable_fallback_pcpu_query"): "false",
+    }
+    PLACEMENT = {  # noqa: RUF012
+        ("placement", "allocation_conflict_retry_count"): "1"
+    }
+
+    def results(self, *hosts, **facts):
+        facts = {"settings": self.GOOD, "placement_settings": self.PLACEMENT} | facts
+        return dict(preflight(POLICY, CloudView(hosts=hosts, **facts)))
+
+    def found(self, *hosts, **facts):
+        """Give the checks that are not content, by title."""
+        results = self.results(*hosts, **facts)
+        for result in results.values():
+            self.assertEqual(result.code is Code.SUCCESS, not result.remedy)
+        return {t: r.code for t, r in results.items() if r.code is not Code.SUCCESS}
+
+    def test_all_is_well(self):
+        self.assertEqual({}, self.found(self.enrolled(view())))
+        self.assertEqual(Code.SUCCESS, worst(list(self.results().items())))
+
+    def test_files(self):
+        host = self.enrolled(view())
+        unknown = self.found(host, settings=None, placement_settings=None)
+        self.assertEqual([Code.UNKNOWN] * 3, list(unknown.values()))
+        failed = self.found(host, settings={}, placement_settings={})
+        self.assertEqual([Code.FAILURE] * 2, list(failed.values()))
+        fallback = ("workarounds", "disable_fallback_pcpu_query")
+        settings = self.GOOD | {fallback: "1"}
+        self.assertEqual(
+            {"Pinned VMs may use VCPU": Code.FAILURE},
+            self.found(host, settings=settings),
+        )
+        dedicated = self.enrolled(view(resource="PCPU"))
+        self.assertEqual({}, self.found(dedicated, settings=settings))
+
+    def test_membership(self):
+        good = self.enrolled(view())
+        title = "Hosts are isolated and enrolled"
+        bare = dataclasses.replace(good, aggregates=())
+        closed = _provider(good, ROOT, traits=frozenset())
+        unknown = _provider(good, ROOT, aggregates=frozenset())
+        off = Service("s1", enabled=False, reason=DISABLED_REASON)
+        for host in (
+            bare,
+            closed,
+            unknown,
+            dataclasses.replace(good, service=off),
+        ):
+            self.assertEqual({title: Code.FAILURE}, self.found(host))
+        self.assertEqual({title: Code.FAILURE}, self.found(stray=("x",)))
+
+    def test_children(self):
+        good = self.enrolled(view())
+        child = good.children[0].uuid
+        few = dataclasses.replace(good, below=good.below[:1])
+        for host in (few, _provider(good, child, traits=frozenset())):
+            self.assertEqual({"Child providers": Code.FAILURE}, self.found(host))
+
+    def test_residents(self):
+        title = "VMs on these hosts carry units"
+        self.assertEqual({title: Code.WARNING}, self.found(view(server("a"))))
+        good = self.enrolled(view())
+        guest = server("a")
+        forced = dataclasses.replace(good, servers=(guest,))
+        forced = _provider(forced, ROOT, allocations={"a": {"VCPU": 2}})
+        self.assertEqual({title: Code.FAILURE}, self.found(forced))
+
+    def test_flavors(self):
+        title = "Embedded flavors"
+        self.assertEqual({title: Code.WARNING}, self.found(servers=(server("a"),)))
+        specs = {
+            f"resources_perfvm:{const.RC_UNIT}": "1000",
+            f"trait:{const.TRAIT_ELASTIC}": "required",
+        }
+        self.assertEqual({}, self.found(servers=(server("a", 20, **specs),)))
+        # Nova knows nothing of it while its cell is down.
+        lost = Server("b", "b", None, "UNKNOWN", 0, {})
+        self.assertEqual({}, self.found(servers=(lost,)))
+        shelved = dataclasses.replace(server("c"), host=None)
+        result = self.results(servers=(lost, shelved))[title]
+        self.assertEqual(
+            ("c (c) on no host: its flavor lacks units and the trait",), result.details
+        )
+
+    def test_usage(self):
+        host = self.enrolled(view(high("a")), backfill=True)
+        child = host.children[0]
+        taken = {"a": {const.RC_UNIT: 1000}, "b": {const.RC_UNIT: 1}}
+        over = _provider(host, child.uuid, allocations=taken)
+        result = self.results(over)["Usage is within inventory"]
+        self.assertEqual(Code.FAILURE, result.code)
+        self.assertEqual(
+            ("h1_perfvm_a: 1001 CUSTOM_PERFVM_UNIT used of 1000",), result.details
+        )
+
+    def test_the_worst_one_decides(self):
+        self.assertEqual(
+            [0, 1, 1, 2],
+            [code.exit_code for code in sorted(Code, key=lambda c: c.value)],
+        )

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import hypothesis
+import testtools
+from hypothesis import strategies as st
+
+from nova_perfvm.changes.flavors import (
+    CreateFlavor,
+    DeleteFlavor,
+    SeenFlavor,
+    SetSpecs,
+    UnsetSpec,
+    plan_flavors,
+)
+from nova_perfvm.changes.steps import CreateName
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.policy import loader
+
+POLICY = loader.load()
+DESIRED = generate_flavors(POLICY)
+HIGH, GENERAL = DESIRED[0], DESIRED[-1]
+NAMES = {"CUSTOM_PERFVM_SLOT", "CUSTOM_PERFVM_HIGH_PERFORMANCE"}
+
+
+def seen(flavor, **changes):
+    """Give a flavor as Nova would show it after sync has created it."""
+    given = SeenFlavor(
+        id=f"id-{flavor.name}",
+        name=flavor.name,
+        vcpus=flavor.vcpus,
+        memory_mb=flavor.memory_mb,
+        root_gb=flavor.root_gb,
+        description=CreateFlavor(flavor).description,
+        extra_specs=dict(flavor.extra_specs),
+        users=(),
+    )
+    return dataclasses.replace(given, **changes)
+
+
+FOREIGN = SeenFlavor("id-m1", "m1.small", 1, 2048, 20, extra_specs={"a:b": "c"})
+
+
+class Cloud:
+    """What changes do, without a cloud."""
+
+    def __init__(self, observed=()):
+        self.flavors = {flavor.name: flavor for flavor in observed}
+        self.names = set()
+
+    def plan(self, desired=DESIRED, **options):
+        return plan_flavors(desired, self.flavors.values(), self.names, **options)
+
+    def apply(self, change):
+        if isinstance(change, CreateName):
+            self.names.add(change.name)
+        elif isinstance(change, CreateFlavor):
+            assert change.name not in self.flavors
+            self.flavors[change.name] = seen(change.flavor)
+        elif isinstance(change, DeleteFlavor):
+            assert not self.flavors.pop(change.name).users
+        else:
+            specs = dict(self.flavors[change.name].extra_specs)
+            if isinstance(change, SetSpecs):
+                specs.update(change.extra_specs)
+            else:
+                assert isinstance(change, UnsetSpec)
+                assert specs.pop(change.key) == change.before
+            old = self.flavors[change.name]
+            self.flavors[change.name] = dataclasses.replace(old, extra_specs=specs)
+
+
+def rows(plan):
+    return [(c.action, c.kind, c.name, c.detail) for c in plan.changes]
+
+
+class PlanTest(testtools.TestCase):
+    def plan(self, *observed, desired=(HIGH,), known=NAMES, **options):
+        return plan_flavors(desired, observed, known, **options)
+
+    def test_names_come_before_the_flavors_that_ask_for_them(self):
+        plan = self.plan(known=())
+        self.assertEqual(
+            [
+                ("create", "resource class", "CUSTOM_PERFVM_SLOT", ""),
+                ("create", "trait", "CUSTOM_PERFVM_HIGH_PERFORMANCE", ""),
+                (
+                    "create",
+                    "flavor",
+                    "hp.20c.64g",
+                    "class high-performance: 20 vCPUs, 65536 MiB, 0 GiB root disk",
+                ),
+            ],
+            rows(plan),
+        )
+
+    def test_nothing_to_do(self):
+        plan = self.plan(seen(HIGH), FOREIGN)
+        self.assertEqual((), plan.changes)
+        (left,) = plan.left
+        self.assertEqual(
+            ("leave", HIGH.name, "as the policy says"),
+            (left.action, left.name, left.detail),
+        )
+
+    def test_drift(self):
+        specs = dict(HIGH.extra_specs) | {"hw:numa_nodes": "2", "quota:x": "1"}
+        del specs["hw:cpu_policy"]
+        plan = self.plan(seen(HIGH, extra_specs=specs))
+        self.assertEqual(
+            [
+                (
+                    "set",
+                    "flavor",
+                    HIGH.name,
+                    "hw:cpu_policy=dedicated, hw:numa_nodes=1 (was 2)",
+                ),
+                ("unset", "flavor", HIGH.name, "quota:x (was 1)"),
+            ],
+            rows(plan),
+        )
+
+    def test_who_owns_a_flavor(self):
+        plain = seen(HIGH, description=None, extra_specs={})
+        by_class = dataclasses.replace(plain, extra_specs={"perfvm:class": "other"})
+        # A run that was cut off between the flavor and its extra specs.
+        by_mark = seen(HIGH, extra_specs={})
+        described = dataclasses.replace(plain, description="ours, nova-perfvm: class")
+        for observed, options, owned in (
+            (by_class, {}, True),
+            (by_mark, {}, True),
+            (plain, {}, False),
+            (described, {}, False),
+            (plain, {"adopt": [HIGH.name]}, True),
+        ):
+            plan = self.plan(observed, **options)
+            self.assertEqual(owned, bool(plan.changes))
+            self.assertEqual(not owned, bool(plan.refusals))
+        self.assertIn(f"--adopt {HIGH.name}", self.plan(plain).refusals[0])
+        (refusal,) = self.plan(seen(HIGH), adopt=["m1.small"]).refusals
+        self.assertIn("generates no such flavor", refusal)
+
+    def test_what_the_policy_no_longer_generates_is_left(self):
+        old = dataclasses.replace(seen(HIGH), id="id-old", name="hp.old")
+        plan = self.plan(seen(HIGH), old, FOREIGN)
+        self.assertEqual((), plan.changes)
+        self.assertEqual([HIGH.name, "hp.old"], [left.name for left in plan.left])
+        self.assertIn("yours to keep or delete", plan.left[1].detail)
+
+    def test_what_was_not_selected_is_the_policys_still(self):
+        names = [flavor.name for flavor in DESIRED]
+        plan = self.plan(*map(seen, DESIRED), listed=names)
+        self.assertEqual((), plan.changes)
+        self.assertEqual(
+            {HIGH.name: "as the policy says"}
+            | {
+                name: "of this policy, and not selected"
+                for name in names
+                if name != HIGH.name
+            },
+            {left.name: left.detail for left in plan.left},
+        )
+
+    def test_a_flavor_in_use_is_never_deleted(self):
+        users = tuple(f"vm{number}" for number in range(5))
+        other = seen(HIGH, vcpus=16, swap_mb=512, users=users)
+        for options in ({}, {"recreate": True}):
+            plan = self.plan(other, desired=DESIRED, **options)
+            self.assertEqual((), plan.changes)
+            (refusal,) = plan.refusals
+            for words in (
+                "16 vCPUs where the policy says 20",
+                "512 MiB of swap",
+                "vm0, vm1, vm2 and 2 more",
+                "resize these servers",
+            ):
+                self.assertIn(words, refusal)
+        # Whoever did not look takes it for used.
+        unknown = dataclasses.replace(other, users=None)
+        self.assertTrue(self.plan(unknown, recreate=True).refusals)
+
+    def test_a_flavor_not_in_use_is_recreated_only_if_told_to(self):
+        other = seen(HIGH, memory_mb=1024)
+        self.assertIn("--recreate", self.plan(other).refusals[0])
+        _, delete, create = self.plan(other, recreate=True).changes
+        self.assertIsInstance(delete, DeleteFlavor)
+        self.assertEqual((HIGH, other.id), (create.flavor, create.id))
+        private = dataclasses.replace(other, public=False)
+        plan = self.plan(private, recreate=True)
+        self.assertEqual(((), 1), (plan.changes, len(plan.refusals)))
+
+    def test_extra_specs_are_tried_before_a_flavor_is_deleted(self):
+        """Even those that it has: nova-api may have changed its mind since."""
+        specs = dict(HIGH.extra_specs) | {"hw:numa_nodes": "2", "quota:x": "1"}
+        other = seen(HIGH, memory_mb=1024, extra_specs=specs)
+        plan = self.plan(other, recreate=True)
+        self.assertEqual(
+            ["set", "delete", "create"], [change.action for change in plan.changes]
+        )
+        first = plan.changes[0]
+        self.assertEqual((other.id, HIGH.extra_specs), (first.id, first.extra_specs))
+        self.assertEqual({"hw:numa_nodes": "2"}, first.before)
+
+
+SPECS = st.dictionaries(
+    st.sampled_from([*HIGH.extra_specs, "perfvm:class", "quota:x", "hw:y"]),
+    st.sampled_from(["1", "dedicated", "general"]),
+)
+
+
+@st.composite
+def clouds(draw):
+    """Draw a cloud in which some of the policy's flavors are, and others."""
+    observed = [
+        seen(
+            flavor,
+            vcpus=draw(st.sampled_from([flavor.vcpus, flavor.vcpus, 3])),
+            public=draw(st.booleans()),
+            description=draw(st.sampled_from([None, CreateFlavor(flavor).description])),
+            extra_specs=draw(SPECS),
+            users=draw(st.sampled_from([(), ("vm",)])),
+        )
+        for flavor in DESIRED
+        if draw(st.booleans())
+    ]
+    return [FOREIGN, *observed]
+
+
+class AnyCloudTest(testtools.TestCase):
+    @hypothesis.given(clouds(), st.booleans(), st.integers(0, 30))
+    @hypothesis.settings(deadline=None, max_examples=150)
+    def test_a_run_that_was_cut_off_is_finished_by_the_next(
+        self, observed, recreate, count
+    ):
+        cloud = Cloud(observed)
+        first = cloud.plan(recreate=recreate)
+        foreign = {
+            name: flavor
+            for name, flavor in cloud.flavors.items()
+            if not flavor.claims or flavor.users
+        }
+        for change in first.changes[:count]:
+            cloud.apply(change)
+        second = cloud.plan(recreate=recreate)
+        self.assertEqual(bool(first.refusals), bool(second.refusals))
+        for change in second.changes:
+            cloud.apply(change)
+
+        if not first.refusals:
+            self.assertEqual((), cloud.plan().changes)
+            wanted = {f.name: dict(f.extra_specs) for f in DESIRED}
+            has = {n: dict(cloud.flavors[n].extra_specs) for n in wanted}
+            self.assertEqual(wanted, has)
+        for name, flavor in foreign.items():
+            now = cloud.flavors[name]
+            self.assertEqual(flavor.id, now.id)
+            if not flavor.claims:
+                self.assertEqual(flavor, now)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explain says what the filter does, on hosts as Nova's database holds them."""
+
+import collections
+import random
+
+import testtools
+from nova import objects
+from oslo_utils import uuidutils
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import nova_database
+from nova_perfvm.diagnose import explain
+from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.facts import snapshot
+from nova_perfvm.facts.snapshot import Aggregate, ComputeHost, Flavor, Snapshot
+from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.scheduler import filters
+from tests.unit.scheduler import states
+
+HOST_CODES = {code for code in const.REASON_CODES if code.startswith("host.")}
+
+POLICY = """
+schema_version: "1.0"
+host_shape: [2x20, 2x20x2]
+placement: none
+managed_hosts: {managed}
+classes:
+  general: {{default: true}}
+  high-performance:
+    {{vcpus: 20, cpu_policy: dedicated, numa_nodes: 1, exclusive: {exclusive},
+      max_per_host: {most}, smt: {smt}, disk: {{source: volume}},
+      flavors: {{name: "hp.{{memory_gb}}", memory_gb: [64]}}}}
+"""
+# Pinned classes of two kinds need labels.
+SECOND = "  small: {vcpus: 4, cpu_policy: dedicated, exclusive: none}\n"
+SMALL = states.HP_SPECS | {"perfvm:class": "small"}
+GENERAL = {"perfvm:class": "general", "hw:cpu_policy": "shared"}
+CLASSLESS = {"hw:cpu_policy": "dedicated"}
+
+
+def random_topology(rng):
+    shape = HostShape(
+        rng.choice([1, 2, 2, 4]), rng.choice([10, 20, 20, 22]), rng.choice([1, 1, 2])
+    )
+    every = set(range(shape.cpus))
+    dedicated, shared = every, set()
+    kind = rng.choice(["dedicated", "dedicated", "open", "shared", "mixed"])
+    if kind == "open":
+        shared = every
+    elif kind == "shared":
+        dedicated, shared = set(), every
+    elif kind == "mixed":
+        dedicated = set(rng.sample(sorted(every), rng.randint(1, shape.cpus - 1)))
+        shared = every - dedicated
+    memory_mb = shape.cells * rng.choice([32, 100, 256]) * 1024
+    pages = memory_mb // shape.cells * 256
+    topology = states.numa_topology(
+        shape,
+        dedicated=dedicated,
+        shared=shared,
+        memory_mb=memory_mb,
+        mempages=rng.choice([[], [(4, pages, 0, 100), (1048576, 90, 3, 2)]]),
+    )
+    for cell in topology.cells:
+        size = rng.choice([0, 0, 4, 20, 20, 40])
+        free = sorted(cell.pcpuset)
+        if size and size <= len(free):
+            cell.pin_cpus(set(rng.sample(free, size)))
+        if cell.pinned_cpus or rng.random() < 0.3:
+            cell.memory_usage = rng.choice([0, cell.memory // 2, cell.memory - 1024])
+    return topology
+
+
+def random_node(rng, name):
+    """Give a ComputeNode as a compute saves it."""
+    topology = random_topology(rng)
+    vms = sum(bool(cell.pinned_cpus) for cell in topology.cells)
+    pins = sum(len(cell.pinned_cpus) for cell in topology.cells)
+    others = rng.choice([0, 0, 0, 2])
+    text = topology._to_json() if rng.random() < 0.95 else None
+    return objects.ComputeNode(
+        uuid=uuidutils.generate_uuid(),
+        host=name,
+        hypervisor_hostname=name,
+        numa_topology=text,
+        vcpus_used=pins + 2 * others,
+        stats={"num_instances": str(vms + others)},
+    )
+
+
+class AgreementTest(testtools.TestCase):
+    """The same verdict and the same reason on every host of every state."""
+
+    STATES = 300
+    HOSTS = 3
+
+    def setUp(self):
+        super().setUp()
+        objects.register_all()
+
+    def random_policy(self, rng):
+        managed = rng.choice(["all", "labelled"])
+        text = POLICY.format(
+            managed=managed,
+            exclusive=rng.choice(["host", "host", "cell", "none"]),
+            most=rng.choice([1, 2, 4]),
+            smt=rng.choice(["cores", "threads"]),
+        )
+        policy = loader.parse(text + (SECOND if managed == "labelled" else ""))
+        filter_ = filters.PerfVMFilter.__new__(filters.PerfVMFilter)
+        filter_.policy = policy
+        return filter_
+
+    def random_labels(self, rng):
+        return rng.choice(
+            [
+                (),
+                (),
+                (),
+                (),
+                (),
+                (),
+                ("high-performance",),
+                ("high-performance", "general"),
+                ("high-performance, small",),
+                ("typo",),
+                ("general",),
+            ]
+        )
+
+    def random_flavor(self, rng):
+        extra = rng.choice([{}, {}, {"hw:mem_page_size": "1GB"}])
+        specs = rng.choice([states.HP_SPECS | extra] * 4 + [SMALL, GENERAL, CLASSLESS])
+        vcpus = 20 if specs.get("perfvm:class") == "high-performance" else 4
+        return Flavor("f", "f", vcpus, rng.choice([8, 64, 128]) * 1024, 0, specs)
+
+    def test_random_states(self):
+        rng = random.Random(41)
+        found = collections.Counter()
+        for number in range(self.STATES):
+            filter_ = self.random_policy(rng)
+            nodes = [random_node(rng, f"hp{n}") for n in range(self.HOSTS)]
+            labels = {node.host: self.random_labels(rng) for node in nodes}
+            flavor = self.random_flavor(rng)
+            ours = self.explained(filter_.policy, nodes, labels, flavor)
+            spec = states.request_spec(
+                "f", flavor.vcpus, flavor.memory_mb, dict(flavor.extra_specs)
+            )
+            for node in nodes:
+                state = self.host_state(node, labels[node.host])
+                decision = filter_.explain(state, spec)
+                passed = filter_.host_passes(state, spec)
+                self.assertEqual(decision.allowed, passed)
+                self.assertEqual(
+                    decision.reasons, ours[node.host], f"state {number}, {node.host}"
+                )
+                found.update([r.code for r in decision.reasons] or ["passes"])
+        self.assertGreater(found["passes"], 50)
+        seldom = {code: found[code] for code in HOST_CODES if found[code] < 5}
+        self.assertEqual({}, seldom, found)
+
+    def explained(self, policy, nodes, labels, flavor):
+        """Give the reasons of the rules by host, from what a snapshot has."""
+        taken = Snapshot(
+            taken_at="2026-01-01T00:00:00+00:00",
+            hosts=tuple(
+                ComputeHost(node.host, node.host, node.uuid, "s") for node in nodes
+            ),
+            aggregates=tuple(
+                Aggregate(n, str(n), label, {const.CLASS_KEY: label}, frozenset({host}))
+                for host, values in labels.items()
+                for n, label in enumerate(values)
+            ),
+            flavors=(flavor,),
+        )
+        taken = nova_database.with_cells(taken, nodes)
+        # And through a file, as offline.
+        taken = snapshot.loads(snapshot.dumps(taken))
+        request, _ = explain.request_of(taken, flavor="f", volume_backed=True)
+        found = explain.explain(policy, taken, request, settings_for(policy))
+        return {verdict.view.host.host: verdict.rules for verdict in found.verdicts}
+
+    def host_state(self, node, labels):
+        """Give the HostState that the scheduler makes of a ComputeNode."""
+        state = states.host_state(node.host, labels=labels)
+        state.numa_topology = (
+            objects.NUMATopology.obj_from_db_obj(node.numa_topology)
+            if node.numa_topology
+            else None
+        )
+        state.vcpus_used = node.vcpus_used
+        state.num_instances = int(node.stats["num_instances"])
+        return state
+
+
+class WithCellsTest(testtools.TestCase):
+    def test_a_host_that_the_database_does_not_know_keeps_its_cells(self):
+        taken = Snapshot("now", hosts=(ComputeHost("a", "a", "u", "s"),))
+        self.assertEqual(taken, nova_database.with_cells(taken, []))
+
+    def test_a_file_that_is_not_there(self):
+        error = self.assertRaises(
+            nova_database.NovaDBError, nova_database.configure, "/no/nova.conf"
+        )
+        self.assertIn("there is no /no/nova.conf", str(error))
+        self.assertIn("run this on a controller", str(error))

@@ -1,0 +1,665 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.audit import hosts as host_checks
+from nova_perfvm.diagnose.audit import placement as placement_checks
+from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
+from nova_perfvm.facts.snapshot import (
+    NOVA_DATABASE,
+    Aggregate,
+    Image,
+    Inventory,
+    Migration,
+    Provider,
+    Server,
+)
+from nova_perfvm.placement import units
+from nova_perfvm.policy import Disk
+from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
+from tests.unit.rules import hosts
+
+RIGHT = {("placement", "allocation_conflict_retry_count"): "1"}
+ELASTIC = dataclasses.replace(POLICY, placement="units")
+
+
+def small():
+    """Give a cloud of one host of either kind, with VMs, that is in order."""
+    cloud = Cloud()
+    cloud.add_host("hp1")
+    cloud.add_host("g1", "shared")
+    cloud.add_hp("a", "hp1", 0)
+    cloud.add_hp("b", "hp1", 20, node=1)
+    cloud.add_general("c", "g1")
+    cloud.parts["images"] = (Image("image", "cirros"),)
+    return cloud
+
+
+class AuditTest(testtools.TestCase):
+    def audit(self, cloud, policy=None, settings=RIGHT):
+        subject = audit.Subject(policy or cloud.policy, cloud.snapshot(), settings)
+        return audit.run(subject)
+
+    def found(self, cloud, policy=None, settings=RIGHT):
+        """Give (code, subject), each finding having been looked at."""
+        findings = self.audit(cloud, policy, settings).findings
+        for finding in findings:
+            self.assertIn(finding.code, SEVERITIES)
+            self.assertTrue(finding.evidence)
+            self.assertRegex(finding.remedy, r"^(openstack|nova-\w+|crudini) ")
+        return [(finding.code, finding.subject) for finding in findings]
+
+    def evidence(self, cloud, **options):
+        return " ".join(f.evidence for f in self.audit(cloud, **options).findings)
+
+
+class CleanTest(AuditTest):
+    def test_nothing_is_found(self):
+        report = self.audit(small())
+        self.assertEqual((), report.findings)
+        self.assertEqual(0, report.exit_code(strict=True))
+        self.assertEqual((2, 3), (report.hosts, report.servers))
+
+    def test_nor_in_an_empty_cloud_nor_under_other_schemes(self):
+        self.assertEqual([], self.found(Cloud()))
+        none = Cloud(dataclasses.replace(POLICY, placement="none"))
+        none.add_host("h1")
+        none.add_hp("a", "h1", 0)
+        self.assertEqual([], self.found(none))
+        self.assertEqual([], self.found(elastic_cloud()))
+
+    def test_what_is_under_way(self):
+        cloud = small()
+        cloud.allocate("m", "g1", {"VCPU": 2})
+        cloud.add_general("building", None)
+        cloud.change_server("building", status="BUILD")
+        cloud.parts["migrations"] = (Migration("m", "i-c", "migration", "finished"),)
+        self.assertEqual([], self.found(cloud))
+
+    def test_sizes_of_the_general_class(self):
+        cloud = small()
+        cloud.flavors["odd"] = dataclasses.replace(
+            cloud.flavors[GENERAL], id="odd", name="odd", vcpus=7, extra_specs={}
+        )
+        cloud.add_general("d", "g1", "odd")
+        self.assertEqual([], self.found(cloud))
+
+
+def elastic_cloud():
+    """Give a cloud with an enrolled host and one VM of each child."""
+    cloud = Cloud(ELASTIC)
+    cloud.add_host("e1", "open")
+    cloud.change_provider("e1", traits=frozenset({const.TRAIT_ELASTIC}))
+    cloud.change_provider("e1", aggregates=frozenset({"u"}))
+    for child in units.children(ELASTIC, "e1", 2):
+        cloud.providers[child.name] = Provider(
+            uuid=child.name,
+            name=child.name,
+            generation=1,
+            inventories={const.RC_UNIT: Inventory(child.total, child.max_unit)},
+            traits=frozenset({child.trait}),
+            parent="p-e1",
+            root="p-e1",
+        )
+    cloud.add_hp("a", "e1", 0)
+    cloud.allocate("i-a", "e1_perfvm_a", {const.RC_UNIT: 1000})
+    metadata = {f"trait:{const.TRAIT_ELASTIC}": "required"}
+    cloud.parts["aggregates"] = (
+        Aggregate(1, "u", "elastic", metadata, frozenset({"e1"})),
+    )
+    cloud.allocate("i-a", "e1", {"VCPU": 20})
+    return cloud
+
+
+class ServersTest(AuditTest):
+    def test_classes_mixed(self):
+        cloud = small()
+        cloud.add_general("d", "hp1")
+        self.assertEqual([(codes.CLASSES_MIXED, "hp1")], self.found(cloud))
+
+    def test_classes_mixed_on_a_cell(self):
+        """Of 2x40 with dedicated and shared CPUs, by where the cells are known from."""
+        cloud = Cloud(hosts.policy(exclusive="cell"))
+        cloud.add_host("h1", "shared", "2x40")
+        cloud.add_hp("a", "h1")
+        cloud.add_general("b", "h1")
+        cloud.parts["images"] = (Image("image", "cirros"),)
+        slots = {const.RC_SLOT: Inventory(2, 1), "PCPU": Inventory(40, 40)}
+        cloud.change_inventories("h1", **slots)
+        trait = frozenset({const.TRAIT_HIGH_PERFORMANCE})
+        cloud.change_provider("h1", traits=trait)
+        for vcpus, expected in ((40, []), (30, [(codes.CELLS_UNKNOWN, "h1")])):
+            cloud.change_inventories("h1", VCPU=Inventory(vcpus, vcpus))
+            self.assertEqual(expected, self.found(cloud))
+        found = cloud.snapshot()
+        (host,) = found.hosts
+        known = dataclasses.replace(host, cells_source=NOVA_DATABASE)
+        found = dataclasses.replace(found, hosts=(known,))
+        (finding,) = audit.run(audit.Subject(cloud.policy, found, RIGHT)).findings
+        self.assertEqual((codes.CLASSES_MIXED, "h1"), finding[:2])
+        self.assertEqual("openstack server migrate i-b", finding.remedy)
+
+    def test_three_on_a_host_and_two_on_a_cell(self):
+        """On an SMT host, which has the threads for more than its cores."""
+        cloud = Cloud()
+        cloud.add_host("hp1", shape="2x20x2")
+        for index, name in enumerate("abc"):
+            cloud.add_hp(name, "hp1", 20 * index, node=min(index, 1))
+        self.assertEqual(
+            {
+                (codes.TOO_MANY_ON_HOST, "hp1"),
+                (codes.TOO_MANY_ON_CELL, "hp1"),
+                (codes.OVER_INVENTORY, "hp1"),
+            },
+            set(self.found(cloud)),
+        )
+
+    def test_pins_overlap(self):
+        cloud = small()
+        cloud.change_server("b", cells=cloud.servers["a"].cells)
+        self.assertEqual(
+            {(codes.PINS_OVERLAP, "hp1"), (codes.TOO_MANY_ON_CELL, "hp1")},
+            set(self.found(cloud)),
+        )
+
+    def test_split_over_cells(self):
+        cloud = small()
+        (cell,) = cloud.servers["b"].cells
+        halves = [
+            dataclasses.replace(
+                cell,
+                host_node=node,
+                vcpus=frozenset(range(10 * node, 10 * node + 10)),
+                cpu_pinning={v: 20 + v for v in range(10 * node, 10 * node + 10)},
+            )
+            for node in (0, 1)
+        ]
+        cloud.change_server("b", cells=tuple(halves))
+        found = self.found(cloud)
+        self.assertIn((codes.NOT_IN_ONE_CELL, "b (i-b)"), found)
+
+    def test_not_pinned(self):
+        cloud = small()
+        cloud.change_server("a", cells=(), pinned=False)
+        self.assertEqual([(codes.NOT_PINNED, "a (i-a)")], self.found(cloud))
+        (finding,) = self.audit(cloud).findings
+        # Nova refuses the flavor that it has.
+        again = "openstack perfvm flavor sync --prefix new-"
+        resize = f"openstack server resize --flavor new-{HP} i-a"
+        self.assertEqual(f"{again}\n{resize}", finding.remedy)
+
+        cloud.change_server("a", flavor="old")
+        (finding,) = self.audit(cloud).findings
+        self.assertEqual(f"openstack server resize --flavor {HP} i-a", finding.remedy)
+
+    def test_no_cells(self):
+        cloud = small()
+        cloud.hosts["hp1"] = dataclasses.replace(cloud.hosts["hp1"])
+        found = cloud.snapshot()
+        bare = [dataclasses.replace(h, cells=(), shape=None) for h in found.hosts]
+        found = dataclasses.replace(found, hosts=tuple(bare))
+        report = audit.run(audit.Subject(POLICY, found, RIGHT))
+        self.assertEqual(
+            [(codes.CELLS_UNKNOWN, "hp1")], [f[:2] for f in report.findings]
+        )
+        self.assertEqual([0, 1], [report.exit_code(strict=s) for s in (False, True)])
+
+    def test_reserved_and_not_managed_hosts(self):
+        cloud = small()
+        label = {const.CLASS_KEY: "high-performance"}
+        cloud.parts["aggregates"] = (
+            Aggregate(1, "u", "a", label, frozenset({"hp1", "g1"})),
+        )
+        self.assertEqual([(codes.HOST_RESERVED, "c (i-c)")], self.found(cloud))
+        labelled = dataclasses.replace(POLICY, managed_hosts="labelled")
+        cloud.parts["aggregates"] = ()
+        self.assertEqual(
+            [(codes.HOST_NOT_MANAGED, f"{name} (i-{name})") for name in "ab"],
+            self.found(cloud, labelled),
+        )
+
+
+class ClaimsTest(AuditTest):
+    def specs(self, cloud, name, **changes):
+        """Change the extra specs that are embedded in a server, and the flavor's."""
+        specs = dict(cloud.servers[name].extra_specs)
+        for key, value in changes.items():
+            del specs[key]
+            if value is not None:
+                specs[key] = value
+        cloud.change_server(name, extra_specs=specs, flavor="old")
+
+    def test_wrong_size(self):
+        cloud = small()
+        cloud.change_server("a", vcpus=16, flavor="old")
+        self.assertEqual([(codes.WRONG_SIZE, "a (i-a)")], self.found(cloud))
+
+    def test_no_multiqueue(self):
+        cloud = small()
+        self.specs(cloud, "a", **{const.VIF_MULTIQUEUE: None})
+        self.assertEqual([(codes.NO_MULTIQUEUE, "a (i-a)")], self.found(cloud))
+        image = Image("i", "tuned", {const.IMAGE_VIF_MULTIQUEUE: "yes"})
+        cloud.parts["images"] = (image,)
+        cloud.change_server("a", image="i")
+        self.assertEqual([(codes.NOT_OF_CLASS, "a (i-a)")], self.found(cloud))
+        self.assertIn("boot from a volume", self.evidence(cloud))
+
+    def test_class_unknown(self):
+        cloud = small()
+        self.specs(cloud, "c", **{const.CLASS_KEY: "gold"})
+        self.assertEqual([(codes.CLASS_UNKNOWN, "c (i-c)")], self.found(cloud))
+
+    def test_pinned_of_no_class(self):
+        cloud = small()
+        cloud.servers.pop("b")
+        cloud.change_provider("hp1", allocations={"i-a": {"PCPU": 20}})
+        self.specs(cloud, "a", **{const.CLASS_KEY: None})
+        self.assertEqual([(codes.CLASSLESS_PINNED, "a (i-a)")], self.found(cloud))
+
+    def test_flavor_changed(self):
+        cloud = small()
+        specs = cloud.flavors[GENERAL].extra_specs | {"hw:watchdog_action": "reset"}
+        cloud.change_flavor(GENERAL, memory_mb=8192, extra_specs=specs)
+        self.assertEqual([(codes.FLAVOR_CHANGED, "c (i-c)")], self.found(cloud))
+        self.assertIn("ram was 4096, is 8192", self.evidence(cloud))
+        self.assertIn("was (not set), is reset", self.evidence(cloud))
+        (finding,) = self.audit(cloud).findings
+        identity = cloud.flavors[GENERAL].id
+        resize = "openstack server resize --flavor"
+        self.assertEqual(f"{resize} {identity} i-c", finding.remedy)
+
+        # Changed in place, it is the flavor that the server has, to Nova.
+        cloud.change_flavor(GENERAL, memory_mb=4096)
+        (finding,) = self.audit(cloud).findings
+        create, specify, again = finding.remedy.splitlines()
+        self.assertEqual(
+            f"openstack flavor show new-{GENERAL} >/dev/null 2>&1 || openstack flavor "
+            f"create --vcpus 2 --ram 4096 --disk 40 new-{GENERAL}",
+            create,
+        )
+        self.assertTrue(specify.startswith("openstack flavor set --property "))
+        self.assertIn(" --property hw:watchdog_action=reset ", specify)
+        self.assertTrue(specify.endswith(f" new-{GENERAL}"))
+        self.assertEqual(f"{resize} new-{GENERAL} i-c", again)
+
+        # A private one is not shown to everybody.
+        cloud.change_flavor(GENERAL, public=False)
+        (finding,) = self.audit(cloud).findings
+        create, *_ = finding.remedy.splitlines()
+        self.assertIn(f" --private --project PROJECT new-{GENERAL}", create)
+
+    def test_flavor_differs(self):
+        cloud = Cloud()
+        for change, words in (
+            ({"hw:cpu_policy": "shared"}, "hw:cpu_policy is shared, should be"),
+            ({"hw:numa_nodes": "2"}, "hw:numa_nodes is 2, should be 1"),
+            ({"hw:cpu_thread_policy": "isolate"}, "is isolate, should be prefer"),
+            ({"hw:cpu_dedicated_mask": "0-3"}, "0-3, should not be set"),
+            ({f"resources:{const.RC_SLOT}": "2"}, "is 2, should be 1"),
+        ):
+            with self.subTest(words):
+                given = Cloud().flavors[HP].extra_specs
+                cloud.change_flavor(HP, extra_specs={**given, **change})
+                self.assertEqual(
+                    [(codes.FLAVOR_DIFFERS, f"flavor {HP}")], self.found(cloud)
+                )
+                self.assertIn(words, self.evidence(cloud))
+        cloud = Cloud()
+        cloud.change_flavor(HP, vcpus=16)
+        self.assertIn("16 vCPUs, should be 20", self.evidence(cloud))
+        # Where aggregates isolate the hosts, flavors need not.
+        cloud = Cloud()
+        specs = dict(cloud.flavors[GENERAL].extra_specs)
+        self.assertEqual(
+            "forbidden", specs.pop(f"trait:{const.TRAIT_HIGH_PERFORMANCE}")
+        )
+        cloud.change_flavor(GENERAL, extra_specs=specs)
+        self.assertEqual([], self.found(cloud))
+        # One that operators have extended is still the policy's.
+        specs = cloud.flavors[HP].extra_specs
+        cloud.change_flavor(HP, extra_specs={**specs, "hw:watchdog_action": "reset"})
+        self.assertEqual([], self.found(cloud))
+        cloud.change_flavor(GENERAL, extra_specs={const.CLASS_KEY: "gold"})
+        self.assertEqual(
+            [(codes.CLASS_UNKNOWN, f"flavor {GENERAL}")], self.found(cloud)
+        )
+
+    def test_near_misses(self):
+        for key in ("prefvm:class", "perfvm_class", "perfvm:clas", "Perfvm:Class"):
+            cloud = Cloud()
+            cloud.flavors["x"] = dataclasses.replace(
+                cloud.flavors[GENERAL], id="x", name="x", extra_specs={key: "general"}
+            )
+            self.assertEqual([(codes.NEAR_MISS, "flavor x")], self.found(cloud))
+        cloud = small()
+        cloud.parts["images"] = (Image("image", "i", {"perfvm_class": "general"}),)
+        metadata = {"perfvm_class": "x", "perfvm_weight_multiplier": "2"}
+        cloud.parts["aggregates"] = (Aggregate(1, "u", "a", metadata, frozenset()),)
+        specs = {"prefvm:class": "high-performance"}
+        cloud.change_server("c", extra_specs=specs, flavor="old")
+        self.assertEqual(
+            [
+                (codes.NEAR_MISS, "c (i-c)"),
+                (codes.NEAR_MISS, "aggregate a"),
+                (codes.NEAR_MISS, "image i"),
+            ],
+            self.found(cloud),
+        )
+
+    def test_what_image_sync_writes_is_no_near_miss(self):
+        cloud = Cloud()
+        properties = {
+            const.IMAGE_RECORD: const.IMAGE_VIF_MULTIQUEUE,
+            const.IMAGE_VIF_MULTIQUEUE: "true",
+        }
+        cloud.parts["images"] = (Image("image", "i", properties),)
+        self.assertEqual([], self.found(cloud))
+
+    def test_remedies_can_be_pasted(self):
+        cloud = Cloud()
+        cloud.flavors["x"] = dataclasses.replace(
+            cloud.flavors[GENERAL],
+            id="my flavor; reboot",
+            name="x",
+            extra_specs={"prefvm:class": "$(reboot)"},
+        )
+        (finding,) = self.audit(cloud).findings
+        self.assertEqual(
+            "openstack flavor unset --property prefvm:class 'my flavor; reboot'\n"
+            "openstack flavor set --property 'perfvm:class=$(reboot)' "
+            "'my flavor; reboot'",
+            finding.remedy,
+        )
+
+    def test_image_conflict(self):
+        cloud = small()
+        image = Image("image", "i", {const.IMAGE_VIF_MULTIQUEUE: "False"})
+        cloud.parts["images"] = (image,)
+        self.assertEqual([(codes.IMAGE_CONFLICT, "image i")], self.found(cloud))
+
+
+class HostsTest(AuditTest):
+    def test_slots_and_trait(self):
+        cloud = small()
+        inventories = cloud.providers["hp1"].inventories
+        cloud.change_provider(
+            "hp1", inventories={**inventories, const.RC_SLOT: Inventory(3, 1)}
+        )
+        self.assertEqual([(codes.INVENTORY_DIFFERS, "hp1")], self.found(cloud))
+        self.assertIn("room for 2", self.evidence(cloud))
+        cloud.change_provider(
+            "hp1", inventories={**inventories, const.RC_SLOT: Inventory(2, 2)}
+        )
+        self.assertEqual([(codes.INVENTORY_DIFFERS, "hp1")], self.found(cloud))
+        cloud.change_provider("hp1", inventories=inventories, traits=frozenset())
+        self.assertEqual([(codes.TRAIT_DIFFERS, "hp1")], self.found(cloud))
+
+    def test_slots_where_there_should_be_none(self):
+        cloud = small()
+        cloud.change_provider(
+            "g1",
+            inventories={
+                **cloud.providers["g1"].inventories,
+                const.RC_SLOT: Inventory(2, 1),
+            },
+            traits=frozenset({const.TRAIT_HIGH_PERFORMANCE}),
+        )
+        self.assertEqual(
+            [(codes.INVENTORY_DIFFERS, "g1"), (codes.TRAIT_DIFFERS, "g1")],
+            self.found(cloud),
+        )
+        none = dataclasses.replace(POLICY, placement="none")
+        cloud = Cloud(none)
+        cloud.add_host("h1")
+        cloud.change_provider("h1", inventories={const.RC_SLOT: Inventory(2, 1)})
+        self.assertEqual([(codes.INVENTORY_DIFFERS, "h1")], self.found(cloud))
+
+    def test_memory_that_is_kept_back(self):
+        """What holds two VMs by its cells and one by what is left over."""
+        cloud = Cloud()
+        cloud.add_host("h1", memory_gb=130)
+        self.assertEqual([], self.found(cloud))
+        inventories = dict(cloud.providers["h1"].inventories)
+        total = 130 * 1024
+        inventories["MEMORY_MB"] = Inventory(total, total, reserved=8192)
+        cloud.change_provider("h1", inventories=inventories)
+        self.assertIn("room for 1", self.evidence(cloud))
+
+    def test_what_goes_together_where_cells_are_not_known(self):
+        cloud = small()
+        inventories = cloud.providers["hp1"].inventories
+        for changes, expected in (
+            ({}, []),
+            ({const.RC_SLOT: Inventory(3, 1)}, []),
+            ({const.RC_SLOT: Inventory(2, 2)}, [(codes.INVENTORY_DIFFERS, "hp1")]),
+            ({const.RC_SLOT: None}, [(codes.TRAIT_DIFFERS, "hp1")]),
+        ):
+            cloud.change_provider("hp1", inventories=inventories)
+            cloud.change_inventories("hp1", **changes)
+            found = cloud.snapshot()
+            bare = [dataclasses.replace(h, cells=(), shape=None) for h in found.hosts]
+            found = dataclasses.replace(found, hosts=tuple(bare), servers=())
+            subject = audit.Subject(POLICY, found, RIGHT)
+            self.assertEqual(expected, [f[:2] for f in host_checks.check(subject)])
+
+    def test_iops(self):
+        policy = hosts.policy(disk=Disk("volume", read_iops=5000))
+        cloud = Cloud(policy)
+        cloud.add_host("h1")
+        self.assertIn("0 CUSTOM_PERFVM_READ_IOPS", self.evidence(cloud))
+
+    def test_label_unknown(self):
+        cloud = small()
+        label = {const.CLASS_KEY: "gold, high-performance"}
+        cloud.parts["aggregates"] = (Aggregate(1, "u", "a", label, frozenset({"hp1"})),)
+        self.assertEqual([(codes.LABEL_UNKNOWN, "hp1")], self.found(cloud))
+
+
+class PlacementTest(AuditTest):
+    def test_leaked(self):
+        cloud = small()
+        cloud.allocate("nobody", "g1", {"VCPU": 2})
+        self.assertEqual([(codes.LEAKED_ALLOCATION, "nobody")], self.found(cloud))
+        cloud = small()
+        cloud.change_server("c", host=None, status="ERROR")
+        self.assertEqual([(codes.LEAKED_ALLOCATION, "i-c")], self.found(cloud))
+        self.assertIn("c (i-c) is in ERROR and on no host", self.evidence(cloud))
+
+    def test_missing_and_elsewhere(self):
+        cloud = small()
+        cloud.add_host("g2", "shared")
+        cloud.change_server("c", host="g2", node="g2")
+        self.assertEqual(
+            [
+                (codes.ALLOCATION_MISSING, "c (i-c)"),
+                (codes.ALLOCATION_ELSEWHERE, "c (i-c)"),
+            ],
+            self.found(cloud),
+        )
+        cloud.change_server("c", status="VERIFY_RESIZE")
+        self.assertEqual([], self.found(cloud))
+
+    def test_what_nova_cannot_heal(self):
+        for asked, words in (
+            ({}, "nova-manage placement heal_allocations --instance i-c"),
+            (
+                {f"resources1:{const.RC_UNIT}": "1"},
+                "openstack perfvm host enroll g1 --backfill",
+            ),
+        ):
+            cloud = small()
+            cloud.change_server("c", extra_specs=asked)
+            root = cloud.providers["g1"]
+            cloud.change_provider("g1", allocations={})
+            self.assertTrue(root.allocations)
+            (remedy,) = [
+                finding.remedy
+                for finding in self.audit(cloud, ELASTIC).findings
+                if finding.code == codes.ALLOCATION_MISSING
+            ]
+            self.assertEqual(words, remedy)
+
+    def test_elsewhere_on_a_child_as_well(self):
+        cloud = small()
+        cloud.add_host("g2", "shared")
+        cloud.allocate("i-c", "g2", {"VCPU": 2})
+        units = {const.RC_UNIT: Inventory(1000, 1000)}
+        for name in ("g2_perfvm_a", "g2_perfvm_b"):
+            cloud.providers[name] = Provider(
+                name, name, 1, units, parent="p-g2", root="p-g2"
+            )
+        cloud.allocate("i-c", "g2_perfvm_b", {const.RC_UNIT: 1})
+        findings = self.audit(cloud, ELASTIC).findings
+        (finding,) = (f for f in findings if f.code == codes.ALLOCATION_ELSEWHERE)
+        self.assertEqual(
+            "openstack resource provider allocation unset --provider p-g2 "
+            "--provider g2_perfvm_b i-c",
+            finding.remedy,
+        )
+
+    def test_usage(self):
+        cloud = small()
+        cloud.allocate("i-c", "g1", {"VCPU": 161})
+        self.assertEqual([(codes.OVER_INVENTORY, "g1")], self.found(cloud))
+
+    def test_orphans(self):
+        cloud = small()
+        gone = Provider("p", "old", 1, {"PCPU": Inventory(40, 40)}, root="p")
+        child = Provider("c", "old_perfvm_a", 1, parent="p", root="p")
+        share = Provider("s", "nfs", 1, {"DISK_GB": Inventory(9, 9)}, root="s")
+        below = Provider("x", "hp1_perfvm_a", 1, parent="p-hp1", root="p-hp1")
+        for provider in (gone, child, share, below):
+            cloud.providers[provider.name] = provider
+        self.assertEqual(
+            [
+                (codes.ORPHANED_PROVIDER, "old"),
+                (codes.ORPHANED_CHILD, "old_perfvm_a"),
+                (codes.ORPHANED_CHILD, "hp1_perfvm_a"),
+            ],
+            self.found(cloud),
+        )
+
+    def test_hosts_of_a_cell_that_is_down_are_no_orphans(self):
+        cloud = small()
+        gone = Provider("p", "old", 1, {"PCPU": Inventory(40, 40)}, root="p")
+        cloud.providers["old"] = gone
+        cloud.servers["lost"] = Server("lost", "lost", None, "UNKNOWN", 0, {})
+        cloud.allocate("lost", "old", {"PCPU": 20})
+        cloud.parts["gaps"] = ("servers: the cell of host(s) h1 was down",)
+        self.assertEqual([(codes.NOT_SEEN, "servers")], self.found(cloud))
+
+    def test_helpers_of_the_storms(self):
+        usage = placement_checks.Usage("h", "PCPU", 40, 41)
+        (finding,) = placement_checks.check_usage([usage])
+        self.assertEqual(Severity.CRITICAL, finding.severity)
+
+
+class ElasticTest(AuditTest):
+    def test_not_isolated(self):
+        cloud = elastic_cloud()
+        cloud.parts["aggregates"] = ()
+        self.assertEqual([(codes.HOST_NOT_ISOLATED, "e1")], self.found(cloud))
+
+    def test_children_differ(self):
+        cloud = elastic_cloud()
+        cloud.change_provider("e1_perfvm_b", traits=frozenset())
+        self.assertIn((codes.CHILDREN_DIFFER, "e1"), self.found(cloud))
+
+    def test_units_lacking(self):
+        cloud = elastic_cloud()
+        cloud.add_general("forced", "e1")
+        self.assertEqual(
+            {(codes.CLASSES_MIXED, "e1"), (codes.UNITS_LACKING, "e1")},
+            set(self.found(cloud)),
+        )
+
+    def test_a_stray_trait_and_children_of_an_ordinary_host(self):
+        cloud = elastic_cloud()
+        cloud.add_host("x")
+        cloud.providers["stray"] = Provider(
+            "s", "s", 1, traits=frozenset({const.TRAIT_ELASTIC}), root="s"
+        )
+        cloud.providers["x_perfvm_a"] = Provider(
+            "c", "x_perfvm_a", 1, parent="p-x", root="p-x"
+        )
+        found = set(self.found(cloud))
+        self.assertLessEqual(
+            {
+                (codes.HOST_NOT_ISOLATED, "Placement"),
+                (codes.ORPHANED_PROVIDER, "s"),
+                (codes.ORPHANED_CHILD, "x_perfvm_a"),
+            },
+            found,
+        )
+
+    def test_flavors_without_units(self):
+        cloud = elastic_cloud()
+        cloud.add_host("x", "shared")
+        cloud.add_general("old", "x")
+        cloud.change_server("old", flavor="gone", extra_specs={})
+        self.assertEqual(
+            [(codes.FLAVOR_WITHOUT_UNITS, "old (i-old)")], self.found(cloud)
+        )
+        # Not on a host without a label, unless it is enrolled.
+        labelled = dataclasses.replace(ELASTIC, managed_hosts="labelled")
+        label = {const.CLASS_KEY: "high-performance, general"}
+        before = cloud.parts["aggregates"]
+        one = Aggregate(2, "l", "l", label, frozenset({"e1"}))
+        cloud.parts["aggregates"] = (*before, one)
+        self.assertEqual([], self.found(cloud, labelled))
+        both = dataclasses.replace(one, hosts=frozenset({"e1", "x"}))
+        cloud.parts["aggregates"] = (*before, both)
+        self.assertEqual(
+            [(codes.FLAVOR_WITHOUT_UNITS, "old (i-old)")], self.found(cloud, labelled)
+        )
+        cloud.parts["aggregates"] = before
+        cloud.change_server("a", flavor="gone", extra_specs={})
+        self.assertIn(
+            (codes.FLAVOR_WITHOUT_UNITS, "a (i-a)"), self.found(cloud, labelled)
+        )
+
+
+class SettingsTest(AuditTest):
+    def test_retries(self):
+        cloud = small()
+        for settings, code, status in (
+            (None, codes.RETRY_COUNT_UNKNOWN, 0),
+            ({}, codes.RETRY_COUNT, 1),
+        ):
+            self.assertEqual(
+                [(code, "placement.conf")], self.found(cloud, settings=settings)
+            )
+            report = self.audit(cloud, settings=settings)
+            self.assertEqual(status, report.exit_code())
+            self.assertEqual(1, report.exit_code(strict=True))
+
+    def test_gaps(self):
+        cloud = small()
+        for gap, what, remedy in (
+            ("images: Glance does not answer", "images", "catalog list"),
+            ("servers: the cell of host(s) h1 was down", "servers", "list_cells"),
+        ):
+            cloud.parts["gaps"] = (gap,)
+            (finding,) = self.audit(cloud).findings
+            self.assertEqual((codes.NOT_SEEN, what), (finding.code, finding.subject))
+            self.assertIn(remedy, finding.remedy)
+
+    def test_the_worst_comes_first(self):
+        cloud = small()
+        cloud.allocate("nobody", "g1", {"VCPU": 200})
+        report = self.audit(cloud, settings=None)
+        self.assertEqual(2, report.exit_code())
+        self.assertEqual(
+            ["critical", "warning", "unknown"],
+            [finding.severity.value for finding in report.findings],
+        )
+        self.assertEqual(
+            [1, 1, 1], [report.count(severity) for severity in reversed(Severity)]
+        )
+        self.assertEqual(1, report.by_code()[codes.OVER_INVENTORY])
+        self.assertEqual(0, report.by_code()[codes.NEAR_MISS])

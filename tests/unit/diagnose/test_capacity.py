@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose import capacity
+from nova_perfvm.facts.snapshot import Aggregate, Inventory
+from nova_perfvm.policy import Disk, FlavorSize, FlavorTemplate
+from tests.unit.diagnose.explain.test_explain import UNITS, UnitsCase
+from tests.unit.facts.snapshot.clouds import POLICY, Cloud
+from tests.unit.rules import hosts
+
+
+def figures(found):
+    return {s.name: (s.total, s.used, s.free, s.unfit) for s in found}
+
+
+class CapacityCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.cloud = Cloud()
+
+    def hosts(self):
+        return capacity.host_capacity(POLICY, self.cloud.snapshot())
+
+    def test_every_slot_is_used_free_or_unfit(self):
+        for name in ("empty", "half", "full", "odd", "off"):
+            self.cloud.add_host(name)
+        self.cloud.add_host("g1", "shared")
+        self.cloud.add_hp("h", "half")
+        self.cloud.add_hp("f1", "full")
+        self.cloud.add_hp("f2", "full", first=20, node=1)
+        self.cloud.add_hp(
+            "o", "odd", count=8, vcpus=8, extra_specs={"hw:cpu_policy": "dedicated"}
+        )
+        off = dataclasses.replace(self.cloud.hosts["off"], enabled=False)
+        self.cloud.hosts["off"] = off
+        self.assertEqual(
+            {
+                "empty": (2, 0, 2, 0),
+                "half": (2, 1, 1, 0),
+                "full": (2, 2, 0, 0),
+                # Pins of no class: the other cell is not given either.
+                "odd": (2, 0, 0, 2),
+                "off": (2, 0, 0, 2),
+                "g1": (0, 0, 0, 0),
+            },
+            figures(self.hosts()),
+        )
+        (total,) = capacity.cloud_capacity(self.hosts())
+        self.assertEqual((10, 3, 3, 4), figures([total])["all hosts"])
+
+    def test_what_placement_has_no_room_for_is_not_free(self):
+        self.cloud.add_host("hp1")
+        self.cloud.allocate("leaked", "hp1", {const.RC_SLOT: 1})
+        self.assertEqual({"hp1": (2, 0, 1, 1)}, figures(self.hosts()))
+        before = self.cloud.providers["hp1"].inventories
+        self.cloud.change_provider(
+            "hp1", inventories={**before, const.RC_SLOT: Inventory(1, 1)}
+        )
+        self.assertEqual({"hp1": (1, 0, 0, 1)}, figures(self.hosts()))
+
+    def test_root_disk_of_servers_that_boot_from_an_image(self):
+        for source, slots in (("image", (1, 0, 1, 0)), ("volume", (2, 0, 2, 0))):
+            template = FlavorTemplate("hp", (FlavorSize(20, 64, 100),))
+            policy = hosts.policy(disk=Disk(source), flavors=template)
+            self.cloud = Cloud(policy)
+            self.cloud.add_host("h1")
+            self.cloud.change_inventories("h1", DISK_GB=Inventory(150, 150))
+            self.assertEqual({"h1": slots}, self.of(policy), source)
+
+    def test_by_aggregate(self):
+        for name in ("a", "b", "c"):
+            self.cloud.add_host(name)
+        self.cloud.add_hp("h", "a")
+        self.cloud.parts["aggregates"] = tuple(
+            Aggregate(n, str(n), name, {}, frozenset(hosts))
+            for n, (name, hosts) in enumerate([("x", "ab"), ("y", "bc"), ("z", "")])
+        )
+        found = capacity.aggregate_capacity(self.cloud.snapshot(), self.hosts())
+        self.assertEqual({"x": (4, 1, 3, 0), "y": (4, 0, 4, 0)}, figures(found))
+
+    def test_smt(self):
+        self.cloud.add_host("hp1", shape="2x20x2")
+        self.assertEqual({"hp1": (2, 0, 2, 0)}, figures(self.hosts()))
+
+    def test_cells_with_other_vms_are_not_filled(self):
+        """Where a class wants its cell for itself."""
+        policy = hosts.policy(exclusive="cell", max_per_host=None)
+        self.cloud = Cloud(policy)
+        self.cloud.add_host("h1", shape="2x40")
+        self.assertEqual({"h1": (4, 0, 4, 0)}, self.of(policy))
+        specs = {"hw:cpu_policy": "dedicated"}
+        self.cloud.add_hp("o", "h1", count=4, vcpus=4, extra_specs=specs)
+        self.cloud.allocate("i-o", "h1", {"PCPU": 4})
+        self.assertEqual({"h1": (4, 0, 2, 2)}, self.of(policy))
+        self.cloud.add_hp("a", "h1", first=40, node=1)
+        self.assertEqual({"h1": (4, 1, 1, 2)}, self.of(policy))
+
+    def of(self, policy):
+        return figures(capacity.host_capacity(policy, self.cloud.snapshot()))
+
+
+class ElasticCapacityTest(UnitsCase):
+    def test_slots_of_elastic_hosts(self):
+        self.add_elastic()
+        self.assertEqual({"e1": (2, 0, 2, 0)}, self.figures())
+        self.add_general_to("e1", "g")
+        self.assertEqual({"e1": (2, 0, 0, 2)}, self.figures())
+
+    def test_hosts_of_general_vms_only_have_none(self):
+        self.add_elastic(slots=0)
+        self.assertEqual({"e1": (0, 0, 0, 0)}, self.figures())
+
+    def figures(self):
+        return figures(capacity.host_capacity(UNITS, self.cloud.snapshot()))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.hosts import expected_slots, slot_class
+from nova_perfvm.facts.snapshot import Aggregate, Inventory, host_facts
+from tests.unit.facts.snapshot.clouds import POLICY, Cloud
+from tests.unit.rules import hosts
+
+
+class ExpectedSlotsTest(testtools.TestCase):
+    """Slots that provider.yaml of a host should promise."""
+
+    def slots(self, found, policy=POLICY):
+        snapshot = found.snapshot()
+        host = snapshot.hosts[0]
+        facts = host_facts(snapshot, host)
+        root = snapshot.provider_by_uuid[host.provider]
+        return expected_slots(policy, host, facts, root)
+
+    def test_by_what_the_host_has(self):
+        for options, expected in (
+            ({}, 2),
+            ({"shape": "2x10"}, 0),
+            ({"mode": "shared"}, 0),
+            ({"memory_gb": 100}, 0),
+            ({"shape": "4x20", "memory_gb": 1000}, 2),
+        ):
+            with self.subTest(options):
+                found = Cloud()
+                found.add_host("h1", **options)
+                self.assertEqual(expected, self.slots(found))
+
+    def test_by_its_label(self):
+        other = dataclasses.replace(POLICY.classes[0], name="small", vcpus=10)
+        other = dataclasses.replace(other, max_per_host=None, flavors=None)
+        two = dataclasses.replace(POLICY, classes=(*POLICY.classes, other))
+        found = Cloud()
+        found.add_host("h1")
+        # Of which class they would be, nobody says.
+        self.assertEqual(0, self.slots(found, two))
+        for name, expected in (("high-performance", 2), ("small", 4), ("general", 0)):
+            label = Aggregate(1, "u1", "a", {const.CLASS_KEY: name}, frozenset({"h1"}))
+            found.parts["aggregates"] = (label,)
+            self.assertEqual(expected, self.slots(found, two))
+
+    def test_on_mixed_hosts(self):
+        found = Cloud()
+        found.add_host("h1")
+        found.change_inventories("h1", PCPU=Inventory(20, 20), VCPU=Inventory(20, 20))
+        self.assertEqual(0, self.slots(found))
+        cell = hosts.policy(exclusive="cell")
+        self.assertEqual(1, self.slots(found, cell))
+
+
+class SlotClassTest(testtools.TestCase):
+    def test_the_one_that_may_be_there(self):
+        high = POLICY.classes[0]
+        other = dataclasses.replace(high, name="small", vcpus=10)
+        two = dataclasses.replace(POLICY, classes=(*POLICY.classes, other))
+        for policy, labels, expected in (
+            (POLICY, (), high),
+            (POLICY, ("high-performance", "general"), high),
+            (POLICY, ("general",), None),
+            (two, (), None),
+            (two, ("small",), other),
+        ):
+            self.assertEqual(expected, slot_class(policy, frozenset(labels)))

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import ast
+import inspect
+
+import testtools
+from nova.api.openstack import common
+from nova.compute import api
+
+from nova_perfvm.diagnose import moves
+from tests.unit.facts.snapshot.clouds import Cloud
+
+# The client's commands, and what nova-api calls for them.
+ACTIONS = {
+    "server migrate --live-migration": "live_migrate",
+    "server migrate": "resize",
+    "server reboot --hard": "_hard_reboot",
+    "server resize --flavor": "resize",
+    "server resize confirm": "confirm_resize",
+    "server restore": "restore",
+    "server resume": "resume",
+    "server shelve --offload": "shelve_offload",
+    "server unpause": "unpause",
+    "server unrescue": "unrescue",
+    "server unshelve": "unshelve",
+}
+
+
+def allowed():
+    """Give the statuses in which Nova takes each action."""
+    found = {}
+    for node in ast.walk(ast.parse(inspect.getsource(api.API))):
+        if isinstance(node, ast.FunctionDef) and node.name in ACTIONS.values():
+            (states,) = (
+                keyword.value
+                for decorator in node.decorator_list
+                if ast.unparse(decorator).startswith("check_instance_state(")
+                for keyword in decorator.keywords
+                if keyword.arg == "vm_state"
+            )
+            states = eval(ast.unparse(states), vars(api))
+            found[node.name] = {common.status_from_state(state) for state in states}
+    return found
+
+
+class MovesTest(testtools.TestCase):
+    def test_nova_takes_the_first_command_in_each_status(self):
+        statuses = allowed()
+        for status in ("ACTIVE", "SHUTOFF", *moves._FIRST):
+            for commands in (
+                moves.migrate("ID", status),
+                moves.resize("ID", status, "F"),
+            ):
+                if (status, "migrate") == ("SHELVED_OFFLOADED", commands.split()[-2]):
+                    # It is on no host.
+                    continue
+                first = commands.splitlines()[0]
+                named = max((name for name in ACTIONS if name in first), key=len)
+                self.assertIn(status, statuses[ACTIONS[named]], commands)
+
+    def test_what_nova_migrates_and_resizes_as_it_is(self):
+        statuses = allowed()
+        self.assertEqual(statuses["resize"], moves._READY)
+        every = {common.status_from_state(state) for state in common._STATE_MAP}
+        known = moves._READY | moves._FIRST.keys()
+        self.assertEqual({"BUILD", "DELETED"}, every - known)
+
+    def test_commands(self):
+        for status, commands in (
+            ("SHUTOFF", ["server migrate i"]),
+            ("SHELVED", ["server shelve --offload i"]),
+            ("RESCUE", ["server unrescue i", "server migrate i"]),
+            (
+                "PAUSED",
+                ["--os-compute-api-version 2.25 server migrate --live-migration i"],
+            ),
+        ):
+            expected = "\n".join(f"openstack {command}" for command in commands)
+            self.assertEqual(expected, moves.migrate("i", status))
+        self.assertEqual(
+            "openstack server unpause i\nopenstack server resize --flavor f i",
+            moves.resize("i", "PAUSED", "f"),
+        )
+
+    def test_words(self):
+        cloud = Cloud()
+        cloud.add_host("hp1")
+        for name, status, task in (
+            ("a", "ACTIVE", None),
+            ("b", "RESCUE", None),
+            ("c", "SHUTOFF", None),
+            ("d", "SHELVED", None),
+            ("e", "PAUSED", "unpausing"),
+        ):
+            cloud.add_hp(name, "hp1", status=status, task=task)
+        servers = tuple(cloud.servers.values())
+        self.assertEqual(
+            "migrate a (i-a), c (i-c); unrescue, then migrate b (i-b); "
+            "offload d (i-d); wait until Nova is done, then migrate e (i-e)",
+            moves.describe(servers),
+        )
+        ready = [server.name for server in servers if moves.ready(server)]
+        self.assertEqual(["a", "c", "d"], ready)

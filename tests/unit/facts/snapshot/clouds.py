@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clouds as snapshots show them, made of few words."""
+
+import dataclasses
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot import (
+    ASSUMED,
+    ComputeHost,
+    Flavor,
+    Inventory,
+    Provider,
+    Server,
+    ServerCell,
+    Snapshot,
+    assume_cells,
+)
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.rules import host_slots
+
+POLICY = loader.load()
+HP = "hp.20c.64g"
+GENERAL = "g.2c.4g"
+
+
+class Cloud:
+    """A cloud that is as the policy wants it, until a test changes it.
+
+    :ivar parts: the members of the snapshot, lists where it has tuples
+    """
+
+    def __init__(self, policy=POLICY):
+        self.policy = policy
+        self.flavors = {
+            flavor.name: Flavor(
+                id=flavor.name,
+                name=flavor.name,
+                vcpus=flavor.vcpus,
+                memory_mb=flavor.memory_mb,
+                disk_gb=flavor.root_gb,
+                extra_specs=dict(flavor.extra_specs),
+            )
+            for flavor in generate_flavors(policy)
+        }
+        self.hosts = {}
+        self.providers = {}
+        self.servers = {}
+        self.parts = {}
+
+    def add_host(self, name, mode="dedicated", shape="2x20", memory_gb=500):
+        """Add a host; general ones are ``shared``."""
+        shape = HostShape.parse(shape)
+        dedicated = shape.cpus if mode == "dedicated" else 0
+        memory_mb = memory_gb * 1024
+        self.hosts[name] = ComputeHost(
+            host=name, node=name, provider=f"p-{name}", service=f"s-{name}", shape=shape
+        )
+        inventories = {"MEMORY_MB": Inventory(memory_mb, memory_mb)}
+        traits = set()
+        if dedicated:
+            inventories["PCPU"] = Inventory(dedicated, dedicated)
+            if self.policy.placement == "slots":
+                (vm_class,) = self.policy.pinned_classes
+                cells = assume_cells(shape, dedicated, 0, memory_mb)
+                slots = host_slots(vm_class, _facts_cells(cells))
+                inventories[const.RC_SLOT] = Inventory(slots, 1)
+                traits.add(const.TRAIT_HIGH_PERFORMANCE)
+        else:
+            inventories["VCPU"] = Inventory(shape.cpus, shape.cpus, allocation_ratio=4)
+        self.providers[name] = Provider(
+            uuid=f"p-{name}",
+            name=name,
+            generation=1,
+            inventories=inventories,
+            traits=frozenset(traits),
+            root=f"p-{name}",
+        )
+
+    def add_hp(self, name, host, first=0, node=0, count=20, flavor=HP, **changes):
+        """Add a high-performance VM that owns so many CPUs from the first on."""
+        pins = {vcpu: first + vcpu for vcpu in range(count)}
+        given = self.flavors[flavor]
+        cell = ServerCell(node, frozenset(range(20)), given.memory_mb, pins)
+        resources = {"PCPU": 20, "MEMORY_MB": given.memory_mb}
+        if self.policy.placement == "slots":
+            resources[const.RC_SLOT] = 1
+        changes = {"cells": (cell,), "pinned": bool(count)} | changes
+        self.add(name, host, flavor, resources, **changes)
+
+    def add_general(self, name, host, flavor=GENERAL, **changes):
+        """Add a VM that shares CPUs."""
+        given = self.flavors[flavor]
+        resources = {"VCPU": given.vcpus, "MEMORY_MB": given.memory_mb}
+        self.add(name, host, flavor, resources, image="image", **changes)
+
+    def add(self, name, host, flavor, resources, **changes):
+        """Add a server and what it has been allocated."""
+        given = self.flavors[flavor]
+        server = Server(
+            id=f"i-{name}",
+            name=name,
+            host=host,
+            status="ACTIVE",
+            vcpus=given.vcpus,
+            extra_specs=given.extra_specs,
+            node=host,
+            flavor=given.name,
+            memory_mb=given.memory_mb,
+            disk_gb=given.disk_gb,
+        )
+        self.servers[name] = dataclasses.replace(server, **changes)
+        if host is not None:
+            self.allocate(f"i-{name}", host, resources)
+
+    def allocate(self, consumer, host, resources):
+        """Let a consumer have something of a host."""
+        before = self.providers[host].allocations
+        self.change_provider(host, allocations={**before, consumer: resources})
+
+    def change_provider(self, name, **changes):
+        """Change members of a provider."""
+        self.providers[name] = dataclasses.replace(self.providers[name], **changes)
+
+    def change_inventories(self, name, **inventories):
+        """Change inventories of a provider; None takes one away."""
+        changed = {**self.providers[name].inventories, **inventories}
+        kept = {key: found for key, found in changed.items() if found is not None}
+        self.change_provider(name, inventories=kept)
+
+    def change_server(self, name, **changes):
+        """Change members of a server."""
+        self.servers[name] = dataclasses.replace(self.servers[name], **changes)
+
+    def change_flavor(self, name, **changes):
+        """Change members of a flavor; servers keep what they have."""
+        self.flavors[name] = dataclasses.replace(self.flavors[name], **changes)
+
+    def snapshot(self):
+        """Give the snapshot, its hosts with cells."""
+        return Snapshot(
+            taken_at="2026-01-01T00:00:00+00:00",
+            hosts=tuple(self._with_cells(host) for host in self.hosts.values()),
+            providers=tuple(self.providers.values()),
+            servers=tuple(self.servers.values()),
+            flavors=tuple(self.flavors.values()),
+            **self.parts,
+        )
+
+    def _with_cells(self, host):
+        provider = self.providers[host.host]
+        servers = [s for s in self.servers.values() if s.host == host.host]
+        totals = [provider.total(name) for name in ("PCPU", "VCPU", "MEMORY_MB")]
+        cells = assume_cells(host.shape, *totals, servers)
+        return dataclasses.replace(host, cells=cells, cells_source=ASSUMED)
+
+
+def _facts_cells(cells):
+    from nova_perfvm.facts import NUMACell
+
+    return [
+        NUMACell(c.id, c.cpuset, c.pcpuset, frozenset(), c.memory_mb, 0, c.siblings)
+        for c in cells
+    ]

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What explain works out from flavor and image, beside what Nova works out."""
+
+import random
+
+import testtools
+from nova import exception
+from nova.scheduler import utils as scheduler_utils
+
+from nova_perfvm.facts.demand import RequestError, request_for
+from nova_perfvm.facts.snapshot import Flavor, Image
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.policy import loader
+from nova_perfvm.scheduler import adapters
+from tests.unit.scheduler import states
+
+FLAVOR_VALUES = {
+    "hw:cpu_policy": ["dedicated", "shared", None, None],
+    "hw:cpu_thread_policy": [None, None, "prefer", "isolate", "require"],
+    "hw:numa_nodes": [None, None, "1", "2", "3"],
+    "hw:emulator_threads_policy": [None, None, "isolate", "share"],
+    "hw:mem_page_size": [None, None, "small", "large", "any", "2MB", "1048576", "1GB"],
+    "hw:vif_multiqueue_enabled": [None, "true", "yes"],
+    "perfvm:class": [None, "general", "high-performance"],
+    "resources:CUSTOM_PERFVM_SLOT": [None, "1"],
+    "resources:DISK_GB": [None, None, "7"],
+    "resources_a:CUSTOM_PERFVM_UNIT": [None, "1", "1000"],
+    "trait_a:CUSTOM_PERFVM_CHILD_A": [None, "required"],
+    "trait:CUSTOM_X": [None, "required", "forbidden"],
+}
+IMAGE_VALUES = {
+    "hw_cpu_policy": [None, None, None, "dedicated"],
+    "hw_cpu_thread_policy": [None, None, None, "prefer"],
+    "hw_numa_nodes": [None, None, None, "2"],
+    "hw_mem_page_size": [None, None, None, "2048"],
+}
+
+
+def demand_of(resources):
+    """Give Nova's ResourceRequest as explain has it."""
+    return {
+        group.requester_id or "": (
+            dict(group.resources),
+            set(group.required_traits),
+            set(group.forbidden_traits),
+        )
+        for group in resources._rg_by_id.values()
+        if group.resources or group.required_traits or group.forbidden_traits
+    }
+
+
+def ours(demand):
+    return {
+        group.suffix: (dict(group.resources), set(group.required), set(group.forbidden))
+        for group in demand.groups
+        if group.resources or group.required or group.forbidden
+    }
+
+
+def pair(flavor, image_props, *, is_bfv):
+    """Give Nova's RequestSpec and what explain makes of the same."""
+    spec = states.request_spec(
+        flavor.name,
+        flavor.vcpus,
+        flavor.memory_mb,
+        dict(flavor.extra_specs),
+        image_props,
+        is_bfv,
+    )
+    spec.flavor.root_gb = flavor.disk_gb
+    return spec, request_for(flavor, Image("i", "i", image_props), volume_backed=is_bfv)
+
+
+class SameAsNovaTest(testtools.TestCase):
+    def assert_same(self, flavor, image_props, *, is_bfv):
+        spec, request = pair(flavor, image_props, is_bfv=is_bfv)
+        self.assertEqual(adapters.request_facts(spec), request.facts)
+        of = scheduler_utils.ResourceRequest.from_request_spec
+        translated = of(spec)
+        self.assertEqual(demand_of(translated), ours(request.demand))
+        self.assertEqual(translated.group_policy, request.demand.group_policy)
+        self.assertEqual(translated.cpu_pinning_requested, request.fallback is not None)
+        if request.fallback is not None:
+            plain = of(spec, enable_pinning_translate=False)
+            self.assertEqual(demand_of(plain), ours(request.fallback))
+
+    def test_the_flavors_of_every_scheme(self):
+        for placement in ("none", "slots", "units"):
+            policy = loader.load()
+            for flavor in generate_flavors(
+                type(policy)(**(vars(policy) | {"placement": placement}))
+            ):
+                given = Flavor(
+                    flavor.name,
+                    flavor.name,
+                    flavor.vcpus,
+                    flavor.memory_mb,
+                    flavor.root_gb,
+                    dict(flavor.extra_specs),
+                )
+                for is_bfv in (True, False):
+                    self.assert_same(given, {}, is_bfv=is_bfv)
+
+    def test_random_flavors_and_images(self):
+        rng = random.Random(7)
+        same = refused = 0
+        for _ in range(600):
+            specs, image_props = (
+                {
+                    key: value
+                    for key, values in given.items()
+                    if (value := rng.choice(values)) is not None
+                }
+                for given in (FLAVOR_VALUES, IMAGE_VALUES)
+            )
+            if "resources_a:CUSTOM_PERFVM_UNIT" in specs:
+                specs["group_policy"] = rng.choice(["none", "isolate"])
+            vcpus, memory_mb = rng.choice([(20, 65536), (4, 8192), (1, 2048), (7, 999)])
+            flavor = Flavor("f", "f", vcpus, memory_mb, rng.choice([0, 40]), specs)
+            is_bfv = rng.choice([True, False])
+            try:
+                self.assert_same(flavor, image_props, is_bfv=is_bfv)
+            except exception.NovaException:
+                # nova-api refuses it, so that no scheduler ever sees it.
+                refused += 1
+            else:
+                same += 1
+        self.assertGreater(same, 100)
+        self.assertGreater(refused, 50)
+
+
+class RefusedTest(testtools.TestCase):
+    def test_what_nova_api_refuses(self):
+        for specs, props, said in (
+            ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "dedicated"}, "contradict"),
+            ({"hw:numa_nodes": "3"}, {}, "do not divide by 3"),
+            ({"hw:numa_nodes": "two"}, {}, "'two' is no whole number"),
+            ({"hw:mem_page_size": "huge"}, {}, "no page size"),
+            ({"resources:X": "much"}, {}, "'much' is no whole number"),
+        ):
+            flavor = Flavor("f", "f", 20, 65536, 0, specs)
+            error = self.assertRaises(
+                RequestError, request_for, flavor, Image("i", "i", props)
+            )
+            self.assertIn(said, str(error))
+
+    def test_what_is_not_looked_at_is_named(self):
+        flavor = Flavor("f", "f", 2, 2048, 0, {"hw:tpm_version": "2.0"})
+        self.assertEqual(("hw:tpm_version",), request_for(flavor).unseen)

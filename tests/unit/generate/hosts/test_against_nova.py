@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova itself says to generated files, without a service."""
+
+import itertools
+import pathlib
+import types
+from unittest import mock
+
+import fixtures
+import testtools
+from hypothesis import given, settings
+from nova import conf as nova_conf
+from nova import exception
+from nova.compute import provider_config
+from nova.virt.libvirt import driver
+from oslo_config import fixture as config_fixture
+
+from nova_perfvm import conf as perfvm_conf
+from nova_perfvm import cpuset
+from nova_perfvm.generate.hosts import HostConfigError, rendering, residents
+from nova_perfvm.generate.hosts.cpus import CPUSets
+from nova_perfvm.generate.hosts.residents import Resident
+from tests.unit.generate.hosts.wishes import configs, configured, policy_of
+
+CPU_OPTIONS = (
+    ("DEFAULT", "vcpu_pin_set"),
+    ("compute", "cpu_dedicated_set"),
+    ("compute", "cpu_shared_set"),
+)
+ALL = frozenset(range(8))
+
+
+class NovaCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.conf = self.useFixture(config_fixture.Config(nova_conf.CONF))
+        perfvm_conf.register_opts(nova_conf.CONF)
+
+    def set_cpus(self, config_values):
+        for section, option in CPU_OPTIONS:
+            value = config_values.get((section, option))
+            group = None if section == "DEFAULT" else section
+            self.conf.config(group=group, **{option: value})
+
+    def set_sets(self, cpus):
+        self.set_cpus(
+            {
+                ("compute", "cpu_dedicated_set"): cpuset.format_cpus(cpus.dedicated),
+                ("compute", "cpu_shared_set"): cpuset.format_cpus(cpus.shared),
+                ("DEFAULT", "vcpu_pin_set"): cpuset.format_cpus(cpus.pin_set),
+            }
+        )
+
+
+class ConfTest(NovaCase):
+    @settings(deadline=None)
+    @given(configs())
+    def test_the_driver_accepts_the_cpu_sets(self, config):
+        self.set_sets(config.cpus)
+        driver.LibvirtDriver._check_cpu_set_configuration(mock.Mock())
+        host = mock.Mock()
+        host._host.get_online_cpus.return_value = set(config.request.topology.cpus)
+        vcpus = driver.LibvirtDriver._get_vcpu_available(host)
+        pcpus = driver.LibvirtDriver._get_pcpu_available(host)
+        self.assertEqual(config.cpus.dedicated, pcpus)
+        self.assertEqual(config.cpus.shared | config.cpus.either, vcpus)
+
+    def test_nova_knows_every_option(self):
+        pages = policy_of("units", mem_page_size="1GB")
+        for config in (configured(), configured("2x22", policy=pages, reserve=2)):
+            for setting in (*config.nova, *config.scheduler):
+                conf = nova_conf.CONF
+                group = conf if setting.section == "DEFAULT" else conf[setting.section]
+                # An option that is not registered raises.
+                getattr(group, setting.option)
+
+    def test_never_both_ways_to_reserve_cpus(self):
+        for text in rendering.as_files(configured(reserve=1)).values():
+            lines = [line for line in text.splitlines() if not line.startswith("#")]
+            self.assertNotIn("reserved_host_cpus", "\n".join(lines))
+
+
+class ProviderTest(NovaCase):
+    def test_nova_reads_it(self):
+        disk = {"source": "volume", "read_iops": 10, "write_iops": 10}
+        for config in (
+            configured(),
+            configured("2x20x2", "mixed", policy=policy_of(exclusive="cell")),
+            configured(policy=policy_of("units")),
+            configured(policy=policy_of(disk=disk), read_iops=99, write_iops=98),
+        ):
+            directory = self.useFixture(fixtures.TempDir()).path
+            path = pathlib.Path(directory) / "provider.yaml"
+            path.write_text(rendering.provider_yaml(config))
+            found = provider_config.get_provider_configs(directory)
+            self.assertEqual(["$COMPUTE_NODE"], list(found))
+            (expected,) = config.provider["providers"]
+            self.assertEqual(
+                expected | {"__source_file": "provider.yaml"}, found["$COMPUTE_NODE"]
+            )
+
+
+class ResidentsTest(NovaCase):
+    def test_refused_exactly_where_nova_does_not_start(self):
+        half = frozenset(range(4))
+        kinds = (
+            CPUSets(dedicated=ALL),
+            CPUSets(shared=ALL),
+            CPUSets(dedicated=half, shared=ALL - half),
+            CPUSets(either=ALL),
+            CPUSets(either=half, housekeeping=ALL - half),
+        )
+        for cpus, policy in itertools.product(kinds, ("shared", "dedicated", "mixed")):
+            with self.subTest(f"{policy} on {cpus}"):
+                self.set_sets(cpus)
+                self.assertEqual(
+                    self.nova_refuses(policy), self.we_refuse(policy, cpus)
+                )
+
+    def nova_refuses(self, policy):
+        topology = types.SimpleNamespace(cpu_policy=policy, cpu_pinning=set())
+        instance = types.SimpleNamespace(deleted=False, numa_topology=topology)
+        libvirt = mock.Mock(capabilities={"supports_pcpus": True})
+        try:
+            driver.LibvirtDriver._validate_pinning_configuration(libvirt, [instance])
+        except exception.InvalidConfiguration:
+            return True
+        return False
+
+    def we_refuse(self, policy, cpus):
+        try:
+            residents.check([Resident("vm", policy)], cpus)
+        except HostConfigError:
+            return True
+        return False

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+import dataclasses
+import json
+import re
+
+import testtools
+from hypothesis import given
+
+from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.facts import HostFacts
+from nova_perfvm.generate.hosts import HostConfigError, HostRequest, generate
+from nova_perfvm.generate.hosts.residents import Resident
+from nova_perfvm.generate.hosts.topology import Node, make_topology
+from nova_perfvm.placement import units
+from nova_perfvm.policy import loader
+from nova_perfvm.rules import decide, host_slots
+from tests.unit.generate.hosts.wishes import configs, configured, policy_of, wish
+from tests.unit.rules.hosts import general_request
+
+
+def values(config):
+    return {(s.section, s.option): s.values for s in config.nova if s.values}
+
+
+class AnyHostTest(testtools.TestCase):
+    @given(configs())
+    def test_each_cpu_is_in_one_set(self, config):
+        cpus = config.cpus
+        sets = (
+            cpus.dedicated,
+            cpus.shared,
+            cpus.either,
+            cpus.housekeeping,
+            cpus.idle,
+        )
+        everything = [cpu for one in sets for cpu in one]
+        self.assertEqual(sorted(config.request.topology.cpus), sorted(everything))
+
+    @given(configs())
+    def test_slots_are_those_of_the_rules(self, config):
+        if config.vm_class is None:
+            return
+        known = config.request.topology.memory_mb is not None
+        slots = host_slots(config.vm_class, config.cells, None if known else 0)
+        slots = units.usable_slots(config.request.policy, slots)
+        self.assertEqual(slots, config.slots)
+        text = str(config.provider)
+        offered = config.request.policy.placement == "slots" and slots > 0
+        self.assertEqual(offered, "CUSTOM_PERFVM_SLOT" in text)
+        if offered:
+            self.assertIn(f"'total': {slots}, ", text)
+
+    @given(configs())
+    def test_a_host_without_slots_says_so(self, config):
+        if config.vm_class is None:
+            return
+        said = any("0 slots" in warning for warning in config.warnings)
+        self.assertEqual(config.slots == 0, said)
+
+    @given(configs())
+    def test_number_of_housekeeping_cores(self, config):
+        for node in config.request.topology.nodes:
+            kept = [
+                core for core in node.cores if config.cpus.housekeeping >= set(core)
+            ]
+            self.assertEqual(config.request.reserve, len(kept))
+
+    @given(configs())
+    def test_one_thread_of_a_core(self, config):
+        if config.vm_class is None or config.vm_class.smt != "cores":
+            return
+        for node in config.request.topology.nodes:
+            for core in node.cores:
+                self.assertLessEqual(len(config.cpus.pinnable & set(core)), 1)
+
+
+class ModesTest(testtools.TestCase):
+    def test_dedicated(self):
+        config = configured()
+        self.assertEqual(("0-39",), values(config)["compute", "cpu_dedicated_set"])
+        self.assertNotIn(("compute", "cpu_shared_set"), values(config))
+        self.assertEqual(2, config.slots)
+
+    def test_smt(self):
+        config = configured("2x20x2")
+        self.assertEqual(("0-39",), values(config)["compute", "cpu_dedicated_set"])
+        self.assertEqual(set(range(40, 80)), config.cpus.idle)
+        config = configured("2x20x2", policy=policy_of(smt="threads"))
+        self.assertEqual(("0-79",), values(config)["compute", "cpu_dedicated_set"])
+
+    def test_shared(self):
+        config = configured("2x20x2", "shared", reserve=1)
+        self.assertEqual(
+            ("1-19,21-39,41-59,61-79",), values(config)["compute", "cpu_shared_set"]
+        )
+        self.assertIsNone(config.provider)
+
+    def test_mixed(self):
+        config = configured("4x20", "mixed", policy=policy_of(exclusive="cell"))
+        self.assertEqual(("0-59",), values(config)["compute", "cpu_dedicated_set"])
+        self.assertEqual(("60-79",), values(config)["compute", "cpu_shared_set"])
+        self.assertEqual(2, config.slots)
+        config = configured(
+            "4x20", "mixed", policy=policy_of(exclusive="cell"), shared_nodes=3
+        )
+        self.assertEqual(("20-79",), values(config)["compute", "cpu_shared_set"])
+        self.assertEqual(1, config.slots)
+
+    def test_elastic(self):
+        config = configured(mode="elastic", policy=policy_of("units"))
+        self.assertEqual(
+            [], [key for key in values(config) if "set" in key[1]], "no cpu sets at all"
+        )
+        self.assertIsNone(config.provider)
+        config = configured("2x22", "elastic", policy=policy_of("units"), reserve=2)
+        self.assertEqual(("2-21,24-43",), values(config)["DEFAULT", "vcpu_pin_set"])
+
+    def test_how_to_enroll(self):
+        for shape, mode, slots in (
+            ("2x20", "elastic", 2),
+            ("2x20x2", "dedicated", 2),
+            ("4x20", "elastic", 2),
+            ("2x20", "shared", 0),
+        ):
+            config = configured(shape, mode, policy=policy_of("units"))
+            self.assertIn(f"host enroll HOST --slots {slots}.", config.notes[-1])
+        self.assertNotIn("enroll", " ".join(configured().notes))
+
+    def test_more_room_than_units(self):
+        small = {
+            "vcpus": 4,
+            "max_per_host": None,
+            "flavors": {"name": "f", "memory_gb": [8]},
+        }
+        policy = policy_of("units", **small)
+        most = policy_of("units", **small | {"max_per_host": 26}, host_shape="2x64")
+        for shape, chosen, slots, words in (
+            ("2x20", policy, 10, ""),
+            ("2x24", policy, 10, "host_shape gives: add this host's shape"),
+            ("2x64", policy, 10, "set max_per_host: 26, add this host's shape"),
+            ("2x64", most, 26, ""),
+        ):
+            for mode in ("elastic", "dedicated"):
+                config = configured(shape, mode, policy=chosen)
+                self.assertEqual(slots, config.slots)
+                self.assertIn(f"--slots {slots}.", config.notes[-1])
+                said = [warning for warning in config.warnings if "room for" in warning]
+                self.assertEqual(bool(words), bool(said))
+                self.assertIn(words, " ".join(said))
+
+    def test_room_beyond_all_letters(self):
+        small = {
+            "vcpus": 1,
+            "max_per_host": None,
+            "flavors": {"name": "f", "memory_gb": [8]},
+        }
+        policy = policy_of("units", **small, host_shape="2x13")
+        said = " ".join(configured("2x14", "elastic", policy=policy).warnings)
+        self.assertIn("room for 28 VMs, and units are made for 26 on a host, the", said)
+        self.assertIn("stays unused", said)
+
+    def test_labels_let_in_all_that_the_host_serves(self):
+        document = policy_of(exclusive="cell", host_shape="4x20").as_document()
+        small = {"vcpus": 10, "cpu_policy": "dedicated", "exclusive": "cell"}
+        document["classes"]["small"] = small
+        document["managed_hosts"] = "labelled"
+        policy = loader.parse(json.dumps(document))
+        for mode, labels in (
+            ("dedicated", {"small"}),
+            ("mixed", {"small", "general"}),
+        ):
+            config = configured("4x20", mode, policy=policy, class_name="small")
+            (found,) = re.findall(r"perfvm:class=(\S+)\.", " ".join(config.notes))
+            self.assertEqual(labels, set(found.split(",")))
+            host = HostFacts("h", "h", config.cells, labels=frozenset(labels))
+            decision = decide(policy, general_request(), host)
+            self.assertEqual(mode == "mixed", decision.allowed)
+
+    def test_dedicated_beside_elastic(self):
+        config = configured(policy=policy_of("units"))
+        (provider,) = config.provider["providers"]
+        self.assertNotIn("inventories", provider)
+        self.assertEqual(
+            ["CUSTOM_PERFVM_HIGH_PERFORMANCE"], provider["traits"]["additional"]
+        )
+
+    def test_fallback_query(self):
+        for placement, expected in (("slots", "True"), ("units", "False")):
+            config = configured(policy=policy_of(placement))
+            (found,) = (
+                s.values
+                for s in config.scheduler
+                if s.option == "disable_fallback_pcpu_query"
+            )
+            self.assertEqual((expected,), found)
+
+    def test_huge_pages(self):
+        config = configured(policy=policy_of(mem_page_size="1GB"))
+        self.assertEqual(
+            ("8192",), values(config)["DEFAULT", "reserved_host_memory_mb"]
+        )
+        self.assertEqual(
+            (
+                "node:0,size:4,count:1048576",
+                "node:1,size:4,count:1048576",
+            ),
+            values(config)["DEFAULT", "reserved_huge_pages"],
+        )
+        self.assertIn("hugepages=0:246,1:246", config.kernel.arguments)
+        self.assertIn("hugepagesz=1G", config.kernel.arguments)
+
+    def test_large_pages_fill_each_nodes_share(self):
+        for memory_gb, size in ((64, "1G"), (65, "2M")):
+            policy = policy_of(
+                mem_page_size="large",
+                numa_nodes=2,
+                flavors={"name": "two", "memory_gb": [memory_gb]},
+            )
+            arguments = configured(policy=policy).kernel.arguments
+            with self.subTest(memory_gb):
+                self.assertIn(f"hugepagesz={size}", arguments)
+
+    def test_disks(self):
+        disk = {"source": "volume", "read_iops": 5000}
+        config = configured(policy=policy_of(disk=disk), read_iops=6000)
+        self.assertIn("'CUSTOM_PERFVM_READ_IOPS': {'total': 6000", str(config.provider))
+        self.assertIn("fewer than the 2 slot(s)", " ".join(config.warnings))
+
+    def test_memory_limits_slots(self):
+        self.assertEqual(0, configured(memory_gb=120).slots)
+        self.assertEqual(2, configured(memory_gb=None).slots)
+
+
+class WarningsTest(testtools.TestCase):
+    def said(self, *args, **kwargs):
+        return " ".join(configured(*args, **kwargs).warnings)
+
+    def test_no_housekeeping(self):
+        self.assertIn("no core is left for the host", self.said())
+        self.assertNotIn("no core is left", self.said("2x22"))
+        self.assertNotIn("no core is left", self.said("4x20"), "capped at two")
+        self.assertNotIn("no core is left", self.said("2x20", "shared"))
+
+    def test_reserve_that_costs_all_slots(self):
+        said = self.said(reserve=1)
+        self.assertIn("0 slots", said)
+        self.assertIn("have 19, 19 for such VMs (--reserve 1 keeps the others)", said)
+
+    def test_memory_that_costs_all_slots(self):
+        self.assertIn(
+            "needs 64 GiB on a NUMA node and they have 56", self.said(memory_gb=120)
+        )
+
+    def test_cores_that_no_vm_can_use(self):
+        self.assertIn("--reserve 2 gives them to the host", self.said("2x22"))
+        self.assertIn("CPUs for 4 VMs", self.said("4x20"))
+
+    def test_a_reserve_that_is_advised_costs_no_slot(self):
+        policies = {
+            smt: policy_of(
+                smt=smt,
+                vcpus=10,
+                max_per_host=None,
+                flavors={"name": "f", "memory_gb": [8]},
+            )
+            for smt in ("cores", "threads")
+        }
+        for shape, smt, expected in (
+            ("2x12", "cores", 2),
+            ("2x12x2", "cores", 2),
+            ("2x11x2", "threads", 1),
+            ("2x13x2", "threads", 3),
+            # A core whole would take one of the CPUs that two VMs fill.
+            ("2x7x3", "threads", None),
+            ("2x10", "cores", None),
+        ):
+            with self.subTest(f"{shape} {smt}"):
+                config = configured(shape, policy=policies[smt])
+                self.assertEqual(expected, self.advised(config))
+                if expected:
+                    kept = configured(shape, policy=policies[smt], reserve=expected)
+                    self.assertEqual(config.slots, kept.slots)
+
+    def test_a_reserve_that_is_advised_is_accepted(self):
+        nodes = (
+            Node(0, tuple((cpu,) for cpu in range(25))),
+            Node(1, tuple((cpu,) for cpu in range(25, 30))),
+        )
+        request = HostRequest(policy_of(), make_topology(nodes, "f"), "dedicated")
+        self.assertEqual(4, self.advised(generate(request)))
+        kept = generate(dataclasses.replace(request, reserve=4))
+        self.assertEqual(1, kept.slots)
+
+    def advised(self, config):
+        """Give what ``--reserve`` is said to cost nothing, None if none is."""
+        said = re.search(r"--reserve (\d+) gives", " ".join(config.warnings))
+        return said and int(said[1])
+
+    def test_what_a_reserve_would_cost(self):
+        policy = policy_of(smt="threads")
+        self.assertIn(
+            "leave 18 threads on a node: 0 slot(s) there instead of 1",
+            self.said("2x10x2", policy=policy),
+        )
+        self.assertIn("leave 19 cores on a node", self.said())
+        one = policy_of(vcpus=1, flavors={"name": "f", "memory_gb": [8]})
+        said = self.said("2x1", policy=one)
+        self.assertIn("no core is left", said)
+        self.assertNotIn("--reserve", said)
+
+    def test_numbering_matters_only_where_cpus_differ(self):
+        self.assertNotIn("taken for granted", self.said())
+        self.assertIn("taken for granted", self.said("2x22", reserve=2))
+
+    def test_residents(self):
+        self.assertIn("drain the host first", self.said())
+        self.assertNotIn("drain", self.said(residents=()))
+        pinned = (Resident("a", "dedicated"),)
+        self.assertIn("vcpupin", self.said(residents=pinned))
+
+    def test_thread_policies_that_keep_off(self):
+        policy = policy_of(cpu_thread_policy="isolate")
+        self.assertIn("no VM of class", self.said("2x20x2", policy=policy))
+        self.assertNotIn("no VM of class", self.said(policy=policy))
+
+
+class RefusedTest(testtools.TestCase):
+    def test_with_the_remedy(self):
+        cell = policy_of(exclusive="cell")
+        disk = policy_of(disk={"source": "volume", "write_iops": 10})
+        pages = policy_of("units", mem_page_size="1GB")
+        for words, arguments in (
+            ("exclusive: cell", {"mode": "mixed"}),
+            ("only one", {"mode": "mixed", "policy": cell, "shape": "1x40"}),
+            (
+                "--shared-nodes 2",
+                {"mode": "mixed", "policy": cell, "shared_nodes": 2},
+            ),
+            ("--shared-nodes is for", {"shared_nodes": 2}),
+            ("placement: slots", {"mode": "mixed", "policy": policy_of("units")}),
+            ("placement: units", {"mode": "elastic"}),
+            ("placement: units", {"mode": "elastic", "policy": policy_of("none")}),
+            ("expected 0 to 19", {"reserve": 20}),
+            ("expected 0 to 19", {"reserve": -1}),
+            ("expected 0 or more", {"reserve_memory_gb": -1}),
+            ("--reserve-memory-gb", {"memory_gb": 8}),
+            ("--write-iops", {"policy": disk}),
+            ("leave the option out", {"read_iops": 5}),
+            ("expected 1 to", {"policy": disk, "write_iops": 0}),
+            ("expected 1 to", {"policy": disk, "write_iops": 2**31}),
+            ("--mode shared for general", {"class_name": "general"}),
+            (
+                "--mode dedicated",
+                {"mode": "shared", "class_name": "high-performance"},
+            ),
+            ("different sizes", {"mode": "elastic", "policy": pages}),
+            ("'web'", {"residents": (Resident("web", "shared"),)}),
+            (
+                "'db'",
+                {"mode": "shared", "residents": (Resident("db", "dedicated"),)},
+            ),
+        ):
+            with self.subTest(arguments):
+                error = self.assertRaises(HostConfigError, generate, wish(**arguments))
+                self.assertIn(words, str(error))
+                self.assertNotIn("\n", str(error))
+
+    def test_unknown_class(self):
+        self.assertRaises(UnknownClassError, generate, wish(class_name="fast"))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import testtools
+
+from nova_perfvm.generate.hosts import HostConfigError, residents
+from nova_perfvm.generate.hosts.cpus import CPUSets
+from nova_perfvm.generate.hosts.residents import Resident
+
+SOME = frozenset({0, 1})
+OTHER = frozenset({2, 3})
+
+
+def server(name="web", specs=None, **more):
+    return {"name": name, "id": "1", "flavor": {"extra_specs": specs or {}}} | more
+
+
+class ParseTest(testtools.TestCase):
+    def test_lists_objects_and_documents_in_a_row(self):
+        one, two = server("a"), server("b", {"hw:cpu_policy": "dedicated"})
+        expected = (Resident("a", "shared"), Resident("b", "dedicated"))
+        for text in (
+            json.dumps([one, two]),
+            json.dumps({"servers": [one, two]}),
+            f"{json.dumps(one)}\n{json.dumps(two, indent=1)}\n",
+        ):
+            self.assertEqual(expected, residents.parse(text, "f"))
+
+    def test_no_server(self):
+        for text in ("", "\n", "[]", '{"servers": []}'):
+            self.assertEqual((), residents.parse(text, "f"))
+
+    def test_cpu_policy(self):
+        for policy, specs, image in (
+            ("shared", {}, {}),
+            ("shared", {"hw:cpu_policy": "shared"}, {}),
+            ("dedicated", {"hw:cpu_policy": "dedicated"}, {}),
+            ("mixed", {"hw:cpu_policy": "mixed"}, {}),
+            ("dedicated", {"resources:PCPU": "4"}, {}),
+            ("dedicated", {}, {"hw_cpu_policy": "dedicated"}),
+        ):
+            text = json.dumps([server(specs=specs, image={"properties": image})])
+            (found,) = residents.parse(text, "f")
+            self.assertEqual(policy, found.cpu_policy)
+
+    def test_what_does_not_run_on_the_host(self):
+        text = json.dumps([server(status="SHELVED_OFFLOADED"), server(image="")])
+        self.assertEqual(1, len(residents.parse(text, "f")))
+
+    def test_keys_as_the_client_writes_them(self):
+        text = json.dumps([{"Name": "a", "Flavor": {"extra_specs": {}}}])
+        self.assertEqual((Resident("a", "shared"),), residents.parse(text, "f"))
+
+    def test_refused(self):
+        host = "OS-EXT-SRV-ATTR:host"
+        for words, document in (
+            ("no object", [1]),
+            ("no list", 1),
+            ("no list", {"servers": 1}),
+            ("no name", [{}]),
+            ("extra_specs are not there", [server(flavor="hp.20c.64g")]),
+            ("extra_specs are not there", [server(flavor={"name": "x"})]),
+            ("several hosts", [server(**{host: "a"}), server(**{host: "b"})]),
+        ):
+            with self.subTest(words):
+                error = self.assertRaises(
+                    HostConfigError, residents.parse, json.dumps(document), "f"
+                )
+                self.assertIn(words, str(error))
+        error = self.assertRaises(HostConfigError, residents.parse, "{", "f")
+        self.assertIn("server show -f json", str(error))
+
+
+class CheckTest(testtools.TestCase):
+    def test_names_at_most_ten(self):
+        many = [Resident(f"vm{n:02}", "shared") for n in range(12)]
+        error = self.assertRaises(
+            HostConfigError, residents.check, many, CPUSets(dedicated=SOME)
+        )
+        self.assertIn("12 VM(s)", str(error))
+        self.assertIn("'vm09' and 2 more", str(error))
+
+    def test_both_kinds_take_all(self):
+        all_ = [Resident(p, p) for p in ("shared", "dedicated", "mixed")]
+        residents.check(all_, CPUSets(dedicated=SOME, shared=OTHER))

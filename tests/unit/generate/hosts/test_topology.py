@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+import testtools
+
+from nova_perfvm.generate.hosts import Node, TopologyError, from_shape, make_topology
+from nova_perfvm.policy import HostShape
+
+
+class FromShapeTest(testtools.TestCase):
+    def test_threads_are_numbered_as_linux_does(self):
+        topology = from_shape(HostShape(2, 20, 2))
+        first, second = topology.nodes
+        self.assertEqual({*range(20), *range(40, 60)}, first.cpus)
+        self.assertEqual({*range(20, 40), *range(60, 80)}, second.cpus)
+        self.assertEqual((0, 40), first.cores[0])
+        self.assertEqual((39, 79), second.cores[-1])
+
+    def test_says_what_it_took_for_granted(self):
+        (said,) = from_shape(HostShape(2, 20, 2)).numbering
+        for words in ("node 0: 0-19,40-59", "CPUs 0,40 share a core", "lscpu -e"):
+            self.assertIn(words, said)
+        self.assertEqual((), from_shape(HostShape(1, 20)).numbering)
+
+    def test_shape_and_back(self):
+        for text in ("2x20", "2x20x2", "1x1", "8x15"):
+            self.assertEqual(text, str(from_shape(HostShape.parse(text))))
+
+    def test_more_cpus_than_linux_has(self):
+        error = self.assertRaises(TopologyError, from_shape, HostShape(9999, 9999))
+        self.assertIn("65536", str(error))
+
+
+class TopologyTest(testtools.TestCase):
+    def test_uneven_nodes_have_no_shape(self):
+        topology = make_topology([Node(0, ((0,), (1,))), Node(1, ((2,),))], "here")
+        self.assertIsNone(topology.shape)
+        self.assertEqual("2 NUMA nodes of 2 + 1 cores", str(topology))
+
+    def test_a_node_of_memory_alone_is_left_out(self):
+        topology = make_topology([Node(1, ()), Node(0, ((0,),), 512)], "here")
+        self.assertEqual([0], [node.id for node in topology.nodes])
+        self.assertEqual(512, topology.memory_mb)
+
+    def test_memory_is_unknown_if_one_node_says_nothing(self):
+        topology = make_topology([Node(0, ((0,),), 512), Node(1, ((1,),))], "here")
+        self.assertIsNone(topology.memory_mb)
+        self.assertEqual(2048, topology.with_memory(2).memory_mb)
+
+    def test_refused(self):
+        for words, nodes in (
+            ("no online CPU", []),
+            ("no online CPU", [Node(0, ())]),
+            ("1 are listed twice", [Node(0, ((0,), (1,))), Node(1, ((1,),))]),
+        ):
+            error = self.assertRaises(TopologyError, make_topology, nodes, "here")
+            self.assertIn(words, str(error))

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import testtools
+
+from nova_perfvm.generate.properties import (
+    Properties,
+    PropertiesConflictError,
+    PropertiesError,
+    combine,
+    merge,
+)
+from nova_perfvm.policy import loader
+
+POLICY = loader.load()
+GENERAL = POLICY.get_class("general")
+
+
+def giving(flavor=None, image=None):
+    """Give a generator that always says the same."""
+    return lambda policy, vm_class: Properties(flavor=flavor or {}, image=image or {})
+
+
+class CombineTest(testtools.TestCase):
+    def test_nothing_from_nobody(self):
+        self.assertEqual(Properties({}, {}), combine({}, POLICY, GENERAL))
+
+    def test_keys_are_in_alphabetical_order(self):
+        given = combine(
+            {"b": giving({"z": "1", "a": "2"}), "a": giving({"m": "3"}, {"i": "4"})},
+            POLICY,
+            GENERAL,
+        )
+        self.assertEqual(["a", "m", "z"], list(given.flavor))
+        self.assertEqual({"i": "4"}, given.image)
+
+    def test_generators_get_policy_and_class(self):
+        seen = []
+
+        def record(policy, vm_class):
+            seen.append((policy, vm_class))
+            return Properties()
+
+        combine({"a": record}, POLICY, GENERAL)
+        self.assertEqual([(POLICY, GENERAL)], seen)
+
+    def test_two_may_say_the_same(self):
+        both = giving({"k": "v"})
+        self.assertEqual(
+            {"k": "v"}, combine({"a": both, "b": both}, POLICY, GENERAL).flavor
+        )
+
+    def test_a_contradiction_names_both(self):
+        for kind, first, second in (
+            ("extra spec", giving({"k": "v"}), giving({"k": "w"})),
+            ("image property", giving(None, {"k": "v"}), giving(None, {"k": "w"})),
+        ):
+            with self.subTest(kind):
+                error = self.assertRaises(
+                    PropertiesConflictError,
+                    combine,
+                    {"ours": first, "acme": second},
+                    POLICY,
+                    GENERAL,
+                )
+                self.assertEqual({"ours": "v", "acme": "w"}, error.values)
+                self.assertIn(f"{kind} k", str(error))
+                self.assertIn("'v' from ours and 'w' from acme", str(error))
+
+    def test_a_generator_that_fails_is_named(self):
+        def broken(policy, vm_class):
+            raise KeyError("x")
+
+        error = self.assertRaises(
+            PropertiesError, combine, {"acme": broken}, POLICY, GENERAL
+        )
+        self.assertEqual("acme", error.generator)
+        self.assertIn("KeyError: 'x'", str(error))
+        self.assertNotIn("\n", str(error))
+
+    def test_what_nova_would_not_store_as_it_is(self):
+        for bad in (
+            lambda policy, vm_class: {"k": "v"},
+            lambda policy, vm_class: None,
+            giving({"k": True}),
+            giving({"k": ""}),
+            giving({"k": "a\nb"}),
+            giving({"k=l": "v"}),
+            giving({"k l": "v"}),
+            giving({1: "v"}),
+            giving(None, {"k": 1}),
+            lambda policy, vm_class: Properties(flavor=None),
+        ):
+            self.assertRaises(PropertiesError, combine, {"acme": bad}, POLICY, GENERAL)
+
+
+class MergeTest(testtools.TestCase):
+    def test_first_owner_is_named(self):
+        error = self.assertRaises(
+            PropertiesConflictError,
+            merge,
+            "image property",
+            {"one": {"k": "v"}, "two": {"k": "v"}, "three": {"k": "w"}},
+        )
+        self.assertEqual({"one": "v", "three": "w"}, error.values)

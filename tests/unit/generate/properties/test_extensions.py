@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import sys
+from pathlib import Path
+
+import fixtures
+import testtools
+from stevedore import _cache
+
+from nova_perfvm.generate import flavors
+from nova_perfvm.generate.properties import (
+    BUILT_IN,
+    PropertiesConflictError,
+    PropertiesError,
+    extensions,
+)
+from nova_perfvm.policy import loader
+
+POLICY = loader.load()
+HIGH = POLICY.get_class("high-performance")
+
+SOURCE = """\
+from nova_perfvm.generate.properties import Properties
+
+def sockets(policy, vm_class):
+    return Properties(flavor={"hw:cpu_max_sockets": "1"} if vm_class.pinned else {})
+
+def against(policy, vm_class):
+    return Properties(flavor={"hw:cpu_policy": "mixed"})
+
+def broken(policy, vm_class):
+    raise RuntimeError("out of order")
+
+number = 7
+"""
+
+
+class ExtensionsTest(testtools.TestCase):
+    def install(self, target):
+        """Install a package, as pip would, that registers ``acme = target``."""
+        root = Path(self.useFixture(fixtures.TempDir()).path)
+        (root / "acme_perfvm.py").write_text(SOURCE, encoding="utf-8")
+        info = root / "acme_perfvm-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Name: acme-perfvm\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(
+            f"[{extensions.NAMESPACE}]\nacme = {target}\n"
+        )
+        self.useFixture(fixtures.MonkeyPatch("sys.path", [str(root), *sys.path]))
+        self.addCleanup(sys.modules.pop, "acme_perfvm", None)
+        # A fresh process has no entry points in memory; the cache on disk is
+        # keyed by the path.
+        self.useFixture(fixtures.MonkeyPatch("stevedore._cache._c", _cache.Cache()))
+        cache = self.useFixture(fixtures.TempDir()).path
+        self.useFixture(fixtures.EnvironmentVariable("XDG_CACHE_HOME", cache))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "stevedore.extension.ExtensionManager.ENTRY_POINT_CACHE", {}
+            )
+        )
+
+    def test_the_built_in_ones_are_registered(self):
+        loaded = extensions.load()
+        for name, generate in BUILT_IN.items():
+            label = f"{name} (nova_perfvm.generate.properties.{name}:generate)"
+            self.assertIs(generate, loaded[label])
+
+    def test_an_operators_package_adds_one(self):
+        self.install("acme_perfvm:sockets")
+        given = flavors.flavor_properties(POLICY, HIGH, extensions.load())
+        expected = flavors.flavor_properties(POLICY, HIGH) | {"hw:cpu_max_sockets": "1"}
+        self.assertEqual(expected, given)
+
+    def test_a_contradiction_names_both_functions(self):
+        self.install("acme_perfvm:against")
+        error = self.assertRaises(
+            PropertiesConflictError,
+            flavors.flavor_properties,
+            POLICY,
+            HIGH,
+            extensions.load(),
+        )
+        self.assertIn("acme (acme_perfvm:against)", str(error))
+        self.assertIn("cpu (nova_perfvm.generate.properties.cpu:generate)", str(error))
+
+    def test_one_that_cannot_be_loaded(self):
+        for target, words in (
+            ("acme_perfvm:absent", "AttributeError"),
+            ("acme_nowhere:x", "No module named 'acme_nowhere'"),
+            ("acme_perfvm:number", "is a int, expected a function"),
+        ):
+            with self.subTest(target):
+                self.install(target)
+                error = self.assertRaises(PropertiesError, extensions.load)
+                self.assertIn(f"acme ({target})", str(error))
+                self.assertIn(words, str(error))
+                self.assertIn("uninstall", str(error))
+
+    def test_without_entry_points_nothing_is_generated(self):
+        error = self.assertRaises(
+            PropertiesError, extensions.check, [("cpu (x:y)", "cpu", print)]
+        )
+        self.assertIn("disk, memory, network is not registered", str(error))
+        self.assertIn("install nova-perfvm again", str(error))

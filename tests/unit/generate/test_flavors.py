@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import hypothesis
+import testtools
+from hypothesis import strategies
+from nova import exception, objects
+from nova.api.validation.extra_specs import validators
+from nova.virt import hardware
+
+from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.generate.flavors import (
+    Flavor,
+    FlavorError,
+    all_placement_names,
+    flavor_properties,
+    generate_flavors,
+    generate_image_properties,
+    image_properties,
+    placement_names,
+)
+from nova_perfvm.generate.properties import Properties, PropertiesConflictError
+from nova_perfvm.policy import loader
+
+POLICY = loader.load()
+HIGH = POLICY.get_class("high-performance")
+GENERAL = POLICY.get_class("general")
+
+objects.register_all()
+
+HIGH_SPECS = {
+    "hw:cpu_policy": "dedicated",
+    "hw:cpu_thread_policy": "prefer",
+    "hw:numa_nodes": "1",
+    "hw:vif_multiqueue_enabled": "true",
+    "perfvm:class": "high-performance",
+    "resources:CUSTOM_PERFVM_SLOT": "1",
+    "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "required",
+}
+HIGH_IMAGE = {
+    "hw_disk_bus": "virtio",
+    "hw_vif_model": "virtio",
+    "hw_vif_multiqueue_enabled": "true",
+}
+
+
+def with_class(vm_class, **changes):
+    """Give the built-in policy with one class changed."""
+    changed = dataclasses.replace(vm_class, **changes)
+    return dataclasses.replace(
+        POLICY,
+        classes=tuple(changed if c is vm_class else c for c in POLICY.classes),
+    )
+
+
+def named(pattern, vm_class=HIGH):
+    """Give the built-in policy with another flavor name in one class."""
+    flavors = dataclasses.replace(vm_class.flavors, name=pattern)
+    return with_class(vm_class, flavors=flavors)
+
+
+class GenerateFlavorsTest(testtools.TestCase):
+    def test_built_in_policy(self):
+        shared = {
+            "hw:cpu_policy": "shared",
+            "perfvm:class": "general",
+            "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden",
+        }
+        expected = [
+            Flavor(f"hp.20c.{gb}g", "high-performance", 20, gb * 1024, 0, HIGH_SPECS)
+            for gb in (64, 128, 200)
+        ] + [
+            Flavor(f"g.{vcpus}c.{gb}g", "general", vcpus, gb * 1024, root_gb, shared)
+            for vcpus, gb, root_gb in ((1, 2, 20), (2, 4, 40), (4, 8, 40), (8, 16, 80))
+        ]
+        self.assertEqual(expected, list(generate_flavors(POLICY)))
+
+    def test_one_class(self):
+        found = generate_flavors(POLICY, class_name="general")
+        self.assertEqual({"general"}, {flavor.class_name for flavor in found})
+
+    def test_unknown_class(self):
+        error = self.assertRaises(
+            UnknownClassError, generate_flavors, POLICY, class_name="fast"
+        )
+        self.assertIn("high-performance, general", str(error))
+
+    def test_prefix(self):
+        found = generate_flavors(POLICY, class_name="high-performance", prefix="dc1-")
+        self.assertEqual("dc1-hp.20c.64g", found[0].name)
+
+    def test_other_memory_sizes_concern_exact_classes_only(self):
+        found = generate_flavors(POLICY, memory_gb=[96, 32, 96])
+        self.assertEqual(
+            [("hp.20c.96g", 98304, 0), ("hp.20c.32g", 32768, 0)],
+            [(flavor.name, flavor.memory_mb, flavor.root_gb) for flavor in found],
+        )
+
+    def test_memory_sizes_for_a_class_without_flavors(self):
+        policy = with_class(HIGH, flavors=None)
+        found = generate_flavors(policy, memory_gb=[64])
+        self.assertEqual(["high-performance.20c.64g"], [f.name for f in found])
+
+    def test_memory_sizes_for_a_class_of_any_size(self):
+        error = self.assertRaises(
+            FlavorError, generate_flavors, POLICY, class_name="general", memory_gb=[4]
+        )
+        self.assertIn("general has none", str(error))
+
+    def test_memory_that_is_none(self):
+        for memory_gb in (0, -1, 2**21):
+            error = self.assertRaises(
+                FlavorError, generate_flavors, POLICY, memory_gb=[memory_gb]
+            )
+            self.assertIn(f"{memory_gb} GB", str(error))
+
+    def test_memory_that_nova_cannot_split(self):
+        policy = with_class(HIGH, numa_nodes=4, mem_page_size="1GB")
+        error = self.assertRaises(
+            FlavorError, generate_flavors, policy, memory_gb=[64, 66]
+        )
+        self.assertEqual(
+            "class high-performance: 66 GiB make 16896 MiB on each of 4 NUMA nodes, "
+            "no whole number of pages of 1GB: expected a multiple of 4",
+            str(error),
+        )
+
+    def test_a_class_that_lists_no_flavors(self):
+        policy = with_class(HIGH, flavors=None)
+        error = self.assertRaises(
+            FlavorError, generate_flavors, policy, class_name="high-performance"
+        )
+        self.assertIn("lists no flavors", str(error))
+
+    def test_names_that_nova_or_its_client_refuses(self):
+        for pattern, prefix in (
+            ("hp\n{memory_gb}", ""),
+            (" hp{memory_gb}", ""),
+            ("hp{memory_gb}", "-"),
+            ("hp{memory_gb}", "x" * 255),
+        ):
+            self.assertRaises(
+                FlavorError, generate_flavors, named(pattern), prefix=prefix
+            )
+
+    def test_names_that_are_not_distinct(self):
+        error = self.assertRaises(
+            FlavorError, generate_flavors, named("hp"), memory_gb=[64, 128]
+        )
+        self.assertIn("{memory_gb}", str(error))
+
+    def test_isolated_aggregates_are_for_slots(self):
+        *_, general = generate_flavors(POLICY, isolated_aggregates=True)
+        self.assertEqual({GENERAL.name}, {general.extra_specs["perfvm:class"]})
+        self.assertEqual([], list(placement_names(general.extra_specs)))
+        for scheme in ("units", "none"):
+            policy = dataclasses.replace(POLICY, placement=scheme)
+            exc = self.assertRaises(
+                FlavorError, generate_flavors, policy, isolated_aggregates=True
+            )
+            self.assertIn(f"placement: {scheme}", str(exc))
+
+    def test_names_that_placement_has_to_know(self):
+        def names(scheme):
+            policy = dataclasses.replace(POLICY, placement=scheme)
+            return all_placement_names(generate_flavors(policy))
+
+        high = ("trait", "CUSTOM_PERFVM_HIGH_PERFORMANCE")
+        self.assertEqual([], names("none"))
+        self.assertEqual(
+            [("resource class", "CUSTOM_PERFVM_SLOT"), high], names("slots")
+        )
+        self.assertEqual(
+            [
+                ("resource class", "CUSTOM_PERFVM_UNIT"),
+                ("trait", "CUSTOM_PERFVM_CHILD_A"),
+                ("trait", "CUSTOM_PERFVM_CHILD_B"),
+                ("trait", "CUSTOM_PERFVM_ELASTIC"),
+                high,
+            ],
+            names("units"),
+        )
+        standard = {"trait:HW_CPU_X86_AVX": "required", "resources:VGPU": "1"}
+        self.assertEqual([], list(placement_names(standard)))
+
+    def test_an_extension_cannot_rename_the_class(self):
+        def rename(policy, vm_class):
+            return Properties(flavor={"perfvm:class": "other"})
+
+        self.assertRaises(
+            PropertiesConflictError,
+            generate_flavors,
+            POLICY,
+            generators={"acme": rename},
+        )
+
+
+class ImagePropertiesTest(testtools.TestCase):
+    def test_high_performance(self):
+        self.assertEqual(HIGH_IMAGE, image_properties(POLICY, HIGH))
+
+    def test_general(self):
+        self.assertEqual({}, image_properties(POLICY, GENERAL))
+
+    def test_one_image_for_all_classes(self):
+        self.assertEqual(HIGH_IMAGE, generate_image_properties(POLICY))
+
+    def test_one_class(self):
+        self.assertEqual({}, generate_image_properties(POLICY, class_name="general"))
+
+    def test_unknown_class(self):
+        self.assertRaises(
+            UnknownClassError, generate_image_properties, POLICY, class_name="x"
+        )
+
+    def test_no_image_serves_classes_that_differ(self):
+        def by_class(policy, vm_class):
+            return Properties(image={"os_distro": vm_class.name})
+
+        error = self.assertRaises(
+            PropertiesConflictError,
+            generate_image_properties,
+            POLICY,
+            generators={"acme": by_class},
+        )
+        self.assertIn("'general' from class general", str(error))
+
+
+class NovaTest(testtools.TestCase):
+    """What Nova's own code says to the generated properties."""
+
+    def constraints(self, flavor, image):
+        """Do what nova-api does with the NUMA side of a create request."""
+        nova_flavor = objects.Flavor(
+            name=flavor.name,
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            extra_specs=dict(flavor.extra_specs),
+        )
+        image_meta = objects.ImageMeta.from_dict(
+            {"name": "image", "properties": dict(image)}
+        )
+        topology = hardware.numa_get_constraints(nova_flavor, image_meta)
+        return topology, hardware.get_vif_multiqueue_constraint(nova_flavor, image_meta)
+
+    def test_every_extra_spec_passes_the_validators(self):
+        policies = [
+            POLICY,
+            *(
+                with_class(HIGH, mem_page_size=size, emulator_threads="share")
+                for size in ("small", "large", "2MB", "1GB")
+            ),
+        ]
+        for policy in policies:
+            for flavor in generate_flavors(policy):
+                for key, value in flavor.extra_specs.items():
+                    validators.validate(key, value)
+
+    def test_high_performance_is_pinned_in_one_node_with_queues(self):
+        for flavor in generate_flavors(POLICY, class_name="high-performance"):
+            for image in ({}, image_properties(POLICY, HIGH)):
+                topology, multiqueue = self.constraints(flavor, image)
+                self.assertEqual(1, len(topology.cells))
+                self.assertEqual(set(range(20)), topology.cells[0].pcpuset)
+                self.assertTrue(multiqueue)
+
+    def test_one_image_serves_both_classes(self):
+        image = generate_image_properties(POLICY)
+        for flavor in generate_flavors(POLICY, class_name="general"):
+            topology, multiqueue = self.constraints(flavor, image)
+            self.assertIsNone(topology)
+            self.assertEqual(flavor.vcpus > 1, multiqueue)
+
+    def test_general_flavors_refuse_what_an_image_smuggles(self):
+        (flavor, *_) = generate_flavors(POLICY, class_name="general")
+        for image, error in (
+            ({"hw_cpu_policy": "dedicated"}, exception.ImageCPUPinningForbidden),
+            ({"hw_cpu_policy": "mixed"}, exception.ImageCPUPinningForbidden),
+            (
+                {"hw_cpu_thread_policy": "isolate"},
+                exception.CPUThreadPolicyConfigurationInvalid,
+            ),
+            (
+                {"trait:HW_CPU_HYPERTHREADING": "required"},
+                exception.CPUThreadPolicyConfigurationInvalid,
+            ),
+            ({"hw_mem_page_size": "large"}, exception.MemoryPageSizeForbidden),
+        ):
+            with self.subTest(image):
+                self.assertRaises(error, self.constraints, flavor, image)
+
+    def test_without_the_policy_an_image_would_pin(self):
+        (flavor, *_) = generate_flavors(POLICY, class_name="general")
+        silent = dataclasses.replace(flavor, extra_specs={})
+        topology, _ = self.constraints(silent, {"hw_cpu_policy": "dedicated"})
+        self.assertEqual({0}, topology.cells[0].pcpuset)
+
+    def test_high_performance_flavors_refuse_what_an_image_smuggles(self):
+        (flavor, *_) = generate_flavors(POLICY, class_name="high-performance")
+        for image, error in (
+            ({"hw_numa_nodes": "2"}, exception.ImageNUMATopologyForbidden),
+            ({"hw_mem_page_size": "large"}, exception.MemoryPageSizeForbidden),
+            ({"hw_vif_multiqueue_enabled": "false"}, exception.FlavorImageConflict),
+            ({"trait:HW_CPU_HYPERTHREADING": "required"}, exception.InvalidRequest),
+        ):
+            with self.subTest(image):
+                self.assertRaises(error, self.constraints, flavor, image)
+
+    def test_a_thread_policy_of_the_image_has_no_effect(self):
+        (flavor, *_) = generate_flavors(POLICY, class_name="high-performance")
+        topology, _ = self.constraints(flavor, {"hw_cpu_thread_policy": "isolate"})
+        self.assertEqual("prefer", topology.cells[0].cpu_thread_policy)
+
+    def test_page_sizes_mean_the_same_to_nova(self):
+        for size, expected in (
+            ("small", hardware.MEMPAGES_SMALL),
+            ("large", hardware.MEMPAGES_LARGE),
+            ("2MB", 2048),
+            ("1GB", 1048576),
+        ):
+            policy = with_class(HIGH, mem_page_size=size)
+            (flavor, *_) = generate_flavors(policy, class_name="high-performance")
+            topology, _ = self.constraints(flavor, {})
+            self.assertEqual(expected, topology.cells[0].pagesize)
+
+
+class PropertiesTest(testtools.TestCase):
+    @hypothesis.given(
+        memory_gb=strategies.lists(strategies.integers(1, 4096), min_size=1),
+        prefix=strategies.text("abc-._ $'\"", max_size=5).map(lambda text: "p" + text),
+    )
+    def test_any_sizes_give_distinct_flavors_of_the_class(self, memory_gb, prefix):
+        found = generate_flavors(POLICY, memory_gb=memory_gb, prefix=prefix)
+        self.assertEqual(len(set(memory_gb)), len({flavor.name for flavor in found}))
+        for flavor in found:
+            self.assertEqual(20, flavor.vcpus)
+            self.assertEqual(flavor_properties(POLICY, HIGH), flavor.extra_specs)

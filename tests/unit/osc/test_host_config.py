@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import pathlib
+import subprocess
+
+import fixtures
+import yaml
+
+from nova_perfvm.generate.hosts import lscpu, rendering, sysfs
+from tests.unit.osc.test_shell import CommandCase
+
+DEDICATED = ("host", "config", "--mode", "dedicated")
+MINE = (*DEDICATED, "--topology", "2x20", "--memory-gb", "500")
+
+
+class HostConfigTest(CommandCase):
+    def directory(self):
+        return pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def test_ini_is_the_default(self):
+        self.assertEqual(0, self.run_command(*MINE))
+        self.assertIn("\ncpu_dedicated_set = 0-39\n", self.stdout)
+        self.assertIn("warning: no core is left for the host", self.stderr)
+
+    def test_data(self):
+        for name, parse in (("json", json.loads), ("yaml", yaml.safe_load)):
+            self.assertEqual(0, self.run_command(*MINE, "-f", name))
+            found = parse(self.stdout)
+            self.assertEqual(2, found["host"]["slots"])
+            self.assertEqual("0-39", found["nova_conf"]["compute"]["cpu_dedicated_set"])
+
+    def test_local(self):
+        root = self.directory()
+        for path, text in (
+            ("cpu/online", "0"),
+            ("cpu/cpu0/topology/thread_siblings_list", "0"),
+            ("node/node0/cpulist", "0"),
+            ("node/node0/meminfo", "Node 0 MemTotal: 16777216 kB"),
+        ):
+            target = root / "devices/system" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        read = sysfs.read
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova_perfvm.generate.hosts.sysfs.read", lambda: read(root)
+            )
+        )
+        self.assertEqual(
+            0, self.run_command("host", "config", "--local", "--mode", "shared")
+        )
+        self.assertIn("cpu_shared_set = 0\n", self.stdout)
+
+    def test_this_machine_in_every_way(self):
+        """--local and both forms of lscpu tell the same, where there is lscpu."""
+        try:
+            runs = [
+                subprocess.run(
+                    ["lscpu", "-J", *more], capture_output=True, check=True, text=True
+                ).stdout
+                for more in ((), ("-e",))
+            ]
+            local = sysfs.read()
+        except (OSError, subprocess.CalledProcessError, ValueError) as exc:
+            self.skipTest(str(exc))
+        if local.threads > 1:
+            runs = runs[1:]
+        for text in runs:
+            found = lscpu.parse(text, "lscpu")
+            self.assertEqual(
+                [node.cores for node in local.nodes],
+                [node.cores for node in found.nodes],
+            )
+
+    def test_topology_file(self):
+        rows = [{"cpu": cpu, "node": cpu // 20, "core": cpu} for cpu in range(40)]
+        path = self.file(json.dumps({"cpus": rows}))
+        self.assertEqual(0, self.run_command(*DEDICATED, "--topology", path))
+        self.assertIn("cpu_dedicated_set = 0-39", self.stdout)
+
+    def test_servers(self):
+        path = self.file('[{"name": "web", "flavor": {"extra_specs": {}}}]')
+        self.assert_refused(1, "'web'", *MINE, "--servers", path)
+        self.assertEqual(0, self.run_command(*MINE, "--servers", self.file("[]")))
+        self.assertNotIn("drain", self.stdout)
+
+    def test_policy_file(self):
+        text = 'schema_version: "1.0"\nplacement: units\n'
+        arguments = ("--topology", "2x20", "--policy", self.file(text))
+        self.assertEqual(
+            0, self.run_command("host", "config", "--mode", "elastic", *arguments)
+        )
+        self.assertIn("policy_file = /etc/nova/perfvm.yaml", self.stdout)
+        self.assertIn("disable_fallback_pcpu_query = False", self.stdout)
+        self.assertIn("host enroll", self.stdout)
+
+    def test_output_dir(self):
+        path = self.directory() / "host1"
+        arguments = (*MINE, "--output-dir", str(path))
+        self.assertEqual(0, self.run_command(*arguments))
+        self.assertEqual([str(path / name) for name in rendering.FILES], self.lines())
+        self.assertEqual(set(rendering.FILES), {p.name for p in path.iterdir()})
+        self.assert_refused(1, "--force", *arguments)
+        self.assertEqual(0, self.run_command(*arguments, "--force"))
+
+    def lines(self):
+        return self.stdout.splitlines()
+
+    def test_refused(self):
+        for status, words, arguments in (
+            (2, "required", DEDICATED),
+            (2, "--mode", ("host", "config", "--topology", "2x20")),
+            (2, "not allowed with", (*MINE, "--local")),
+            (2, "--mode", ("host", "config", "--local", "--mode", "fast")),
+            (1, "no file of that name", (*DEDICATED, "--topology", "2x")),
+            (1, "no file of that name", (*DEDICATED, "--topology", "x" * 5000)),
+            (1, "no file of that name", (*DEDICATED, "--topology", "a\0b")),
+            (1, "cannot read", (*DEDICATED, "--topology", "/")),
+            (1, "cannot read", (*MINE, "--servers", "/nonexistent")),
+            (1, "--memory-gb 0", (*DEDICATED, "--local", "--memory-gb", "0")),
+            (1, "leave --format out", (*MINE, "--output-dir", "/x", "-f", "json")),
+            (1, "cannot write", (*MINE, "--output-dir", "/dev/null/x")),
+            (1, "--force is for", (*MINE, "--force")),
+            (1, "exclusive: cell", (*MINE[:3], "mixed", *MINE[4:])),
+            (1, "0 to 19", (*MINE, "--reserve", "20")),
+            (2, "--reserve", (*MINE, "--reserve", "x")),
+            (1, "no such file", (*MINE, "--policy", "/nonexistent")),
+            (1, "an empty path", (*MINE, "--policy", "")),
+            (2, "--output-dir: an empty path", (*MINE, "--output-dir", "")),
+            (2, "--servers: an empty path", (*MINE, "--servers", "")),
+        ):
+            with self.subTest(arguments):
+                self.assert_refused(status, words, *arguments)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from pathlib import Path
+
+import fixtures
+import testtools
+
+from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.policy import loader
+from nova_perfvm.policy.default import DEFAULT_DOCUMENT
+from nova_perfvm.policy.override import override
+
+VCPUS = "classes.high-performance.vcpus"
+
+
+class OverrideTest(testtools.TestCase):
+    def test_nothing_gives_the_same_policy(self):
+        self.assertEqual(loader.load(), loader.load(None, []))
+
+    def test_values_are_yaml(self):
+        changed, problems = override(
+            DEFAULT_DOCUMENT,
+            [
+                "host_shape=[1x2, 1x4]",
+                f"{VCPUS}=1",
+                "classes.high-performance.disk.volume_type=null",
+                "classes.general.flavors.sizes=[{vcpus: 1, memory_gb: 1, root_gb: 1}]",
+            ],
+        )
+        self.assertEqual([], problems)
+        self.assertEqual(["1x2", "1x4"], changed["host_shape"])
+        fast = changed["classes"]["high-performance"]
+        self.assertEqual(1, fast["vcpus"])
+        self.assertIsNone(fast["disk"]["volume_type"])
+        self.assertEqual(
+            [{"vcpus": 1, "memory_gb": 1, "root_gb": 1}],
+            changed["classes"]["general"]["flavors"]["sizes"],
+        )
+
+    def test_the_document_stays_as_it_is(self):
+        override(DEFAULT_DOCUMENT, [f"{VCPUS}=1"])
+        self.assertEqual(20, DEFAULT_DOCUMENT["classes"]["high-performance"]["vcpus"])
+
+    def test_a_key_that_the_document_lacks(self):
+        changed, problems = override(
+            {"classes": {"a": {}}}, ["classes.a.disk.source=x"]
+        )
+        self.assertEqual([], problems)
+        self.assertEqual({"classes": {"a": {"disk": {"source": "x"}}}}, changed)
+
+    def test_every_mistake_is_named(self):
+        _, problems = override(
+            DEFAULT_DOCUMENT,
+            [
+                "vcpus",
+                "=1",
+                "classes..vcpus=1",
+                "classes.fast.vcpus=1",
+                f"{VCPUS}.x=1",
+                "placement={",
+                "classes={1: {default: true}}",
+                "classes.general.disk={2: 3, a: 1, a: 2}",
+            ],
+        )
+        found = [str(problem) for problem in problems]
+        for words, problem in zip(
+            (
+                "'vcpus', expected KEY=VALUE",
+                "'=1', expected KEY=VALUE",
+                "expected KEY=VALUE",
+                "declares high-performance, general",
+                f"{VCPUS} is no mapping",
+                "placement: found '{': no YAML at column 2",
+                "classes.1: found '{1: {default: true}}': expected a name as key",
+                "classes.general.disk.2: found '{2: 3, a: 1, a: 2}': expected a name",
+                "classes.general.disk.a: found '{2: 3, a: 1, a: 2}': given twice",
+            ),
+            found,
+            strict=True,
+        ):
+            self.assertIn(words, problem)
+
+    def test_classes_that_are_no_mapping(self):
+        for value in ("5", "", "x", "[x]"):
+            _, (problem,) = override(
+                DEFAULT_DOCUMENT, [f"classes={value}", "classes.x.vcpus=4"]
+            )
+            self.assertEqual(
+                "classes.x.vcpus: classes is no mapping: give it as a whole",
+                str(problem),
+            )
+
+    def test_a_file_with_other_keys(self):
+        path = Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
+        path.write_text('schema_version: "1.0"\nmanaged_hosts: labelled\n')
+        policy = loader.load(path, ["placement=none"])
+        self.assertEqual(("labelled", "none"), (policy.managed_hosts, policy.placement))
+
+    def test_the_result_has_to_make_sense(self):
+        for assignment, words in (
+            ("placement=slot", "did you mean slots?"),
+            (f"{VCPUS}=21", "no host of 2x20 offers that"),
+            ("classes={}", "classes"),
+        ):
+            exc = self.assertRaises(PolicyError, loader.load, None, [assignment])
+            self.assertIn(words, str(exc))
+            self.assertIn("built-in policy, with the keys given", str(exc))
