@@ -85,7 +85,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 
 def policy_file(conf: cfg.ConfigOpts) -> str | None:
-    """Give the path of the policy file; None for the built-in policy.
+    """Return the path of the policy file; None for the built-in policy.
 
     :raises PolicyError: when the option is there and empty
     """
@@ -98,5 +98,5 @@ def policy_file(conf: cfg.ConfigOpts) -> str | None:
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """Give the options to oslo-config-generator."""
+    """Return the options to oslo-config-generator."""
     return [(GROUP, OPTS)]

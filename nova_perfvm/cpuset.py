@@ -21,7 +21,7 @@ MAX_CPU = 65535
 
 
 def parse(text: str) -> frozenset[int]:
-    """Give the CPUs of a list such as ``0-19,^3``.
+    """Return the CPUs of a list such as ``0-19,^3``.
 
     Exclusions hold wherever they stand, as in Nova's own parser
     (nova.virt.hardware.parse_cpu_spec), which differs only in refusing an
@@ -59,7 +59,7 @@ def _number(digits: str) -> int:
 
 
 def format_cpus(cpus: Iterable[int]) -> str:
-    """Give the shortest list for a set of CPUs: ``{0, 1, 2, 5}`` -> ``0-2,5``."""
+    """Return the shortest list for a set of CPUs: ``{0, 1, 2, 5}`` -> ``0-2,5``."""
     ordered = sorted(set(cpus))
     if not ordered:
         return ""

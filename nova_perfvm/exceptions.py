@@ -23,7 +23,7 @@ class CPUSetError(PerfVMError, ValueError):
     """Text that is no list of CPUs.  ``text`` is all of it, ``part`` the fault."""
 
     def __init__(self, text: str, part: str, expected: str) -> None:
-        """Say which part of which text is wrong, and what was expected."""
+        """Return which part of which text is wrong, and what was expected."""
         self.text = text
         self.part = part
         self.expected = expected
@@ -71,7 +71,7 @@ class Problem:
     line: int | None = None
 
     def __str__(self) -> str:
-        """Give ``line 12: classes.general.vcpus: message``."""
+        """Return ``line 12: classes.general.vcpus: message``."""
         where = ".".join(self.path) or "(top level)"
         prefix = f"line {self.line}: " if self.line is not None else ""
         return f"{prefix}{where}: {self.message}"

@@ -50,7 +50,7 @@ class Totals(testtools.StreamResult):
         }
 
     def failures(self):
-        """Give a line for each failed test, with what was raised."""
+        """Return a line for each failed test, with what was raised."""
         for test_id, state in self.ended.items():
             if state in BAD:
                 trace = self._traces[test_id].decode(errors="replace")
@@ -58,7 +58,7 @@ class Totals(testtools.StreamResult):
 
 
 def read(run):
-    """Give the totals of a run that stestr stored."""
+    """Return the totals of a run that stestr stored."""
     totals = Totals()
     totals.startTestRun()
     run.get_test().run(totals)
@@ -67,7 +67,7 @@ def read(run):
 
 
 def raised(trace):
-    """Give where in the tests something was raised, and what, in a line."""
+    """Return where in the tests something was raised, and what, in a line."""
     frames = re.findall(r"^  File \".*/(tests/.*)\", line (\d+)", trace, re.MULTILINE)
     place = "{}:{}: ".format(*frames[-1]) if frames else ""
     _, _, last = trace.rpartition("\n  File ")

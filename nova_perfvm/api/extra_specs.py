@@ -40,7 +40,7 @@ class RefusingValidator(base.ExtraSpecValidator):
 
 
 def register() -> list[base.ExtraSpecValidator]:
-    """Give the validators for ``perfvm:*``; never raise.
+    """Return the validators for ``perfvm:*``; never raise.
 
     An exception here would keep nova-api from answering any request, and no
     validator at all would let every mistake pass; so without a valid policy the
@@ -58,7 +58,7 @@ def register() -> list[base.ExtraSpecValidator]:
 
 
 def validators(policy_file: str | None) -> list[base.ExtraSpecValidator]:
-    """Give the validators that a policy asks for.
+    """Return the validators that a policy asks for.
 
     :param policy_file: path; None for the built-in policy
     :raises PolicyError: with every mistake of the file
@@ -88,7 +88,7 @@ def validators(policy_file: str | None) -> list[base.ExtraSpecValidator]:
 
 
 def refusal(reason: str) -> base.ExtraSpecValidator:
-    """Give a validator that refuses every key of the namespace for a reason."""
+    """Return a validator that refuses every key of the namespace for a reason."""
     return RefusingValidator(
         name=f"{const.NAMESPACE}:{{key}}",
         description=reason,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nova_perfvm.diagnose.residents import Shares
-    from nova_perfvm.facts.elastic_host import HostView, Provider
+    from nova_perfvm.facts.elastic_host import ElasticHost, Provider
     from nova_perfvm.placement.units import Child
     from nova_perfvm.policy import Policy
 
@@ -30,13 +30,13 @@ DEFAULT_AGGREGATE = "perfvm-elastic"
 
 def plan_enroll(
     policy: Policy,
-    view: HostView,
+    view: ElasticHost,
     *,
     slots: int | None = None,
     aggregate: str = DEFAULT_AGGREGATE,
     backfill: bool = False,
 ) -> do.Plan:
-    """Give the steps from what is seen of a host to what should be.
+    """Return the steps from what is seen of a host to what should be.
 
     :param slots: see :func:`nova_perfvm.diagnose.sizing.host_slots`
     :param aggregate: the isolated aggregate for the host, unless it is in one
@@ -67,15 +67,15 @@ def plan_enroll(
     return do.Plan(tuple(_steps(view, children, aggregate, shares)))
 
 
-def plan_close(view: HostView) -> do.Plan:
-    """Give the step that keeps VMs with units off a host, if they may come."""
+def plan_close(view: ElasticHost) -> do.Plan:
+    """Return the step that keeps VMs with units off a host, if they may come."""
     if not view.enrolled:
         return do.Plan()
     return do.Plan((_set_root(view, view.root.traits - {const.TRAIT_ELASTIC}),))
 
 
 def _steps(
-    view: HostView,
+    view: ElasticHost,
     children: Sequence[Child],
     aggregate: str,
     shares: Shares,
@@ -111,8 +111,8 @@ def _steps(
         yield do.SetService(service.id, view.host, enabled=True)
 
 
-def _in_the_way(view: HostView, children: Sequence[Child]) -> Iterator[str]:
-    """Say what a change of the children would break."""
+def _in_the_way(view: ElasticHost, children: Sequence[Child]) -> Iterator[str]:
+    """Return what a change of the children would break."""
     wanted = {child.name: child for child in children}
     for name, other in view.elsewhere.items():
         yield (
@@ -145,9 +145,9 @@ def _in_the_way(view: HostView, children: Sequence[Child]) -> Iterator[str]:
 
 
 def _give(
-    view: HostView, shares: Shares, found: dict[str, Provider]
+    view: ElasticHost, shares: Shares, found: dict[str, Provider]
 ) -> Iterator[do.Change]:
-    """Give each server the units that it lacks, or all that it has lost."""
+    """Return each server the units that it lacks, or all that it has lost."""
     for consumer, lacking in shares.lacking.items():
         by_uuid = {_uuid(view, name, found): lacking[name] for name in lacking}
         name = view.describe(consumer)
@@ -160,7 +160,7 @@ def _give(
         yield do.Allocate(consumer, name, resources)
 
 
-def _names(view: HostView, children: Sequence[Child]) -> Iterator[do.Change]:
+def _names(view: ElasticHost, children: Sequence[Child]) -> Iterator[do.Change]:
     if const.RC_UNIT not in view.names:
         yield do.CreateName(const.RC_UNIT, "resource class")
     traits = {const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE}
@@ -169,7 +169,7 @@ def _names(view: HostView, children: Sequence[Child]) -> Iterator[do.Change]:
             yield do.CreateName(trait, "trait")
 
 
-def _isolate(view: HostView, name: str) -> Iterator[do.Change]:
+def _isolate(view: ElasticHost, name: str) -> Iterator[do.Change]:
     if view.isolated_by:
         if not view.closed:
             # Nova tells Placement, and only logs where that fails.
@@ -189,7 +189,7 @@ def _isolate(view: HostView, name: str) -> Iterator[do.Change]:
 
 
 def _child(
-    view: HostView, child: Child, provider: Provider | None
+    view: ElasticHost, child: Child, provider: Provider | None
 ) -> Iterator[do.Change]:
     if provider is None:
         new = child_uuid(view, child.name)
@@ -206,23 +206,23 @@ def _child(
 
 
 def remove_child(provider: Provider) -> Iterator[do.Change]:
-    """Give the steps that delete a child, refused by Placement if it is in use."""
+    """Return the steps that delete a child, refused by Placement if it is in use."""
     if provider.inventories:
         yield do.SetInventory(provider.uuid, provider.name, {})
     yield do.DeleteChild(provider.uuid, provider.name)
 
 
-def child_uuid(view: HostView, name: str) -> str:
-    """Give the UUID of a new child, the same in every run, so that two agree."""
+def child_uuid(view: ElasticHost, name: str) -> str:
+    """Return the UUID of a new child, the same in every run, so that two agree."""
     return str(uuid.uuid5(uuid.UUID(view.root.uuid), name))
 
 
-def _uuid(view: HostView, name: str, found: dict[str, Provider]) -> str:
+def _uuid(view: ElasticHost, name: str, found: dict[str, Provider]) -> str:
     return found[name].uuid if name in found else child_uuid(view, name)
 
 
 def _set_root(
-    view: HostView, traits: frozenset[str], before: frozenset[str] | None = None
+    view: ElasticHost, traits: frozenset[str], before: frozenset[str] | None = None
 ) -> do.SetTraits:
     return do.SetTraits(
         view.root.uuid,

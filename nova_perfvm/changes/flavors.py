@@ -20,7 +20,7 @@ from nova_perfvm.generate.flavors import all_placement_names
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
 
 _MARK: Final = "nova-perfvm: class "
 
@@ -54,12 +54,12 @@ class SeenFlavor:
 
     @property
     def marked(self) -> bool:
-        """Whether sync created it."""
+        """Return whether sync created it."""
         return (self.description or "").startswith(_MARK)
 
     @property
     def claims(self) -> bool:
-        """Whether it says that it is of a policy."""
+        """Return whether it says that it is of a policy."""
         return self.marked or const.CLASS_KEY in self.extra_specs
 
 
@@ -72,7 +72,7 @@ class CreateFlavor(Change):
 
     action = "create"
     kind = "flavor"
-    flavor: Flavor
+    flavor: PolicyFlavor
     id: str | None = None
 
     @property
@@ -156,7 +156,7 @@ class UnsetSpec(Change):
 
 
 def plan_flavors(
-    desired: Sequence[Flavor],
+    desired: Sequence[PolicyFlavor],
     observed: Iterable[SeenFlavor],
     known: Collection[str] = (),
     *,
@@ -164,7 +164,7 @@ def plan_flavors(
     recreate: bool = False,
     listed: Collection[str] = (),
 ) -> SyncPlan:
-    """Give the steps from the flavors of a cloud to those of a policy.
+    """Return the steps from the flavors of a cloud to those of a policy.
 
     :param observed: all flavors of the cloud, private ones too; those that
         :func:`resized` with their users
@@ -212,7 +212,7 @@ def plan_flavors(
     return SyncPlan(tuple(changes), tuple(left))
 
 
-def resized(seen: SeenFlavor, flavor: Flavor) -> tuple[str, ...]:
+def resized(seen: SeenFlavor, flavor: PolicyFlavor) -> tuple[str, ...]:
     """Say in what an existing flavor's size, which Nova cannot change, differs."""
     pairs = (
         ("vCPUs", seen.vcpus, flavor.vcpus),
@@ -228,7 +228,7 @@ def resized(seen: SeenFlavor, flavor: Flavor) -> tuple[str, ...]:
     )
 
 
-def _steps(seen: SeenFlavor, flavor: Flavor) -> Iterator[Change]:
+def _steps(seen: SeenFlavor, flavor: PolicyFlavor) -> Iterator[Change]:
     found = differences(seen.extra_specs, flavor.extra_specs)
     other_size = resized(seen, flavor)
     if other_size:
@@ -254,8 +254,10 @@ def _foreign(seen: SeenFlavor, adopt: Collection[str]) -> str | None:
     )
 
 
-def _other_size(seen: SeenFlavor, flavor: Flavor, *, recreate: bool) -> str | None:
-    """Say why a flavor of another size stays, None if it need not."""
+def _other_size(
+    seen: SeenFlavor, flavor: PolicyFlavor, *, recreate: bool
+) -> str | None:
+    """Return why a flavor of another size stays, None if it need not."""
     found = resized(seen, flavor)
     if not found:
         return None

@@ -104,14 +104,14 @@ class ChangeImage(Change):
 
 
 def tag_of(class_name: str | None) -> str:
-    """Give the tag of images for one class, or for all of them."""
+    """Return the tag of images for one class, or for all of them."""
     return TAG if class_name is None else f"{TAG}:{class_name}"
 
 
 def tagged_properties(
     policy: Policy, generators: Mapping[str, Generator]
 ) -> dict[str, dict[str, str]]:
-    """Give the properties of images by the tag that they have.
+    """Return the properties of images by the tag that they have.
 
     The tag for all classes is missing where no image can serve them all.
 
@@ -133,7 +133,7 @@ def plan_images(
     observed: Iterable[SeenImage],
     named: Mapping[str, str],
 ) -> SyncPlan:
-    """Give the steps from images as they are to images as they should be.
+    """Return the steps from images as they are to images as they should be.
 
     :param desired: properties by tag
     :param observed: the images that are named, and those that have a tag
@@ -204,7 +204,7 @@ def _change(
 
 
 def _virtio_scsi(image: SeenImage) -> bool:
-    """Whether the image uses the other fast disk bus."""
+    """Return whether the image uses the other fast disk bus."""
     properties = image.properties
     return (
         properties.get("hw_disk_bus") == "scsi"

@@ -146,7 +146,7 @@ class CreateChild(Change):
 
 @dataclass(frozen=True)
 class SetTraits(Change):
-    """Give a provider exactly these traits.
+    """Return a provider exactly these traits.
 
     :ivar opens: VMs with units may come from now on
     """
@@ -165,7 +165,7 @@ class SetTraits(Change):
 
 @dataclass(frozen=True)
 class SetInventory(Change):
-    """Give a provider exactly these inventories; none if it is to be deleted."""
+    """Return a provider exactly these inventories; none if it is to be deleted."""
 
     uuid: str
     name: str

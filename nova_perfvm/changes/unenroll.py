@@ -17,11 +17,11 @@ from nova_perfvm.facts.elastic_host import ISOLATING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nova_perfvm.facts.elastic_host import Aggregate, HostView
+    from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost
 
 
-def plan_unenroll(view: HostView, *, strip: bool = False) -> do.Plan:
-    """Give the steps that take a host out of the scheme.
+def plan_unenroll(view: ElasticHost, *, strip: bool = False) -> do.Plan:
+    """Return the steps that take a host out of the scheme.
 
     :param strip: take the units out of the allocations of the VMs on it, which
         run on; otherwise such VMs are in the way
@@ -40,7 +40,7 @@ def plan_unenroll(view: HostView, *, strip: bool = False) -> do.Plan:
 def plan_forget(
     names: Iterable[str], aggregates: Iterable[Aggregate], *, emptied: bool = False
 ) -> do.Plan:
-    """Give the steps that remove what no host needs any more.
+    """Return the steps that remove what no host needs any more.
 
     :param names: the project's traits and resource classes that exist
     :param emptied: take aggregates for empty: their hosts leave before this
@@ -58,8 +58,8 @@ def plan_forget(
     return do.Plan(tuple(steps))
 
 
-def _holders(view: HostView) -> dict[str, set[str]]:
-    """Give the providers of which each consumer holds units."""
+def _holders(view: ElasticHost) -> dict[str, set[str]]:
+    """Return the providers of which each consumer holds units."""
     holders: dict[str, set[str]] = {}
     for provider in view.children:
         for consumer in provider.allocations:
@@ -67,7 +67,7 @@ def _holders(view: HostView) -> dict[str, set[str]]:
     return holders
 
 
-def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
+def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Change]:
     root = view.root
     if view.enrolled:
         away = {const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE}
@@ -92,7 +92,7 @@ def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
 
 
 def _is_left_over(aggregate: Aggregate, host: str) -> bool:
-    """Whether nothing is left of an aggregate without its host.
+    """Return whether nothing is left of an aggregate without its host.
 
     One that is empty already an earlier run may have emptied, if enroll made it;
     others somebody has prepared.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud.errors import NotThereError, understood
+from nova_perfvm.cloud.errors import NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -50,9 +50,9 @@ _IMAGE_MEMBERS = frozenset(
 )
 
 
-@understood()
+@openstack_errors()
 def aggregates(api: API) -> tuple[Aggregate, ...]:
-    """Give all host aggregates."""
+    """Return all host aggregates."""
     return tuple(
         Aggregate(
             id=found["id"],
@@ -65,9 +65,9 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
     )
 
 
-@understood()
+@openstack_errors()
 def names(api: API) -> frozenset[str]:
-    """Give the project's traits and resource classes that Placement knows."""
+    """Return the project's traits and resource classes that Placement knows."""
     prefix = const.TRAIT_CHILD.removesuffix("CHILD_")
     traits = api.placement("GET", f"/traits?name=startswith:{prefix}", key="traits")
     classes = api.placement("GET", "/resource_classes", key="resource_classes")
@@ -76,7 +76,7 @@ def names(api: API) -> frozenset[str]:
 
 
 def providers(api: API, **query: str) -> list[dict[str, Any]]:
-    """Give name, UUID and place in its tree of each provider that fits a query."""
+    """Return name, UUID and place in its tree of each provider that fits a query."""
     found: list[dict[str, Any]] = api.placement(
         "GET", f"/resource_providers?{urlencode(query)}", key="resource_providers"
     )
@@ -119,7 +119,7 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
 
 
 def server(found: Mapping[str, Any]) -> Server:
-    """Give a server as Nova shows it, in a list with details or alone."""
+    """Return a server as Nova shows it, in a list with details or alone."""
     if "name" not in found:
         # Its cell is down (2.69), and it is known to exist.  Of one that is
         # asked for alone Nova knows what was ordered, but not where it is.
@@ -175,7 +175,7 @@ def _cell(found: Mapping[str, Any]) -> ServerCell:
 
 
 def migration(found: Mapping[str, Any]) -> Migration:
-    """Give a migration of a list."""
+    """Return a migration of a list."""
     return Migration(
         id=found["uuid"],
         server=found["instance_uuid"],
@@ -187,7 +187,7 @@ def migration(found: Mapping[str, Any]) -> Migration:
 
 
 def flavors(api: API) -> tuple[Flavor, ...]:
-    """Give all flavors."""
+    """Return all flavors."""
     return tuple(
         Flavor(
             id=found["id"],
@@ -203,7 +203,7 @@ def flavors(api: API) -> tuple[Flavor, ...]:
 
 
 def images(api: API) -> tuple[Image, ...]:
-    """Give all images, with those of their members that may be properties."""
+    """Return all images, with those of their members that may be properties."""
     return tuple(
         Image(
             id=found["id"],
@@ -220,7 +220,7 @@ def images(api: API) -> tuple[Image, ...]:
 
 
 def shape(hypervisor: Mapping[str, Any]) -> HostShape | None:
-    """Give the shape that a hypervisor reports, None where it reports none."""
+    """Return the shape that a hypervisor reports, None where it reports none."""
     cpu_info = hypervisor.get("cpu_info") or {}
     try:
         found = json.loads(cpu_info) if isinstance(cpu_info, str) else cpu_info

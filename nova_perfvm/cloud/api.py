@@ -43,7 +43,7 @@ class API:
         self._validates = True
 
     def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """Make a request to Nova; give the answer, or one member of it.
+        """Make a request to Nova; return the answer, or one member of it.
 
         :raises CloudError: when the answer is an error, or is none
         """
@@ -65,7 +65,7 @@ class API:
     def nova_list(
         self, path: str, key: str, marker_key: str = "id"
     ) -> Iterator[dict[str, Any]]:
-        """Give all members of a collection of Nova, page by page."""
+        """Return all members of a collection of Nova, page by page."""
         marker = ""
         while True:
             separator = "&" if "?" in path else "?"
@@ -77,7 +77,7 @@ class API:
             marker = f"&marker={page[-1][marker_key]}"
 
     def placement(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """Make a request to Placement; give the answer, or one member of it.
+        """Make a request to Placement; return the answer, or one member of it.
 
         :raises CloudError: when the answer is an error, or is none
         """
@@ -85,7 +85,7 @@ class API:
         return _member(answer, "Placement", method, path, key)
 
     def glance(self, method: str, path: str, key: str = "") -> Any:
-        """Make a request to Glance; give the answer, or one member of it.
+        """Make a request to Glance; return the answer, or one member of it.
 
         :raises CloudError: when the answer is an error, or is none
         """
@@ -93,7 +93,7 @@ class API:
         return _member(answer, "Glance", method, path, key)
 
     def images(self, **query: str) -> Iterator[dict[str, Any]]:
-        """Give the images of all projects that fit a query, hidden ones last.
+        """Return the images of all projects that fit a query, hidden ones last.
 
         Unless asked for every visibility, Glance leaves out the community images
         of others; those that are hidden it lists only by themselves.
@@ -156,7 +156,7 @@ class API:
 
 
 def _is_expected(exc: Exception) -> bool:
-    """Whether the SDK or the session reports by it what a cloud did."""
+    """Return whether the SDK or the session reports by it what a cloud did."""
     return isinstance(exc, ksa_exceptions.ClientException) or type(
         exc
     ).__module__.startswith("openstack.")
@@ -206,7 +206,7 @@ def _error(
 
 
 def _detail(response: requests.Response) -> str:
-    """Give what an error says in words, in whichever of three forms."""
+    """Return what an error says in words, in whichever of three forms."""
     try:
         document = response.json()
         if "errors" in document:

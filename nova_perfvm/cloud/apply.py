@@ -14,13 +14,13 @@ from nova_perfvm.cloud.errors import (
     CloudError,
     ConflictError,
     NotThereError,
-    understood,
+    openstack_errors,
 )
 from nova_perfvm.facts.elastic_host import DISABLED_REASON, ISOLATING, Aggregate
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.elastic_host import HostView
+    from nova_perfvm.facts.elastic_host import ElasticHost
 
 # A server may be given units while Nova changes its allocation for a resize.
 _ALLOCATION_TRIES: Final = 5
@@ -37,13 +37,13 @@ class Applier:
         provider
     """
 
-    def __init__(self, api: API, view: HostView | None = None) -> None:
+    def __init__(self, api: API, view: ElasticHost | None = None) -> None:
         """Remember the generations of the view."""
         self._api = api
         seen = (view.root, *view.below) if view else ()
         self._generations = {p.uuid: p.generation for p in seen}
 
-    @understood()
+    @openstack_errors()
     def apply(self, change: do.Change) -> None:
         """Make one change.
 

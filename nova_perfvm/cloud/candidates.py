@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from nova_perfvm.cloud.errors import understood
+from nova_perfvm.cloud.errors import openstack_errors
 from nova_perfvm.facts.host_view import wanted_traits
 from nova_perfvm.placement.candidates import DISABLED
 
@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.diagnose.explain import Settings
+    from nova_perfvm.diagnose.explain import SchedulerSettings
     from nova_perfvm.facts.demand import Demand, Request
     from nova_perfvm.facts.snapshot import Aggregate
 
 
 def offered(
-    api: API, request: Request, settings: Settings, aggregates: Sequence[Aggregate]
+    api: API,
+    request: Request,
+    settings: SchedulerSettings,
+    aggregates: Sequence[Aggregate],
 ) -> frozenset[str]:
-    """Give the UUIDs of the top providers for which there are candidates.
+    """Return the UUIDs of the top providers for which there are candidates.
 
     Nova reads the first 1,000 candidates only ([scheduler]max_placement_results);
     here all are read.
@@ -37,11 +40,14 @@ def offered(
 
 
 def _ask(
-    api: API, demand: Demand, settings: Settings, aggregates: Sequence[Aggregate]
+    api: API,
+    demand: Demand,
+    settings: SchedulerSettings,
+    aggregates: Sequence[Aggregate],
 ) -> frozenset[str]:
     query = urlencode(sorted(_query(demand, settings, aggregates)))
     answer = api.placement("GET", f"/allocation_candidates?{query}")
-    with understood():
+    with openstack_errors():
         summaries = answer["provider_summaries"]
         # A provider that is shared is in a request, and has a tree of its own.
         return frozenset(
@@ -52,7 +58,7 @@ def _ask(
 
 
 def _query(
-    demand: Demand, settings: Settings, aggregates: Sequence[Aggregate]
+    demand: Demand, settings: SchedulerSettings, aggregates: Sequence[Aggregate]
 ) -> Iterator[tuple[str, str]]:
     if demand.group_policy:
         yield "group_policy", demand.group_policy

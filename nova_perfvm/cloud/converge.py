@@ -12,16 +12,16 @@ from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
-from nova_perfvm.facts.elastic_host import Service
+from nova_perfvm.facts.elastic_host import ComputeService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.elastic_host import HostView
+    from nova_perfvm.facts.elastic_host import ElasticHost
     from nova_perfvm.policy import Policy
 
-    Planner = Callable[[HostView], do.Plan]
+    Planner = Callable[[ElasticHost], do.Plan]
     Tell = Callable[[do.Change], None]
 
 # Others who change the same host are few, and each time one of them gets on.
@@ -45,7 +45,7 @@ def enroll(
     backfill: bool = False,
     tell: Tell = silent,
 ) -> int:
-    """Make a host elastic, or repair it; give the number of changes made.
+    """Make a host elastic, or repair it; return the number of changes made.
 
     :param slots: see :func:`nova_perfvm.diagnose.sizing.host_slots`
     :param backfill: give units to VMs that run on the host without them
@@ -55,7 +55,7 @@ def enroll(
     :raises CloudError: when a request failed; running again goes on from there
     """
 
-    def planner(view: HostView) -> do.Plan:
+    def planner(view: ElasticHost) -> do.Plan:
         return plan_enroll(
             policy, view, slots=slots, aggregate=aggregate, backfill=backfill
         )
@@ -64,14 +64,14 @@ def enroll(
 
 
 def unenroll(api: API, host: str, *, strip: bool = False, tell: Tell = silent) -> int:
-    """Make a host an ordinary one again; give the number of changes made.
+    """Make a host an ordinary one again; return the number of changes made.
 
     :param strip: take the units out of the allocations of VMs on it
     :raises RefusedError: while VMs there carry units, unless they are stripped
     :raises CloudError: when a request failed; running again goes on from there
     """
 
-    def planner(view: HostView) -> do.Plan:
+    def planner(view: ElasticHost) -> do.Plan:
         return plan_unenroll(view, strip=strip)
 
     return _Run(api, host, tell).to_the_end(planner)
@@ -91,7 +91,7 @@ class _Run:
         self._made = 0
         self._opened = False
         # The service that is out of service for the time of this run.
-        self._disabled: Service | None = None
+        self._disabled: ComputeService | None = None
 
     def to_the_end(self, planner: Planner) -> int:
         """Change until a plan is empty."""
@@ -129,7 +129,7 @@ class _Run:
                 time.sleep(PAUSE_S * conflicts)
         raise CloudError(f"{self._host} does not come to rest: run this again")
 
-    def _some(self, view: HostView, changes: Sequence[do.Change]) -> None:
+    def _some(self, view: ElasticHost, changes: Sequence[do.Change]) -> None:
         """Make changes up to one after which to look again."""
         applier = Applier(self._api, view)
         for number, change in enumerate(changes):
@@ -143,7 +143,7 @@ class _Run:
             if change.look_again and not more:
                 return
 
-    def _note(self, view: HostView, change: do.Change) -> None:
+    def _note(self, view: ElasticHost, change: do.Change) -> None:
         """Remember what an error would have to undo, before the request is sent."""
         if isinstance(change, do.SetTraits) and change.opens:
             self._opened = True

@@ -49,7 +49,7 @@ class RefusedError(PerfVMError):
 
 
 @contextlib.contextmanager
-def understood() -> Iterator[None]:
+def openstack_errors() -> Iterator[None]:
     """Say so when an answer lacks what it should have.
 
     Around what reads answers, or as its decorator.

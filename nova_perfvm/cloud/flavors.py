@@ -20,7 +20,7 @@ from nova_perfvm.changes.flavors import (
 )
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, ConflictError, understood
+from nova_perfvm.cloud.errors import CloudError, ConflictError, openstack_errors
 from nova_perfvm.cloud.sync import carry_out
 from nova_perfvm.generate.flavors import all_placement_names
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from nova_perfvm.changes.sync import SyncPlan
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
 
 
-def plan(api: API, desired: Sequence[Flavor], **options: Any) -> SyncPlan:
+def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> SyncPlan:
     """Look at a cloud's flavors, and give the steps to those of a policy.
 
     :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
@@ -51,7 +51,7 @@ def plan(api: API, desired: Sequence[Flavor], **options: Any) -> SyncPlan:
 
 def sync(
     api: API,
-    desired: Sequence[Flavor],
+    desired: Sequence[PolicyFlavor],
     tell: Callable[[do.Change], None],
     **options: Any,
 ) -> None:
@@ -67,16 +67,16 @@ def sync(
     )
 
 
-@understood()
+@openstack_errors()
 def flavors(api: API) -> list[SeenFlavor]:
-    """Give all flavors, for an administrator the private ones too."""
+    """Return all flavors, for an administrator the private ones too."""
     found = api.nova_list("/flavors/detail?is_public=None", "flavors")
     return [_flavor(entry) for entry in found]
 
 
-@understood()
+@openstack_errors()
 def users(api: API, flavor: str) -> tuple[str, ...]:
-    """Give name and ID of the servers of all projects that have a flavor.
+    """Return name and ID of the servers of all projects that have a flavor.
 
     :param flavor: its ID
     """
@@ -85,9 +85,9 @@ def users(api: API, flavor: str) -> tuple[str, ...]:
     return tuple(f"{server['name']} ({server['id']})" for server in found)
 
 
-@understood()
+@openstack_errors()
 def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]:
-    """Give those traits and resource classes, as (kind, name), that exist."""
+    """Return those traits and resource classes, as (kind, name), that exist."""
     known: set[str] = set()
     traits = sorted(name for kind, name in wanted if kind == "trait")
     if traits:
@@ -136,7 +136,7 @@ def _(change: CreateFlavor, api: API) -> None:
     }
     if change.id is not None:
         body["id"] = change.id
-    with understood():
+    with openstack_errors():
         made = api.nova("POST", "/flavors", {"flavor": body}, key="flavor")["id"]
     try:
         _set_specs(api, made, flavor.extra_specs)

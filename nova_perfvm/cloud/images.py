@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nova_perfvm.changes.images import RECORD, ChangeImage, SeenImage, plan_images
-from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
+from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.sync import carry_out
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def sync(
     )
 
 
-@understood()
+@openstack_errors()
 def find(api: API, name: str) -> SeenImage:
-    """Give the one image of a name, or of an ID.
+    """Return the one image of a name, or of an ID.
 
     By name, one that is hidden only if no other is called so, as the client
     does: newer ones have replaced it.
@@ -84,9 +84,9 @@ def find(api: API, name: str) -> SeenImage:
     raise CloudError(f"{len(found)} images are called {name}: name one by ID: {ids}")
 
 
-@understood()
+@openstack_errors()
 def tagged(api: API, tag: str) -> list[SeenImage]:
-    """Give the images with a tag."""
+    """Return the images with a tag."""
     return [SeenImage.from_document(image) for image in api.images(tag=tag)]
 
 

@@ -52,7 +52,7 @@ def configure(path: str) -> None:
 
 
 def compute_nodes() -> list[objects.ComputeNode]:
-    """Give the compute nodes of all of Nova's cells that are not disabled.
+    """Return the compute nodes of all of Nova's cells that are not disabled.
 
     :raises NovaDBError: when a database cannot be read
     """
@@ -76,7 +76,7 @@ def _nodes(admin: context.RequestContext) -> Iterator[objects.ComputeNode]:
 
 
 def with_cells(snapshot: Snapshot, nodes: Iterable[objects.ComputeNode]) -> Snapshot:
-    """Give a snapshot whose hosts are as the scheduler sees them.
+    """Return a snapshot whose hosts are as the scheduler sees them.
 
     A host of which the database knows nothing keeps what it had.
     """
@@ -101,7 +101,7 @@ def _with(host: ComputeHost, node: objects.ComputeNode) -> ComputeHost:
 
 
 def cells_of(text: str | None) -> Iterator[HostCell]:
-    """Give the cells of a topology as the database holds it; none without one."""
+    """Return the cells of a topology as the database holds it; none without one."""
     if not text:
         return
     topology = objects.NUMATopology.obj_from_db_obj(text)

@@ -17,13 +17,13 @@ from nova_perfvm.cloud.answers import (
     shape,
     with_topology,
 )
-from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
+from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.elastic_host import (
     Aggregate,
-    HostView,
+    ComputeService,
+    ElasticHost,
     Provider,
     Server,
-    Service,
     describe_consumer,
 )
 from nova_perfvm.placement import units
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
 
 
-@understood()
-def view_host(api: API, host: str) -> HostView:
+@openstack_errors()
+def view_host(api: API, host: str) -> ElasticHost:
     """Look at one compute host.
 
     :param host: its name as ``openstack compute service list`` has it, or as
@@ -56,8 +56,8 @@ def view_host(api: API, host: str) -> HostView:
     return _view(api, _hypervisor(api, host), aggregates(api), names(api))
 
 
-@understood()
-def view_hosts(api: API, hosts: frozenset[str]) -> list[HostView]:
+@openstack_errors()
+def view_hosts(api: API, hosts: frozenset[str]) -> list[ElasticHost]:
     """Look at the hosts that are enrolled, if only in part, and at some others.
 
     :raises CloudError: when one of the others does not exist
@@ -77,9 +77,9 @@ def view_hosts(api: API, hosts: frozenset[str]) -> list[HostView]:
     return views
 
 
-@understood()
-def stray_providers(api: API, views: list[HostView]) -> tuple[str, ...]:
-    """Give the names of providers with the trait that no compute host has."""
+@openstack_errors()
+def stray_providers(api: API, views: list[ElasticHost]) -> tuple[str, ...]:
+    """Return the names of providers with the trait that no compute host has."""
     if const.TRAIT_ELASTIC not in names(api):
         return ()
     found = providers(api, required=const.TRAIT_ELASTIC)
@@ -87,23 +87,23 @@ def stray_providers(api: API, views: list[HostView]) -> tuple[str, ...]:
     return tuple(p["name"] for p in found if p["uuid"] not in roots)
 
 
-@understood()
+@openstack_errors()
 def servers(api: API, host: str | None = None) -> tuple[Server, ...]:
-    """Give the servers of all projects, or those on one host."""
+    """Return the servers of all projects, or those on one host."""
     query = {"all_tenants": "1"} | ({"host": host} if host else {})
     found = api.nova_list(f"/servers/detail?{urlencode(query)}", "servers")
     return tuple(answers.server(server) for server in found)
 
 
 def allocation(api: API, consumer: str) -> dict[str, Any]:
-    """Give all that a consumer has been allocated, as it can be put back."""
+    """Return all that a consumer has been allocated, as it can be put back."""
     answer: dict[str, Any] = api.placement("GET", f"/allocations/{consumer}")
     return answer
 
 
-@understood()
+@openstack_errors()
 def owner(api: API, server: str) -> dict[str, Any]:
-    """Give whose a server is, as Placement wants it for a consumer that is new."""
+    """Return whose a server is, as Placement wants it for a consumer that is new."""
     found = api.nova("GET", f"/servers/{server}", key="server")
     return {
         "project_id": found["tenant_id"],
@@ -112,9 +112,9 @@ def owner(api: API, server: str) -> dict[str, Any]:
     }
 
 
-@understood()
+@openstack_errors()
 def flavors_with_units(api: API) -> list[str]:
-    """Give the names of the flavors that ask for units."""
+    """Return the names of the flavors that ask for units."""
     found = api.nova_list("/flavors/detail?is_public=None", "flavors")
     return sorted(
         flavor["name"]
@@ -153,7 +153,7 @@ def _view(
     hypervisor: Mapping[str, Any],
     known: tuple[Aggregate, ...],
     made: frozenset[str],
-) -> HostView:
+) -> ElasticHost:
     host = hypervisor["service"]["host"]
     tree = providers(api, in_tree=hypervisor["id"])
     entry = next((p for p in tree if p["uuid"] == hypervisor["id"]), None)
@@ -167,7 +167,7 @@ def _view(
     there = servers(api, host)
     root = provider(api, entry)
     below = tuple(provider(api, p) for p in tree if p["uuid"] != root.uuid)
-    view = HostView(
+    view = ElasticHost(
         host=host,
         service=_service(api, host),
         root=root,
@@ -191,19 +191,19 @@ def _view(
     )
 
 
-def _service(api: API, host: str) -> Service:
+def _service(api: API, host: str) -> ComputeService:
     query = urlencode({"binary": "nova-compute", "host": host})
     found = api.nova("GET", f"/os-services?{query}", key="services")
     if not found:
         raise _unknown_host(host)
     service = found[0]
-    return Service(
+    return ComputeService(
         service["id"], service["status"] == "enabled", service.get("disabled_reason")
     )
 
 
 def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
-    """Give the hosts that have the trait, or a child with units."""
+    """Return the hosts that have the trait, or a child with units."""
     found = []
     if const.TRAIT_ELASTIC in made:
         found += providers(api, required=const.TRAIT_ELASTIC)
@@ -215,7 +215,7 @@ def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
 
 
 def _elsewhere(api: API, root: Provider, tree: set[str]) -> dict[str, str]:
-    """Give providers outside the tree that have a child's name."""
+    """Return providers outside the tree that have a child's name."""
     found = {}
     for suffix in units.SUFFIXES:
         name = units.child_name(root.name, suffix)
@@ -231,7 +231,7 @@ def _elsewhere(api: API, root: Provider, tree: set[str]) -> dict[str, str]:
 
 
 def _consumer(api: API, consumer: str) -> str:
-    """Say what a consumer is that is no server on the host."""
+    """Return what a consumer is that is no server on the host."""
     try:
         found = api.nova("GET", f"/servers/{quote(consumer)}", key="server")
     except NotThereError:

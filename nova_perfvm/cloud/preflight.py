@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nova_perfvm.cloud import observe
-from nova_perfvm.diagnose.preflight import CloudView, Settings
+from nova_perfvm.diagnose.preflight import CloudView, FileOptions
 from nova_perfvm.exceptions import PerfVMError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def view_cloud(
     )
 
 
-def read_settings(path: str) -> Settings:
+def read_settings(path: str) -> FileOptions:
     """Read a file of options: {(group, option): value}, the last value if several.
 
     :raises SettingsError: when it cannot be read, or is no such file

@@ -87,7 +87,7 @@ def rollback(
 
 
 def _common(api: API, *, asked: bool, emptied: bool = False) -> Sequence[Change]:
-    """Give what is to be removed when no host needs it.
+    """Return what is to be removed when no host needs it.
 
     Not the names that flavors ask for: Placement refuses a request with one
     that it does not know, and on that nova-scheduler fails (a TypeError for

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers
-from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
+from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def take(
     :param progress: called from this thread only
     :raises CloudError: when a request fails
     """
-    with understood():
+    with openstack_errors():
         return _Taker(api, progress).take(policy_digest)
 
 
@@ -140,7 +140,7 @@ class _Taker:
         return [provider for provider in found if provider is not None]
 
     def _services(self) -> dict[str, dict[str, Any]]:
-        """Give the services by host; note the hosts of cells that are down.
+        """Return the services by host; note the hosts of cells that are down.
 
         This list alone has them: from one in pages, as that of servers, Nova
         leaves out what a cell that is down has, and says nothing.
@@ -158,7 +158,7 @@ class _Taker:
         return {s["host"]: s for s in found if s["status"] != _CELL_IS_DOWN}
 
     def _hypervisors(self) -> list[Any]:
-        """Give the hypervisors, of which Nova lists none while a cell is down."""
+        """Return the hypervisors, of which Nova lists none while a cell is down."""
         try:
             return self._list("/os-hypervisors/detail", "hypervisors")
         except CloudError as exc:
@@ -173,7 +173,7 @@ class _Taker:
             ) from exc
 
     def _images(self) -> tuple[Image, ...] | None:
-        """Give the images; without Glance all else can be judged."""
+        """Return the images; without Glance all else can be judged."""
         try:
             return answers.images(self._api)
         except CloudError as exc:

@@ -14,15 +14,15 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import request_for
 
 if TYPE_CHECKING:
-    from nova_perfvm.facts.elastic_host import HostView, Server
+    from nova_perfvm.facts.elastic_host import ElasticHost, Server
 
 
 class LostError(PerfVMError):
     """An allocation that cannot be made again as it was."""
 
 
-def root_amounts(view: HostView, server: Server) -> dict[str, int]:
-    """Give what a server takes of its host's own provider: all but units.
+def root_amounts(view: ElasticHost, server: Server) -> dict[str, int]:
+    """Return what a server takes of its host's own provider: all but units.
 
     By the flavor that is embedded in it, as nova-scheduler would ask for it:
     VCPU also for a server with CPUs of its own, where the host has no PCPU.

@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from nova_perfvm.diagnose.explain.verdicts import Settings, accepts, judge, settings_for
+from nova_perfvm.diagnose.explain.verdicts import (
+    SchedulerSettings,
+    accepts,
+    judge,
+    settings_for,
+)
 from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.facts.demand import Request, request_for
 from nova_perfvm.facts.host_view import HostView, slots_of_children, views_of
@@ -43,9 +48,9 @@ class Slots:
 
 
 def host_capacity(
-    policy: Policy, snapshot: Snapshot, settings: Settings | None = None
+    policy: Policy, snapshot: Snapshot, settings: SchedulerSettings | None = None
 ) -> tuple[Slots, ...]:
-    """Give the slots of each pinned class on each host.
+    """Return the slots of each pinned class on each host.
 
     Hosts on which a class never has a slot have a total of 0.
     """
@@ -101,7 +106,7 @@ def _sum(name: str, class_name: str, some: list[Slots]) -> Slots:
 
 
 def _request(policy: Policy, vm_class: VMClass) -> Request:
-    """Give a request of the class's smallest flavor, as the policy makes it."""
+    """Return a request of the class's smallest flavor, as the policy makes it."""
     size = smallest_size(vm_class)
     flavor = Flavor(
         id=vm_class.name,
@@ -120,7 +125,7 @@ def _slots(
     view: HostView,
     vm_class: VMClass,
     request: Request,
-    settings: Settings,
+    settings: SchedulerSettings,
 ) -> Slots:
     used = sum(
         resolve_class(policy, server_facts(snapshot, server)) is vm_class
@@ -136,7 +141,7 @@ def _slots(
 
 
 def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) -> int:
-    """Give how many VMs an empty host in service would take."""
+    """Return how many VMs an empty host in service would take."""
     slots = host_slots(vm_class, view.facts.cells)
     if policy.placement == "units":
         children = slots_of_children(view, policy.elastic_units)
@@ -147,7 +152,7 @@ def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) 
 
 
 def _placed(slots: int, view: HostView, request: Request) -> int:
-    """Give no more slots than Placement has of what a VM takes."""
+    """Return no more slots than Placement has of what a VM takes."""
     for name, amount in request.demand.groups[0].resources.items():
         slots = min(
             slots,
@@ -168,7 +173,7 @@ def _fitting(
     vm_class: VMClass,
     view: HostView,
     request: Request,
-    settings: Settings,
+    settings: SchedulerSettings,
 ) -> Iterator[HostView]:
     """Fill a host with one VM after the other until it takes no more."""
     number = 0
@@ -185,7 +190,7 @@ def _fitting(
 def _with_one(
     vm_class: VMClass, facts: HostFacts, request: Request
 ) -> HostFacts | None:
-    """Give a host with one VM more on the first cells that the rules give it."""
+    """Return a host with one VM more on the first cells that the rules give it."""
     cells: list[NUMACell] = []
     missing = vm_class.cells_per_vm
     memory_mb = max(cell.memory_mb for cell in request.facts.cells)

@@ -58,17 +58,17 @@ class HostSummary:
 
 
 def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
-    """Give all compute hosts, in the snapshot's order."""
+    """Return all compute hosts, in the snapshot's order."""
     return [_summary(policy, snapshot, host) for host in snapshot.hosts]
 
 
 def host_slots(policy: Policy, shape: HostShape) -> int:
-    """Give how many VMs of a pinned class an empty host of a shape holds."""
+    """Return how many VMs of a pinned class an empty host of a shape holds."""
     return units.children_per_host(replace(policy, host_shapes=(shape,)))
 
 
 def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:
-    """Give the pinned class that a host has slots for; None unless it is just one.
+    """Return the pinned class that a host has slots for; None unless it is just one.
 
     :param labels: the classes that aggregates reserve the host for
     """

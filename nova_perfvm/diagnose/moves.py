@@ -40,7 +40,7 @@ _FIRST: Final = {
 
 
 def migrate(server_id: str, status: str) -> str:
-    """Give the commands after which the scheduler chooses another host."""
+    """Return the commands after which the scheduler chooses another host."""
     if status in _OTHERWISE:
         _, command = _OTHERWISE[status]
         return f"openstack {command} {server_id}"
@@ -48,7 +48,7 @@ def migrate(server_id: str, status: str) -> str:
 
 
 def resize(server_id: str, status: str, flavor: str) -> str:
-    """Give the commands that give a server another flavor.
+    """Return the commands that give a server another flavor.
 
     :param flavor: name or ID, quoted for a shell
     """
@@ -64,19 +64,19 @@ def _prepared(server_id: str, status: str, command: str) -> str:
 
 
 def ready(server: Server) -> bool:
-    """Whether a server leaves its host without anything being done before."""
+    """Return whether a server leaves its host without anything being done before."""
     return server.task is None and (
         server.status in _READY or server.status in _OTHERWISE
     )
 
 
 def goes_elsewhere(server: Server) -> bool:
-    """Whether a server needs another host when it leaves its own."""
+    """Return whether a server needs another host when it leaves its own."""
     return server.status != "SHELVED"
 
 
 def describe(servers: Iterable[Server]) -> str:
-    """Say how servers leave their host, such as ``migrate a (ID), b (ID)``."""
+    """Return how servers leave their host, such as ``migrate a (ID), b (ID)``."""
     groups: dict[str, list[str]] = {}
     for server in servers:
         groups.setdefault(_verb(server), []).append(str(server))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import expected_slots, summarize
-from nova_perfvm.diagnose.preflight import Code, Result
+from nova_perfvm.diagnose.preflight import CheckResult, Code
 from nova_perfvm.facts.snapshot import host_facts
 from nova_perfvm.policy import advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nova_perfvm.diagnose.preflight import Settings
+    from nova_perfvm.diagnose.preflight import FileOptions
     from nova_perfvm.facts.snapshot import Snapshot
     from nova_perfvm.policy import Policy
 
@@ -42,31 +42,31 @@ class PolicyView:
     snapshot: Snapshot
     flavor_changes: tuple[str, ...] = ()
     flavor_refusals: tuple[str, ...] = ()
-    settings: Settings | None = None
+    settings: FileOptions | None = None
     isolated_aggregates: bool = False
 
 
-def check_policy(policy: Policy, view: PolicyView) -> list[tuple[str, Result]]:
+def check_policy(policy: Policy, view: PolicyView) -> list[tuple[str, CheckResult]]:
     """Run all checks, and give the title and the result of each."""
     return [(title, check(policy, view)) for title, check in CHECKS]
 
 
-def _policy(policy: Policy, _view: PolicyView) -> Result:
+def _policy(policy: Policy, _view: PolicyView) -> CheckResult:
     found = tuple(map(str, advice(policy)))
     code = Code.WARNING if found else Code.SUCCESS
-    return Result(code, (f"SHA-256 {policy.digest}", *found))
+    return CheckResult(code, (f"SHA-256 {policy.digest}", *found))
 
 
-def _flavors(_policy: Policy, view: PolicyView) -> Result:
+def _flavors(_policy: Policy, view: PolicyView) -> CheckResult:
     if view.flavor_refusals:
-        return Result(
+        return CheckResult(
             Code.FAILURE, view.flavor_refusals, "openstack perfvm flavor sync"
         )
     found = tuple(f"would {change}" for change in view.flavor_changes)
     return _ended(found, "openstack perfvm flavor sync", Code.WARNING)
 
 
-def _aggregates(policy: Policy, view: PolicyView) -> Result:
+def _aggregates(policy: Policy, view: PolicyView) -> CheckResult:
     found = []
     labelled = False
     for aggregate in view.snapshot.aggregates:
@@ -85,9 +85,9 @@ def _aggregates(policy: Policy, view: PolicyView) -> Result:
     return _ended(tuple(found), f"openstack aggregate set --property {const.CLASS_KEY}")
 
 
-def _isolation(policy: Policy, view: PolicyView) -> Result:
+def _isolation(policy: Policy, view: PolicyView) -> CheckResult:
     if not view.isolated_aggregates:
-        return Result(Code.SUCCESS, ("general flavors forbid the trait",))
+        return CheckResult(Code.SUCCESS, ("general flavors forbid the trait",))
     isolated = {
         host
         for aggregate in view.snapshot.aggregates
@@ -102,7 +102,7 @@ def _isolation(policy: Policy, view: PolicyView) -> Result:
     return _ended(found, f"put it into an aggregate with {_ISOLATING}=required")
 
 
-def _hosts(policy: Policy, view: PolicyView) -> Result:
+def _hosts(policy: Policy, view: PolicyView) -> CheckResult:
     found = tuple(_host_faults(policy, view.snapshot))
     remedy = "nova-perfvm host config for the host; host enroll under units"
     return _ended(found, remedy, Code.WARNING)
@@ -138,10 +138,10 @@ def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
             yield f"{host.host} {having} the trait {const.TRAIT_HIGH_PERFORMANCE}"
 
 
-def _filters(_policy: Policy, view: PolicyView) -> Result:
+def _filters(_policy: Policy, view: PolicyView) -> CheckResult:
     name = "[filter_scheduler]enabled_filters"
     if view.settings is None:
-        return Result(
+        return CheckResult(
             Code.UNKNOWN,
             (f"no API shows {name}",),
             "name a copy of nova-scheduler's nova.conf with --nova-conf, or run "
@@ -155,7 +155,7 @@ def _filters(_policy: Policy, view: PolicyView) -> Result:
         if wanted not in enabled
     ]
     if not found and enabled.index(_FILTER) > enabled.index(_NUMA_FILTER):
-        return Result(
+        return CheckResult(
             Code.WARNING,
             (f"{_NUMA_FILTER} comes before {_FILTER}, which costs far less",),
             f"list {_FILTER} first in {name}",
@@ -163,11 +163,13 @@ def _filters(_policy: Policy, view: PolicyView) -> Result:
     return _ended(tuple(found), f"add it to {name}, and restart nova-scheduler")
 
 
-def _ended(found: tuple[str, ...], remedy: str, code: Code = Code.FAILURE) -> Result:
-    return Result(code, found, remedy) if found else Result(Code.SUCCESS)
+def _ended(
+    found: tuple[str, ...], remedy: str, code: Code = Code.FAILURE
+) -> CheckResult:
+    return CheckResult(code, found, remedy) if found else CheckResult(Code.SUCCESS)
 
 
-CHECKS: Final[tuple[tuple[str, Callable[[Policy, PolicyView], Result]], ...]] = (
+CHECKS: Final[tuple[tuple[str, Callable[[Policy, PolicyView], CheckResult]], ...]] = (
     ("Policy", _policy),
     ("Flavors", _flavors),
     ("Classes of aggregates", _aggregates),

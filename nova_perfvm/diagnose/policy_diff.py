@@ -10,7 +10,11 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import ServerFacts, check_servers
 from nova_perfvm.diagnose.hosts import host_slots
 from nova_perfvm.facts.snapshot import host_facts, server_facts
-from nova_perfvm.generate.flavors import Flavor, generate_flavors, image_properties
+from nova_perfvm.generate.flavors import (
+    PolicyFlavor,
+    generate_flavors,
+    image_properties,
+)
 from nova_perfvm.generate.properties import BUILT_IN
 from nova_perfvm.placement import units
 from nova_perfvm.rules import check_request, describe, resolve_class
@@ -114,7 +118,7 @@ def _hosts(old: Policy, new: Policy) -> Iterator[Difference]:
 
 
 def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
-    """Give what an empty host of a shape has for VMs of pinned classes."""
+    """Return what an empty host of a shape has for VMs of pinned classes."""
     slots = host_slots(policy, shape)
     found = {"slots": str(slots)}
     if policy.placement == "slots":
@@ -130,7 +134,7 @@ def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
 def _violations(
     policy: Policy, snapshot: Snapshot
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Give (server or host, its name, code, words)."""
+    """Return (server or host, its name, code, words)."""
     facts = []
     for server in snapshot.servers:
         request = server_facts(snapshot, server)
@@ -181,12 +185,14 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     return found
 
 
-def _by_name(policy: Policy, generators: Mapping[str, Generator]) -> dict[str, Flavor]:
+def _by_name(
+    policy: Policy, generators: Mapping[str, Generator]
+) -> dict[str, PolicyFlavor]:
     if not policy.lists_flavors:
         return {}
     found = generate_flavors(policy, generators=generators)
     return {flavor.name: flavor for flavor in found}
 
 
-def _size(flavor: Flavor) -> str:
+def _size(flavor: PolicyFlavor) -> str:
     return f"{flavor.vcpus} vCPUs, {flavor.memory_mb} MiB, {flavor.root_gb} GiB disk"

@@ -19,10 +19,10 @@ from nova_perfvm.placement import units
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from nova_perfvm.facts.elastic_host import Aggregate, HostView, Server
+    from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Server
     from nova_perfvm.policy import Policy
 
-Settings = dict[tuple[str, str], str]
+FileOptions = dict[tuple[str, str], str]
 
 
 class Code(enum.Enum):
@@ -40,7 +40,7 @@ class Code(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckResult:
     """What a check found.
 
     :ivar details: one finding each
@@ -65,70 +65,72 @@ class CloudView:
     :ivar placement_settings: the same for placement.conf
     """
 
-    hosts: tuple[HostView, ...] = ()
+    hosts: tuple[ElasticHost, ...] = ()
     wanted: frozenset[str] = frozenset()
     servers: tuple[Server, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     stray: tuple[str, ...] = ()
-    settings: Settings | None = None
-    placement_settings: Settings | None = field(default=None)
+    settings: FileOptions | None = None
+    placement_settings: FileOptions | None = field(default=None)
 
 
-def preflight(policy: Policy, view: CloudView) -> list[tuple[str, Result]]:
+def preflight(policy: Policy, view: CloudView) -> list[tuple[str, CheckResult]]:
     """Run all checks, and give the title and the result of each."""
     return [(title, check(policy, view)) for title, check in CHECKS]
 
 
-def worst(results: list[tuple[str, Result]]) -> Code:
-    """Give the code that decides."""
+def worst(results: list[tuple[str, CheckResult]]) -> Code:
+    """Return the code that decides."""
     codes = [result.code for _, result in results]
     return max(codes, key=lambda code: code.value, default=Code.SUCCESS)
 
 
-def _ended(found: list[str], remedy: str, code: Code = Code.FAILURE) -> Result:
-    return Result(code, tuple(found), remedy) if found else Result(Code.SUCCESS)
+def _ended(found: list[str], remedy: str, code: Code = Code.FAILURE) -> CheckResult:
+    return (
+        CheckResult(code, tuple(found), remedy) if found else CheckResult(Code.SUCCESS)
+    )
 
 
-def _policy(policy: Policy, _view: CloudView) -> Result:
+def _policy(policy: Policy, _view: CloudView) -> CheckResult:
     found = []
     if policy.placement != "units":
         found.append(f"the policy says placement: {policy.placement}")
     return _ended(found, "name the policy file with --policy, or set placement: units")
 
 
-def _isolation(_policy: Policy, view: CloudView) -> Result:
+def _isolation(_policy: Policy, view: CloudView) -> CheckResult:
     name = "[scheduler]enable_isolated_aggregate_filtering"
     if view.settings is None:
         return _no_file(name, "--nova-conf")
     value = view.settings.get(("scheduler", "enable_isolated_aggregate_filtering"))
     if _true(value):
-        return Result(Code.SUCCESS)
+        return CheckResult(Code.SUCCESS)
     shown = "not set, which means False" if value is None else value
-    return Result(
+    return CheckResult(
         Code.FAILURE,
         (f"{name} is {shown}: VMs without units come to elastic hosts",),
         f"set {name} = True for nova-scheduler, and restart it",
     )
 
 
-def _fallback(_policy: Policy, view: CloudView) -> Result:
+def _fallback(_policy: Policy, view: CloudView) -> CheckResult:
     name = "[workarounds]disable_fallback_pcpu_query"
     if view.settings is None:
         return _no_file(name, "--nova-conf")
     value = view.settings.get(("workarounds", "disable_fallback_pcpu_query"))
     if not _true(value):
-        return Result(Code.SUCCESS)
+        return CheckResult(Code.SUCCESS)
     open_hosts = [host.host for host in view.hosts if host.mode == "open"]
     if not open_hosts:
-        return Result(Code.SUCCESS)
-    return Result(
+        return CheckResult(Code.SUCCESS)
+    return CheckResult(
         Code.FAILURE,
         (f"{name} is {value}: no pinned VM comes to {_list(open_hosts)}",),
         f"set {name} = False for nova-scheduler, and restart it",
     )
 
 
-def check_retries(_policy: Policy, view: CloudView) -> Result:
+def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
     """Judge whether Placement can grant more than it has."""
     name = "[placement]allocation_conflict_retry_count"
     if view.placement_settings is None:
@@ -137,17 +139,17 @@ def check_retries(_policy: Policy, view: CloudView) -> Result:
         ("placement", "allocation_conflict_retry_count")
     )
     if value == "1":
-        return Result(Code.SUCCESS)
+        return CheckResult(Code.SUCCESS)
     shown = "not set, which means 10" if value is None else value
-    return Result(
+    return CheckResult(
         Code.FAILURE,
         (f"{name} is {shown}: Placement grants more than it has at times",),
         f"set {name} = 1 in placement.conf, and restart Placement's API",
     )
 
 
-def _no_file(name: str, option: str) -> Result:
-    return Result(
+def _no_file(name: str, option: str) -> CheckResult:
+    return CheckResult(
         Code.UNKNOWN,
         (f"{name}: no API shows it",),
         f"name a copy of the file with {option}",
@@ -159,7 +161,7 @@ def _true(value: str | None) -> bool:
     return value is not None and value.lower() in {"true", "1", "on", "yes"}
 
 
-def check_membership(_policy: Policy, view: CloudView) -> Result:
+def check_membership(_policy: Policy, view: CloudView) -> CheckResult:
     """List hosts that are isolated and not enrolled, or the reverse."""
     found = []
     for host in view.hosts:
@@ -176,7 +178,7 @@ def check_membership(_policy: Policy, view: CloudView) -> Result:
     return _ended(found, "openstack perfvm host enroll (or unenroll) for each")
 
 
-def check_children(policy: Policy, view: CloudView) -> Result:
+def check_children(policy: Policy, view: CloudView) -> CheckResult:
     """List hosts whose child providers are not as they should be."""
     count = units.children_per_host(policy)
     found = []
@@ -195,7 +197,7 @@ def check_children(policy: Policy, view: CloudView) -> Result:
     return _ended(found, "openstack perfvm host enroll for each repairs them")
 
 
-def check_residents(policy: Policy, view: CloudView) -> Result:
+def check_residents(policy: Policy, view: CloudView) -> CheckResult:
     """List servers without their units, or with ones that cannot be."""
     broken: list[str] = []
     pending: list[str] = []
@@ -211,11 +213,11 @@ def check_residents(policy: Policy, view: CloudView) -> Result:
         (broken if host.enrolled else pending).extend(found)
     remedy = "move them away, or openstack perfvm host enroll --backfill"
     if broken:
-        return Result(Code.FAILURE, (*broken, *pending), remedy)
+        return CheckResult(Code.FAILURE, (*broken, *pending), remedy)
     return _ended(pending, remedy, Code.WARNING)
 
 
-def check_flavors(_policy: Policy, view: CloudView) -> Result:
+def check_flavors(_policy: Policy, view: CloudView) -> CheckResult:
     """List servers whose flavors bring them to no enrolled host."""
     found = []
     for server in view.servers:
@@ -230,7 +232,7 @@ def check_flavors(_policy: Policy, view: CloudView) -> Result:
 
 
 def flavor_lacks(extra_specs: Mapping[str, str]) -> str:
-    """Say what a flavor lacks to bring VMs to elastic hosts, empty for nothing."""
+    """Return what a flavor lacks to bring VMs to elastic hosts, empty for nothing."""
     lacking = []
     if not asks_units(extra_specs):
         lacking.append("units")
@@ -240,14 +242,14 @@ def flavor_lacks(extra_specs: Mapping[str, str]) -> str:
 
 
 def asks_units(extra_specs: Mapping[str, str]) -> bool:
-    """Whether a flavor asks for units."""
+    """Return whether a flavor asks for units."""
     return any(
         key.startswith("resources") and key.endswith(f":{const.RC_UNIT}")
         for key in extra_specs
     )
 
 
-def _usage(_policy: Policy, view: CloudView) -> Result:
+def _usage(_policy: Policy, view: CloudView) -> CheckResult:
     found = [
         f"{provider.name}: {used} {name} used of {capacity}"
         for host in view.hosts
@@ -265,7 +267,7 @@ def _list(names: list[str]) -> str:
     return ", ".join(sorted(names))
 
 
-CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], Result]], ...]] = (
+CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], CheckResult]], ...]] = (
     ("Policy", _policy),
     ("Isolated aggregates are filtered", _isolation),
     ("Pinned VMs may use VCPU", _fallback),

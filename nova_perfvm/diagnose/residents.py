@@ -13,7 +13,7 @@ from nova_perfvm.exceptions import PerfVMError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nova_perfvm.facts.elastic_host import HostView, Server
+    from nova_perfvm.facts.elastic_host import ElasticHost, Server
     from nova_perfvm.placement.units import Child
     from nova_perfvm.policy import Policy
 
@@ -35,7 +35,7 @@ class Shares:
 
 
 def class_name(policy: Policy, server: Server) -> str | None:
-    """Give the class of a running server, None if it is of none.
+    """Return the class of a running server, None if it is of none.
 
     As :func:`nova_perfvm.rules.request.resolve_class` has it for requests: the
     class that its flavor names, if it is as that class is; else the default
@@ -52,7 +52,7 @@ def class_name(policy: Policy, server: Server) -> str | None:
     return named
 
 
-def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
+def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shares:
     """Work out the units that each VM of a host should have.
 
     What a VM holds already is never changed: one that holds the whole of a
@@ -94,12 +94,12 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
 
 def _judge(
     policy: Policy,
-    view: HostView,
+    view: ElasticHost,
     children: Sequence[Child],
     consumer: str,
     units: dict[str, int],
 ) -> tuple[str, str | None]:
-    """Say how a consumer holds units, and what is wrong with that."""
+    """Return how a consumer holds units, and what is wrong with that."""
     kind = _kind(units, children)
     if kind != "none":
         return kind, None
@@ -119,8 +119,8 @@ def _judge(
     return "none", _unfit(policy, server, units)
 
 
-def _held(view: HostView, children: Sequence[Child]) -> dict[str, dict[str, int]]:
-    """Give the units of each consumer of the tree, by name of the child."""
+def _held(view: ElasticHost, children: Sequence[Child]) -> dict[str, dict[str, int]]:
+    """Return the units of each consumer of the tree, by name of the child."""
     names = {child.name for child in children}
     held: dict[str, dict[str, int]] = {c: {} for c in view.root.allocations}
     for provider in view.children:
@@ -144,7 +144,7 @@ def _amounts(units: dict[str, int]) -> str:
 
 
 def _unfit(policy: Policy, server: Server, units: dict[str, int]) -> str | None:
-    """Say why a server cannot be given units, None if it can."""
+    """Return why a server cannot be given units, None if it can."""
     if server.task is not None or server.status == "VERIFY_RESIZE":
         state = server.task or server.status
         return f"is being changed ({state}): wait for the end, or confirm or revert it"
@@ -160,9 +160,9 @@ def _unfit(policy: Policy, server: Server, units: dict[str, int]) -> str | None:
 
 
 def _impossible(
-    view: HostView, children: Sequence[Child], whole: list[str], shared: list[str]
+    view: ElasticHost, children: Sequence[Child], whole: list[str], shared: list[str]
 ) -> list[str]:
-    """Say what keeps such VMs from being on one host together."""
+    """Return what keeps such VMs from being on one host together."""
     slots = sum(child.max_unit == child.total for child in children)
     faults = []
     if whole and shared:
@@ -183,5 +183,5 @@ def _impossible(
     return faults
 
 
-def _names(view: HostView, consumers: list[str]) -> str:
+def _names(view: ElasticHost, consumers: list[str]) -> str:
     return ", ".join(view.describe(consumer) for consumer in consumers)

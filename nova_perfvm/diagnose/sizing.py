@@ -12,7 +12,7 @@ from nova_perfvm.facts.elastic_host import PCPU, VCPU, Inventory
 from nova_perfvm.placement import units
 
 if TYPE_CHECKING:
-    from nova_perfvm.facts.elastic_host import HostView
+    from nova_perfvm.facts.elastic_host import ElasticHost
     from nova_perfvm.policy import HostShape, Policy
 
 
@@ -21,12 +21,12 @@ class SlotsError(PerfVMError):
 
 
 def desired_inventory(child: units.Child) -> dict[str, Inventory]:
-    """Give the inventories of a child provider as they should be."""
+    """Return the inventories of a child provider as they should be."""
     return {const.RC_UNIT: Inventory(total=child.total, max_unit=child.max_unit)}
 
 
-def host_slots(policy: Policy, view: HostView, asked: int | None = None) -> int:
-    """Give the slots of a host.
+def host_slots(policy: Policy, view: ElasticHost, asked: int | None = None) -> int:
+    """Return the slots of a host.
 
     Those asked for; else those that its children say, if it has them all; else
     those of the shape that Nova shows, if it explains the CPUs; else those of
@@ -50,8 +50,8 @@ def host_slots(policy: Policy, view: HostView, asked: int | None = None) -> int:
     return _slots_by_shape(policy, view)
 
 
-def enrolled_slots(policy: Policy, view: HostView) -> int | None:
-    """Give the slots that a host's children say, None unless they are right."""
+def enrolled_slots(policy: Policy, view: ElasticHost) -> int | None:
+    """Return the slots that a host's children say, None unless they are right."""
     found = {provider.name: provider for provider in view.children}
     for slots in range(units.children_per_host(policy) + 1):
         children = units.children(policy, view.root.name, slots)
@@ -64,7 +64,7 @@ def enrolled_slots(policy: Policy, view: HostView) -> int | None:
     return None
 
 
-def _slots_by_shape(policy: Policy, view: HostView) -> int:
+def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:
     mode = view.mode
     cpus = view.root.total(VCPU if mode == "open" else PCPU)
     shown = f"{cpus} {'VCPU' if mode == 'open' else 'PCPU'}"
@@ -92,7 +92,7 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
 
 
 def _totals(shape: HostShape, mode: str) -> set[int]:
-    """Give how many CPUs a host of a shape may show.
+    """Return how many CPUs a host of a shape may show.
 
     Under cpu_dedicated_set on an SMT host it may be one thread of each core.
     """

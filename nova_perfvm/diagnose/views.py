@@ -7,16 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.preflight import CloudView, Settings
-from nova_perfvm.facts.elastic_host import HostView, Service, describe_consumer
+from nova_perfvm.diagnose.preflight import CloudView, FileOptions
+from nova_perfvm.facts.elastic_host import (
+    ComputeService,
+    ElasticHost,
+    describe_consumer,
+)
 from nova_perfvm.placement import units
 
 if TYPE_CHECKING:
     from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
 
 
-def cloud_view(snapshot: Snapshot, placement_settings: Settings | None) -> CloudView:
-    """Give the hosts that are enrolled, if only in part, and all servers."""
+def cloud_view(snapshot: Snapshot, placement_settings: FileOptions | None) -> CloudView:
+    """Return the hosts that are enrolled, if only in part, and all servers."""
     views = [view for host in snapshot.hosts if (view := host_view(snapshot, host))]
     roots = {view.root.uuid for view in views}
     return CloudView(
@@ -32,8 +36,8 @@ def cloud_view(snapshot: Snapshot, placement_settings: Settings | None) -> Cloud
     )
 
 
-def host_view(snapshot: Snapshot, host: ComputeHost) -> HostView | None:
-    """Give one host; None if Placement has no provider of it."""
+def host_view(snapshot: Snapshot, host: ComputeHost) -> ElasticHost | None:
+    """Return one host; None if Placement has no provider of it."""
     root = snapshot.provider_by_uuid.get(host.provider)
     if root is None:
         return None
@@ -41,9 +45,9 @@ def host_view(snapshot: Snapshot, host: ComputeHost) -> HostView | None:
     servers = tuple(
         sorted(snapshot.servers_by_host.get(host.host, ()), key=lambda s: s.id)
     )
-    view = HostView(
+    view = ElasticHost(
         host=host.host,
-        service=Service(host.service, host.enabled, host.disabled_reason),
+        service=ComputeService(host.service, host.enabled, host.disabled_reason),
         root=root,
         below=below,
         elsewhere=_elsewhere(snapshot, root),

@@ -112,7 +112,7 @@ class RequestFacts(NamedTuple):
 
     @property
     def pinned(self) -> bool:
-        """Whether any vCPU asks for a physical CPU of its own."""
+        """Return whether any vCPU asks for a physical CPU of its own."""
         return any(cell.pcpus for cell in self.cells)
 
 

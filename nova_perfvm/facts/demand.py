@@ -110,7 +110,7 @@ def request_for(
     availability_zone: str = "",
     project: str = "",
 ) -> Request:
-    """Give what a server of a flavor would ask for.
+    """Return what a server of a flavor would ask for.
 
     :param image: None for one that has no properties that matter
     :param volume_backed: None where it is not known; the flavor's root disk is
@@ -169,7 +169,7 @@ def _true(text: str | None) -> bool:
 
 
 def _cpu_policy(flavor: Flavor, properties: Mapping[str, str]) -> tuple[str, int]:
-    """Give the CPU policy, and how many vCPUs own a CPU."""
+    """Return the CPU policy, and how many vCPUs own a CPU."""
     specs = flavor.extra_specs
     mine, other = specs.get(const.CPU_POLICY), properties.get("hw_cpu_policy")
     if mine in {"shared", "mixed"} and other not in {None, "", mine, "shared"}:
@@ -224,7 +224,7 @@ def _cells(
 def _divided(
     flavor: Flavor, properties: Mapping[str, str], nodes: int
 ) -> list[tuple[frozenset[int], int]]:
-    """Give vCPUs and memory of each NUMA node of the server."""
+    """Return vCPUs and memory of each NUMA node of the server."""
     specs = flavor.extra_specs
     cpus = [_either(specs, properties, f"hw:numa_cpus.{n}") for n in range(nodes)]
     memory = [_either(specs, properties, f"hw:numa_mem.{n}") for n in range(nodes)]
@@ -271,7 +271,7 @@ def _page_size_kb(
 def _demand(
     flavor: Flavor, properties: Mapping[str, str], *, volume_backed: bool | None
 ) -> Demand:
-    """Give what is asked for whatever kind the CPUs are."""
+    """Return what is asked for whatever kind the CPUs are."""
     resources: dict[str, dict[str, int]] = {"": {}}
     traits: dict[str, dict[str, set[str]]] = {}
     for key, value in flavor.extra_specs.items():

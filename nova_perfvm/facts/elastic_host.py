@@ -21,11 +21,11 @@ __all__ = [
     "PCPU",
     "VCPU",
     "Aggregate",
-    "HostView",
+    "ComputeService",
+    "ElasticHost",
     "Inventory",
     "Provider",
     "Server",
-    "Service",
     "describe_consumer",
 ]
 
@@ -41,7 +41,7 @@ ISOLATING = {ISOLATING_KEY: "required"}
 
 
 @dataclass(frozen=True)
-class Service:
+class ComputeService:
     """The compute service of a host."""
 
     id: str
@@ -50,12 +50,12 @@ class Service:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a run that was cut off left it disabled."""
+        """Return whether a run that was cut off left it disabled."""
         return not self.enabled and self.reason == DISABLED_REASON
 
 
 @dataclass(frozen=True)
-class HostView:
+class ElasticHost:
     """All that matters of one compute host.
 
     :ivar host: the compute service's name
@@ -71,7 +71,7 @@ class HostView:
     """
 
     host: str
-    service: Service
+    service: ComputeService
     root: Provider
     below: tuple[Provider, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class HostView:
 
     @property
     def enrolled(self) -> bool:
-        """Whether the host is open to VMs with units."""
+        """Return whether the host is open to VMs with units."""
         return const.TRAIT_ELASTIC in self.root.traits
 
     @property
@@ -103,7 +103,7 @@ class HostView:
 
     @property
     def closed(self) -> bool:
-        """Whether Placement, too, knows of one of those aggregates."""
+        """Return whether Placement, too, knows of one of those aggregates."""
         return any(a.uuid in self.root.aggregates for a in self.isolated_by)
 
     @property
@@ -136,7 +136,7 @@ class HostView:
 
 
 def describe_consumer(consumer: str, server: Server | None) -> str:
-    """Say what a consumer of a host is that is no server on the host.
+    """Return what a consumer of a host is that is no server on the host.
 
     :param server: the server with this ID, if there is one
     """

@@ -52,7 +52,7 @@ class HostView:
         return self.tree + self.sharing
 
     def without(self, servers: Collection[Server]) -> HostView:
-        """Give the host as it is when these servers have left."""
+        """Return the host as it is when these servers have left."""
         gone = {server.id for server in servers}
         pins = {cpu for server in servers for cpu in server.pinned_cpus}
         memory_mb: dict[int | None, int] = {}
@@ -83,7 +83,7 @@ class HostView:
     def allocated(
         self, consumer: str, taken: Mapping[str, Mapping[str, int]]
     ) -> HostView:
-        """Give the host when a consumer has taken more, by provider's UUID."""
+        """Return the host when a consumer has taken more, by provider's UUID."""
 
         def add(provider: Provider) -> Provider:
             more = taken.get(provider.uuid)
@@ -101,7 +101,7 @@ class HostView:
 
 
 def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
-    """Give all hosts of a cloud, in the snapshot's order."""
+    """Return all hosts of a cloud, in the snapshot's order."""
     sharing = [p for p in snapshot.providers if SHARING in p.traits]
     isolating = [a for a in snapshot.aggregates if wanted_traits(a)]
     found = []
@@ -128,7 +128,7 @@ def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
 
 
 def wanted_traits(aggregate: Aggregate) -> frozenset[str]:
-    """Give the traits without which a request is kept off an aggregate."""
+    """Return the traits without which a request is kept off an aggregate."""
     return frozenset(
         key.removeprefix("trait:")
         for key, value in aggregate.metadata.items()
@@ -137,7 +137,7 @@ def wanted_traits(aggregate: Aggregate) -> frozenset[str]:
 
 
 def slots_of_children(view: HostView, units: int) -> int | None:
-    """Give how many of a host's children can be taken whole; None without any."""
+    """Return how many of a host's children can be taken whole; None without any."""
     found = [
         inventory.max_unit >= units
         for provider in view.tree

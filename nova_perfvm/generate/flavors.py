@@ -40,7 +40,7 @@ class FlavorError(PerfVMError):
 
 
 @dataclass(frozen=True, slots=True)
-class Flavor:
+class PolicyFlavor:
     """One flavor as it is to be created.
 
     :ivar class_name: the policy's class that it belongs to
@@ -64,7 +64,7 @@ def flavor_properties(
     *,
     isolated_aggregates: bool = False,
 ) -> dict[str, str]:
-    """Give the extra specs of a class's flavors, of whatever size.
+    """Return the extra specs of a class's flavors, of whatever size.
 
     :param generators: see :func:`nova_perfvm.generate.properties.combine`, also for
         the errors
@@ -79,12 +79,12 @@ def image_properties(
     vm_class: VMClass,
     generators: Mapping[str, Generator] = BUILT_IN,
 ) -> dict[str, str]:
-    """Give the properties of images for a class; none if it needs none."""
+    """Return the properties of images for a class; none if it needs none."""
     return dict(_properties(policy, vm_class, generators).image)
 
 
 def classes_of(policy: Policy, name: str | None) -> tuple[VMClass, ...]:
-    """Give the class of a name, or all classes.
+    """Return the class of a name, or all classes.
 
     :raises UnknownClassError: when the policy has no class of that name
     """
@@ -97,7 +97,7 @@ def generate_image_properties(
     class_name: str | None = None,
     generators: Mapping[str, Generator] = BUILT_IN,
 ) -> dict[str, str]:
-    """Give the properties of an image for one class, or for all at once.
+    """Return the properties of an image for one class, or for all at once.
 
     :raises UnknownClassError: when the policy has no class of that name
     :raises PropertiesConflictError: when no image can serve all classes
@@ -119,8 +119,8 @@ def generate_flavors(
     prefix: str = "",
     isolated_aggregates: bool = False,
     generators: Mapping[str, Generator] = BUILT_IN,
-) -> tuple[Flavor, ...]:
-    """Give the flavors that the policy lists, in its order.
+) -> tuple[PolicyFlavor, ...]:
+    """Return the flavors that the policy lists, in its order.
 
     :param class_name: only those of this class
     :param memory_gb: flavors of these sizes in GiB instead of the listed ones;
@@ -142,7 +142,7 @@ def generate_flavors(
     classes = classes_of(policy, class_name)
     if memory_gb is not None:
         classes = tuple(_resized(classes, memory_gb))
-    flavors: list[Flavor] = []
+    flavors: list[PolicyFlavor] = []
     for vm_class in classes:
         specs = flavor_properties(
             policy, vm_class, generators, isolated_aggregates=isolated_aggregates
@@ -158,7 +158,7 @@ def generate_flavors(
 
 
 def placement_names(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Give (kind, name) of the custom traits and resource classes asked for.
+    """Return (kind, name) of the custom traits and resource classes asked for.
 
     Placement answers 400 to a request that names one it does not know, even
     where the request forbids it.
@@ -170,8 +170,8 @@ def placement_names(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]
             yield kind, asked[2]
 
 
-def all_placement_names(flavors: Iterable[Flavor]) -> list[tuple[str, str]]:
-    """Give what :func:`placement_names` gives for all flavors, sorted."""
+def all_placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
+    """Return what :func:`placement_names` gives for all flavors, sorted."""
     return sorted({n for f in flavors for n in placement_names(f.extra_specs)})
 
 
@@ -197,12 +197,12 @@ def _class_key(_policy: Policy, vm_class: VMClass) -> Properties:
 
 def _flavors_of(
     vm_class: VMClass, extra_specs: Mapping[str, str], prefix: str
-) -> Iterator[Flavor]:
+) -> Iterator[PolicyFlavor]:
     template = vm_class.flavors
     if template is None:
         return
     for size in template.sizes:
-        yield Flavor(
+        yield PolicyFlavor(
             name=prefix + template.name_of(vm_class.name, size),
             class_name=vm_class.name,
             vcpus=size.vcpus,
@@ -213,7 +213,7 @@ def _flavors_of(
 
 
 def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
-    """Give the classes that have an exact number of vCPUs, with these sizes."""
+    """Return the classes that have an exact number of vCPUs, with these sizes."""
     for gigabytes in memory_gb:
         if not 1 <= gigabytes <= _MAX_MEMORY_GB:
             raise FlavorError(
@@ -240,7 +240,7 @@ def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[V
         yield replace(vm_class, flavors=replace(template, sizes=sizes))
 
 
-def _check_names(flavors: Sequence[Flavor]) -> None:
+def _check_names(flavors: Sequence[PolicyFlavor]) -> None:
     seen: set[str] = set()
     for flavor in flavors:
         name = flavor.name

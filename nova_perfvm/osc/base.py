@@ -18,7 +18,7 @@ from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
     from nova_perfvm.policy import Policy
 
 # Of the four exit statuses that monitoring systems know, the one for that.
@@ -40,7 +40,7 @@ class OfflineCommand(Command):
         return parser
 
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Give the policy that the command line names.
+        """Return the policy that the command line names.
 
         :raises PolicyError: with every mistake of the file
         """
@@ -63,7 +63,7 @@ class OfflineCommand(Command):
 
 
 def cloud_of(app: Any) -> API:
-    """Give what the plugin module's make_client made."""
+    """Return what the plugin module's make_client made."""
     api: API = app.client_manager.perfvm
     return api
 
@@ -91,7 +91,7 @@ def policy_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def policy_path(parsed_args: argparse.Namespace) -> str | None:
-    """Give the policy file of a command that takes FILE as well as ``--policy``.
+    """Return the policy file of a command that takes FILE as well as ``--policy``.
 
     :raises PerfVMError: when both are given
     """
@@ -149,8 +149,10 @@ def flavor_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def flavors_of(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Flavor, ...]:
-    """Give the flavors that :func:`flavor_arguments` select.
+def flavors_of(
+    policy: Policy, parsed_args: argparse.Namespace
+) -> tuple[PolicyFlavor, ...]:
+    """Return the flavors that :func:`flavor_arguments` select.
 
     :raises FlavorError: when there is none such
     """
@@ -165,7 +167,7 @@ def flavors_of(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Flavor,
 
 
 def names_of(policy: Policy, prefix: str = "") -> frozenset[str]:
-    """Give the names of all flavors that a policy lists, with and without a prefix."""
+    """Return the names of all flavors of a policy, with and without a prefix."""
     if not policy.lists_flavors:
         return frozenset()
     names = [flavor.name for flavor in generate_flavors(policy)]

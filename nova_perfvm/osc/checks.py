@@ -14,7 +14,7 @@ from nova_perfvm.osc.base import CANNOT_TELL
 if TYPE_CHECKING:
     import argparse
 
-    from nova_perfvm.diagnose.preflight import Result
+    from nova_perfvm.diagnose.preflight import CheckResult
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
@@ -29,7 +29,7 @@ class JudgingLister(Lister):
     cannot_tell = CANNOT_TELL
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give the exit status."""
+        """Return the exit status."""
         self._exit_code = 0
         try:
             return super().run(parsed_args) or self._exit_code
@@ -49,8 +49,8 @@ class ChecksLister(JudgingLister):
     failures, 3 if it could not look.
     """
 
-    def listed(self, results: list[tuple[str, Result]]) -> Table:
-        """Give the table of results, and keep the code of the worst."""
+    def listed(self, results: list[tuple[str, CheckResult]]) -> Table:
+        """Return the table of results, and keep the code of the worst."""
         self.judged(worst(results).exit_code)
         rows: list[tuple[str, ...]] = [
             (title, result.code.name, "\n".join(result.details), result.remedy)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nova_perfvm.changes import Change, Plan
-    from nova_perfvm.facts.elastic_host import HostView
+    from nova_perfvm.facts.elastic_host import ElasticHost
 
 
 class ChangingCommand(OfflineCommand):
@@ -68,7 +68,7 @@ class ChangingCommand(OfflineCommand):
         return parsed_args.yes or ask(self.app.stdout)
 
     def tell(self, change: Change) -> None:
-        """Say what is being done."""
+        """Return what is being done."""
         self.write(f"{change}\n")
 
 
@@ -82,7 +82,7 @@ class HostCommand(ChangingCommand):
         return parser
 
     def agreed_on(
-        self, parsed_args: argparse.Namespace, view: HostView, plan: Plan
+        self, parsed_args: argparse.Namespace, view: ElasticHost, plan: Plan
     ) -> bool:
         """Show a plan, and say whether to carry it out.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from nova_perfvm.diagnose.explain import Explanation, Settings
+    from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
     from nova_perfvm.facts.demand import Request
     from nova_perfvm.facts.snapshot import Snapshot
 
@@ -40,19 +40,19 @@ class Hosts(FormattableColumn[Sequence[str]]):
     """Names of hosts, of which a table shows the first few."""
 
     def human_readable(self) -> str:
-        """Give the first few, and how many more there are."""
+        """Return the first few, and how many more there are."""
         names = list(self._value)
         more = len(names) - _MOST_NAMES
         shown = ", ".join(names[:_MOST_NAMES])
         return f"{shown} and {more} more" if more > 0 else shown
 
     def machine_readable(self) -> list[str]:
-        """Give all of them."""
+        """Return all of them."""
         return list(self._value)
 
 
 class Explain(LookingCommand):
-    """Say why a server comes to no host, host by host, and what would help.
+    """Return why a server comes to no host, host by host, and what would help.
 
     Exits with 0 if a host would take it, 1 if none would, 2 for errors.
     """
@@ -130,7 +130,7 @@ class Explain(LookingCommand):
         self,
         parsed_args: argparse.Namespace,
         request: Request,
-        settings: Settings,
+        settings: SchedulerSettings,
         snapshot: Snapshot,
     ) -> frozenset[str] | None:
         """Ask Placement itself, if there is a cloud."""

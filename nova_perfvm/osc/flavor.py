@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
 
 
-def _json(flavors: Sequence[Flavor]) -> str:
+def _json(flavors: Sequence[PolicyFlavor]) -> str:
     return document.as_json([document.flavor_document(flavor) for flavor in flavors])
 
 
-def _yaml(flavors: Sequence[Flavor]) -> str:
+def _yaml(flavors: Sequence[PolicyFlavor]) -> str:
     return document.as_yaml([document.flavor_document(flavor) for flavor in flavors])
 
 
-def _properties(flavors: Sequence[Flavor]) -> str:
-    """Give one line for each class; a comment before it if there are several."""
+def _properties(flavors: Sequence[PolicyFlavor]) -> str:
+    """Return one line for each class; a comment before it if there are several."""
     by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
     if len(by_class) == 1:
         return "".join(shell.property_arguments(s) + "\n" for s in by_class.values())
@@ -34,7 +34,7 @@ def _properties(flavors: Sequence[Flavor]) -> str:
     )
 
 
-_FORMATS: Final[dict[str, Callable[[Sequence[Flavor]], str]]] = {
+_FORMATS: Final[dict[str, Callable[[Sequence[PolicyFlavor]], str]]] = {
     "shell": shell.flavor_block,
     "properties": _properties,
     "json": _json,

@@ -48,7 +48,7 @@ class ListHosts(Lister):
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give 1 for an exit status if something is missing."""
+        """Return 1 for an exit status if something is missing."""
         self._unknown = False
         return super().run(parsed_args) or int(self._unknown)
 

@@ -63,7 +63,7 @@ def render(
     image: str | None,
     classes: Sequence[VMClass],
 ) -> str:
-    """Give the properties in one of the formats.
+    """Return the properties in one of the formats.
 
     :param image: name or ID; None for a placeholder that fails when it is unset
     """

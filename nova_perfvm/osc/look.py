@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm.diagnose.explain import Settings, settings_for
+from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate import inventory
 from nova_perfvm.osc import snapshot as snapshots
@@ -64,18 +64,20 @@ class LookingCommand(JudgingLister):
     def look(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]], int]:
-        """Give columns, rows and the exit status."""
+        """Return columns, rows and the exit status."""
         raise NotImplementedError
 
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Give the policy that the command line names.
+        """Return the policy that the command line names.
 
         :raises PolicyError: with every mistake of the file
         """
         return loader.load(parsed_args.policy)
 
-    def settings(self, parsed_args: argparse.Namespace, policy: Policy) -> Settings:
-        """Give nova-scheduler's settings, from a copy of its file if there is one.
+    def settings(
+        self, parsed_args: argparse.Namespace, policy: Policy
+    ) -> SchedulerSettings:
+        """Return nova-scheduler's settings, from a copy of its file if there is one.
 
         :raises SettingsError: when the file cannot be read
         """
@@ -86,7 +88,7 @@ class LookingCommand(JudgingLister):
         return settings_for(policy, read_settings(parsed_args.nova_conf))
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
-        """Give what there is to look at; what is missing in it is said.
+        """Return what there is to look at; what is missing in it is said.
 
         :raises PerfVMError: when it cannot be read, or the cloud fails
         """

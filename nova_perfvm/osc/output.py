@@ -32,7 +32,7 @@ def flush(status: int) -> int:
 
 
 def lost(cause: Exception) -> str:
-    """Say that the output did not arrive."""
+    """Report that the output did not arrive."""
     return f"cannot write the output: {cause}"
 
 

@@ -20,7 +20,7 @@ API_VERSIONS: Final = {"1": "nova_perfvm.cloud.api.API"}
 
 
 def make_client(instance: Any) -> Any:
-    """Give the cloud as the commands use it.
+    """Return the cloud as the commands use it.
 
     :param instance: the client manager, with the SDK's connection
     """

@@ -116,13 +116,13 @@ class DiffPolicy(Lister):
         return ("Type", "Name", "What", "Old", "New"), found
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
-        """Give what is known of a cloud, if anything."""
+        """Return what is known of a cloud, if anything."""
         named: str | None = parsed_args.snapshot
         return None if named is None else read(named)
 
 
 def summary(policy: Policy, source: str) -> str:
-    """Say what a valid policy declares and how its classes fit its host shapes."""
+    """Return what a valid policy declares and how its classes fit its host shapes."""
     lines = [f"{source}: valid", f"SHA-256 {policy.digest}"]
     lines += [_describe(vm_class) for vm_class in policy.classes]
     for shape in policy.host_shapes:
@@ -137,7 +137,7 @@ def _describe(vm_class: VMClass) -> str:
 
 
 def _fits(policy: Policy, shape: HostShape) -> Iterator[str]:
-    """Say how many VMs an empty host of a shape holds, as far as CPUs go."""
+    """Return how many VMs an empty host of a shape holds, as far as CPUs go."""
     for vm_class in policy.pinned_classes:
         yield (
             f"host {shape}: {cell_slots(vm_class, shape)} slot(s) of class "

@@ -79,5 +79,5 @@ class DiffCloudPolicy(DiffPolicy):
     auth_required = True
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
-        """Give what the cloud shows, or the file."""
+        """Return what the cloud shows, or the file."""
         return super().snapshot(parsed_args) or take(self.app)

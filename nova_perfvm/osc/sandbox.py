@@ -14,7 +14,7 @@ from cliff.lister import Lister
 
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
-from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
+from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +40,7 @@ class SandboxCommand(Command):
         return parser
 
     def sandbox(self, parsed_args: argparse.Namespace) -> Sandbox:
-        """Give the sandbox that the command line names; it tells on stderr."""
+        """Return the sandbox that the command line names; it tells on stderr."""
         return Sandbox(
             parsed_args.directory,
             environment=parsed_args.environment,
@@ -94,7 +94,7 @@ class Up(SandboxCommand):
         """Start it, and say how it is used."""
         sandbox = self.sandbox(parsed_args)
         sandbox.up(
-            Wishes(
+            SandboxOptions(
                 hosts=parsed_args.hosts,
                 policy=parsed_args.policy,
                 filters_only=parsed_args.filters_only,
@@ -127,7 +127,7 @@ class Status(Lister):
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Give 1 for an exit status when something that was started is dead."""
+        """Return 1 for an exit status when something that was started is dead."""
         self._dead = False
         return super().run(parsed_args) or int(self._dead)
 
@@ -203,7 +203,7 @@ def _where(parser: argparse.ArgumentParser) -> None:
 
 
 def _program() -> str:
-    """Give how this program is called; a virtual environment may not be on PATH."""
+    """Return how this program is called; a virtual environment may not be on PATH."""
     return "nova-perfvm" if shutil.which("nova-perfvm") else shlex.quote(sys.argv[0])
 
 

@@ -174,7 +174,7 @@ def write_whole(path: str, text: str) -> None:
 
 
 def _mode(target: Path) -> int:
-    """Give the permissions that a plain open() would leave."""
+    """Return the permissions that a plain open() would leave."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -54,13 +54,13 @@ class SyncCommand(Lister):
     def prepare(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
-        """Give what makes the plan, and what carries one out."""
+        """Return what makes the plan, and what carries one out."""
         raise NotImplementedError
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
-        """Plan, ask, and change; give what was changed, or would be."""
+        """Plan, ask, and change; return what was changed, or would be."""
         stderr = self.app.stderr
         plan, sync = self.prepare(parsed_args)
         planned = plan()
@@ -101,7 +101,7 @@ class Progress:
         self._begun = 0
 
     def __enter__(self) -> Self:
-        """Give the progress itself."""
+        """Return the progress itself."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -110,7 +110,7 @@ class Progress:
             self._line.clear()
 
     def step(self, change: Change) -> None:
-        """Say which change is being made."""
+        """Return which change is being made."""
         self._begun += 1
         if self._line:
             self._line(str(change)[:_MAX_WIDTH], self._begun, self._total)
@@ -145,7 +145,7 @@ class SyncFlavors(SyncCommand):
     def prepare(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
-        """Give what makes the plan, and what carries one out."""
+        """Return what makes the plan, and what carries one out."""
         cloud = cloud_of(self.app)
         policy = loader.load(parsed_args.policy)
         desired = flavors_of(policy, parsed_args)
@@ -182,7 +182,7 @@ class SyncImages(SyncCommand):
     def prepare(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
-        """Give what makes the plan, and what carries one out."""
+        """Return what makes the plan, and what carries one out."""
         cloud = cloud_of(self.app)
         policy = loader.load(parsed_args.policy)
         desired = tagged_properties(policy, extensions.load())

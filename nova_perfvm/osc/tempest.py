@@ -14,7 +14,7 @@ from nova_perfvm.placement.units import children_per_host
 if TYPE_CHECKING:
     import argparse
 
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
     from nova_perfvm.policy import Policy, VMClass
 
 
@@ -38,7 +38,7 @@ class ConfigTempest(OfflineCommand):
 
 
 def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
-    """Give sections of tempest.conf.
+    """Return sections of tempest.conf.
 
     :param class_name: the pinned class to test; None for the only one
     :raises PerfVMError: when the class has to be named, is not pinned, or a
@@ -78,13 +78,13 @@ def _pinned_class(policy: Policy, name: str | None) -> VMClass:
     )
 
 
-def _by_size(policy: Policy, vm_class: VMClass) -> list[Flavor]:
-    """Give a class's flavors, the smallest first."""
+def _by_size(policy: Policy, vm_class: VMClass) -> list[PolicyFlavor]:
+    """Return a class's flavors, the smallest first."""
     flavors = generate_flavors(policy, class_name=vm_class.name)
     return sorted(flavors, key=lambda f: (f.memory_mb, f.vcpus, f.root_gb))
 
 
-def _resize_target(flavors: list[Flavor]) -> Flavor:
-    """Give the next flavor whose disk is not smaller, or the first without one."""
+def _resize_target(flavors: list[PolicyFlavor]) -> PolicyFlavor:
+    """Return the next flavor whose disk is not smaller, or the first without one."""
     first, *others = flavors
     return next((f for f in others if f.root_gb >= first.root_gb), first)

@@ -42,7 +42,7 @@ class _Part(NamedTuple):
 
 
 def ask(view: HostView, demand: Demand, *, isolated: bool) -> Answer:
-    """Say whether a host can give what is asked for.
+    """Return whether a host can give what is asked for.
 
     :param isolated: whether aggregates that want a trait are for requests with
         that trait only: [scheduler]enable_isolated_aggregate_filtering
@@ -62,8 +62,8 @@ def ask(view: HostView, demand: Demand, *, isolated: bool) -> Answer:
     return Answer((), _summed(found))
 
 
-def lack(provider: Provider, resource_class: str, amount: int) -> str | None:
-    """Say what keeps a provider from giving an amount; None if nothing does."""
+def shortfall(provider: Provider, resource_class: str, amount: int) -> str | None:
+    """Return what keeps a provider from giving an amount; None if nothing does."""
     inventory = provider.inventories.get(resource_class)
     if inventory is None:
         return "no inventory"
@@ -105,7 +105,7 @@ def _parts(demand: Demand) -> Iterator[_Part]:
 
 
 def _traits(view: HostView, group: Group) -> Iterator[Reason]:
-    """Give what the traits of the first group rule out, whatever is free."""
+    """Return what the traits of the first group rule out, whatever is free."""
     everything = {trait for provider in view.providers for trait in provider.traits}
     for trait in sorted(group.required - everything):
         yield Reason(const.PLACEMENT_TRAIT_MISSING, {"trait": trait})
@@ -117,14 +117,14 @@ def _traits(view: HostView, group: Group) -> Iterator[Reason]:
 
 
 def _suits(provider: Provider, part: _Part) -> bool:
-    """Whether a provider may be meant, however full it is."""
+    """Return whether a provider may be meant, however full it is."""
     if part.group.forbidden & provider.traits:
         return False
     return not part.whole or part.group.required <= provider.traits
 
 
 def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
-    """Say why no single provider can give a part; nothing if one can."""
+    """Return why no single provider can give a part; nothing if one can."""
     offering = [
         provider
         for provider in view.providers
@@ -140,12 +140,12 @@ def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
         yield _units(suiting, part.resources[const.RC_UNIT])
         return
     for name, amount in part.resources.items():
-        if all(lack(provider, name, amount) for provider in suiting):
+        if all(shortfall(provider, name, amount) for provider in suiting):
             yield _resource(suiting[0], name, amount)
 
 
 def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[Reason]:
-    """Say why no provider is of the right kind, however much is free."""
+    """Return why no provider is of the right kind, however much is free."""
     if not offering:
         missing = {
             name: amount
@@ -167,7 +167,7 @@ def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[
 
 
 def _gives(provider: Provider, part: _Part) -> bool:
-    return all(not lack(provider, n, a) for n, a in part.resources.items())
+    return all(not shortfall(provider, n, a) for n, a in part.resources.items())
 
 
 def _resource(provider: Provider, name: str, amount: int) -> Reason:
@@ -178,7 +178,7 @@ def _resource(provider: Provider, name: str, amount: int) -> Reason:
             "class": name,
             "amount": amount,
             "provider": provider.name,
-            "lack": lack(provider, name, amount),
+            "lack": shortfall(provider, name, amount),
             "total": inventory.total,
             "reserved": inventory.reserved,
             "ratio": inventory.allocation_ratio,
@@ -189,7 +189,7 @@ def _resource(provider: Provider, name: str, amount: int) -> Reason:
 
 
 def _units(children: list[Provider], amount: int) -> Reason:
-    """Give who holds the units of the children that could have been taken."""
+    """Return who holds the units of the children that could have been taken."""
     found: list[dict[str, Any]] = []
     for child in children:
         inventory = child.inventories[const.RC_UNIT]
@@ -226,7 +226,7 @@ def _fill(
         ):
             continue
         if not _suits(provider, part) or any(
-            lack(provider, name, amount + taken.get(name, 0))
+            shortfall(provider, name, amount + taken.get(name, 0))
             for name, amount in part.resources.items()
         ):
             continue

@@ -44,7 +44,7 @@ class Child:
 
 
 def children_per_host(policy: Policy) -> int:
-    """Give m: the largest number of VMs of a pinned class on one host.
+    """Return m: the largest number of VMs of a pinned class on one host.
 
     No more than there are letters, or the policy is not valid.
     """
@@ -59,24 +59,24 @@ def children_per_host(policy: Policy) -> int:
 
 
 def usable_slots(policy: Policy, slots: int) -> int:
-    """Give how many of a host's slots VMs can take: under units, one a child."""
+    """Return how many of a host's slots VMs can take: under units, one a child."""
     if policy.placement != "units":
         return slots
     return min(slots, children_per_host(policy))
 
 
 def child_trait(suffix: str) -> str:
-    """Give the trait of the children with this letter."""
+    """Return the trait of the children with this letter."""
     return f"{const.TRAIT_CHILD}{suffix.upper()}"
 
 
 def child_name(provider_name: str, suffix: str) -> str:
-    """Give the name of a host's child provider with this letter."""
+    """Return the name of a host's child provider with this letter."""
     return f"{provider_name}_perfvm_{suffix}"
 
 
 def children(policy: Policy, provider_name: str, slots: int) -> tuple[Child, ...]:
-    """Give the child providers of a host.
+    """Return the child providers of a host.
 
     :param provider_name: the compute's provider, which is its hypervisor name
     :param slots: how many high-performance VMs the host may have; 0 for a host

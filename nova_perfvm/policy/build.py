@@ -30,7 +30,7 @@ _NUMBER_KEYS = ("vcpus", "numa_nodes", "max_per_host")
 
 
 def build_policy(document: dict[str, Any]) -> Policy:
-    """Give the policy of a document that fulfils the schema.
+    """Return the policy of a document that fulfils the schema.
 
     A key that is missing at the top has the built-in policy's value; one that
     is missing in a class has the value that asks for nothing (``classes`` is

@@ -102,7 +102,7 @@ class VMClass:
 
     @property
     def pinned(self) -> bool:
-        """Whether each vCPU owns a physical CPU."""
+        """Return whether each vCPU owns a physical CPU."""
         return self.cpu_policy == "dedicated"
 
     @property
@@ -136,5 +136,5 @@ class VMClass:
         return self.vcpus + (1 if self.emulator_threads == "isolate" else 0)
 
     def capped(self, vms: int) -> int:
-        """Give how many of so many VMs that fit a host may be there."""
+        """Return how many of so many VMs that fit a host may be there."""
         return vms if self.max_per_host is None else min(vms, self.max_per_host)

@@ -245,7 +245,7 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
 
 
 def name_pattern_fault(pattern: str) -> str | None:
-    """Say what is wrong with a flavor name pattern, None if nothing is."""
+    """Return what is wrong with a flavor name pattern, None if nothing is."""
     expected = ", ".join(f"{{{name}}}" for name in sorted(_NAME_FIELDS))
     try:
         parts = list(string.Formatter().parse(pattern))
@@ -305,7 +305,7 @@ def _policy_problems(policy: Policy) -> Iterator[Problem]:
 
 
 def _units_problems(policy: Policy) -> Iterator[Problem]:
-    """Say what child providers cannot express."""
+    """Return what child providers cannot express."""
     if len(policy.pinned_classes) != 1:
         yield Problem(
             ("placement",),

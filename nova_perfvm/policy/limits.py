@@ -16,7 +16,7 @@ _MAX_NAME: Final = 255
 
 
 def name_fault(name: str) -> str | None:
-    """Say why no flavor can have a name, None if one can."""
+    """Return why no flavor can have a name, None if one can."""
     if not name.isprintable() or name != name.strip() or len(name) > _MAX_NAME:
         return (
             f"Nova takes no flavor named {name!r}: expected up to {_MAX_NAME} "
@@ -28,7 +28,7 @@ def name_fault(name: str) -> str | None:
 
 
 def even_share(amount: int, nodes: int) -> int | None:
-    """Give what each NUMA node of a VM gets of its vCPUs, or of its MiB.
+    """Return what each NUMA node of a VM gets of its vCPUs, or of its MiB.
 
     None where that is no whole number: nova-api then refuses the request
     (nova.virt.hardware, ``_get_numa_topology_auto``).
@@ -37,7 +37,7 @@ def even_share(amount: int, nodes: int) -> int | None:
 
 
 def memory_fault(vm_class: VMClass, memory_gb: int) -> str | None:
-    """Say why no VM of a class can have so much memory, None if it can.
+    """Return why no VM of a class can have so much memory, None if it can.
 
     Nova wants it split evenly over the VM's NUMA nodes, and each share to be
     whole pages where the class names their size; no host fits otherwise.

@@ -67,7 +67,7 @@ def _read(path: str | Path) -> str:
 
 
 def parse(text: str, source: str = "policy") -> Policy:
-    """Give the policy that a YAML text declares.
+    """Return the policy that a YAML text declares.
 
     :param source: the text's name in messages
     :raises PolicyError: with every mistake of the text, each with its line
@@ -87,7 +87,7 @@ def parse(text: str, source: str = "policy") -> Policy:
 
 
 def dump(policy: Policy) -> str:
-    """Give a policy as YAML that :func:`parse` reads back to an equal one."""
+    """Return a policy as YAML that :func:`parse` reads back to an equal one."""
     text: str = yaml.safe_dump(policy.as_document(), sort_keys=False, width=88)
     return text
 
@@ -153,7 +153,7 @@ def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:
 
 
 def _rests_on(path: tuple[str, ...], faulty: set[tuple[str, ...]]) -> bool:
-    """Whether a problem is about something that was left out.
+    """Return whether a problem is about something that was left out.
 
     That is the value itself, or anything above it.  Whether there is a default
     class rests on every class and on each ``default``.

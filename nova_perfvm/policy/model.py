@@ -57,7 +57,7 @@ class Policy:
         return tuple(vm_class for vm_class in self.classes if vm_class.pinned)
 
     def get_class(self, name: str) -> VMClass:
-        """Give a class by name.
+        """Return a class by name.
 
         :raises UnknownClassError: when the policy declares none of that name
         """
@@ -68,18 +68,18 @@ class Policy:
 
     @property
     def lists_flavors(self) -> bool:
-        """Whether it says which flavors there are; it need not."""
+        """Return whether it says which flavors there are; it need not."""
         return any(c.flavors and c.flavors.sizes for c in self.classes)
 
     def manages(self, labels: Collection[str]) -> bool:
-        """Whether the rules hold on a host.
+        """Return whether the rules hold on a host.
 
         :param labels: the classes that aggregates reserve it for
         """
         return self.managed_hosts == "all" or bool(labels)
 
     def as_document(self) -> dict[str, Any]:
-        """Give the policy as the policy file has it, every key written out."""
+        """Return the policy as the policy file has it, every key written out."""
         shapes = [str(shape) for shape in self.host_shapes]
         return {
             "schema_version": self.schema_version,

@@ -37,7 +37,7 @@ class HostShape:
         return cls(int(cells), int(cores), int(threads))
 
     def __str__(self) -> str:
-        """Give the text that :meth:`parse` reads."""
+        """Return the text that :meth:`parse` reads."""
         base = f"{self.cells}x{self.cores}"
         return base if self.threads == 1 else f"{base}x{self.threads}"
 

@@ -48,7 +48,7 @@ def size_problems(
 def _wants_vcpus(
     keys: dict[str, Any], path: tuple[str, ...], faulty: Collection[tuple[str, ...]]
 ) -> bool:
-    """Whether the missing vcpus are, or rest on, a mistake of their own."""
+    """Return whether the missing vcpus are, or rest on, a mistake of their own."""
     return keys.get("cpu_policy") == "dedicated" or any(
         (*path, key) in faulty for key in ("vcpus", "cpu_policy")
     )

@@ -43,7 +43,7 @@ class Source:
             loader.dispose()
 
     def line_of(self, path: Path) -> int | None:
-        """Give the line of a key, or of the nearest key above it."""
+        """Return the line of a key, or of the nearest key above it."""
         for length in range(len(path), 0, -1):
             line = self.lines.get(path[:length])
             if line is not None:

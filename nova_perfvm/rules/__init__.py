@@ -35,7 +35,7 @@ __all__ = [
 
 
 def decide(policy: Policy, request: RequestFacts, host: HostFacts) -> Decision:
-    """Say whether a host may take a request, and why not.
+    """Return whether a host may take a request, and why not.
 
     A request that is not of the class it claims is refused everywhere, with
     all that is wrong with it; only then is the host looked at.

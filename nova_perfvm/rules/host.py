@@ -133,7 +133,7 @@ def _check_pinned(
     if vm_class.exclusive == "host" and mode == "mixed":
         return (Reason(const.HOST_MODE_MIXED, {}),)
 
-    refused = _check_company(vm_class, host, mode)
+    refused = _check_other_vms(vm_class, host, mode)
     if refused:
         return refused
 
@@ -151,7 +151,9 @@ def _check_pinned(
     return (_why_no_room(vm_class, host, mode, counts, memory_mb, page_size_kb),)
 
 
-def _check_company(vm_class: VMClass, host: HostFacts, mode: str) -> tuple[Reason, ...]:
+def _check_other_vms(
+    vm_class: VMClass, host: HostFacts, mode: str
+) -> tuple[Reason, ...]:
     """Refuse a host on which VMs of another kind can be told to run."""
     if vm_class.exclusive == "none":
         return _PASS
@@ -171,7 +173,7 @@ def _check_company(vm_class: VMClass, host: HostFacts, mode: str) -> tuple[Reaso
                 )
     if mode == "open":
         # Unpinned VMs float over all CPUs of such a host.
-        others, vcpus = unpinned_company(vm_class, host)
+        others, vcpus = unpinned_vms(vm_class, host)
         if others:
             return (
                 Reason(const.HOST_CLASS_CONFLICT, {"others": others, "vcpus": vcpus}),
@@ -179,7 +181,7 @@ def _check_company(vm_class: VMClass, host: HostFacts, mode: str) -> tuple[Reaso
     return _PASS
 
 
-def unpinned_company(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
+def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
     """Count the VMs on a host that own no CPUs, and their vCPUs.
 
     A hint, made for hosts of the mode ``open``: what the host has beyond VMs of
@@ -200,18 +202,18 @@ def admits(
     memory_mb: int,
     page_size_kb: int | None,
 ) -> bool:
-    """Whether a cell with CPUs enough takes a VM now, by its company and memory.
+    """Return whether a cell with CPUs enough takes a VM now, by its company and memory.
 
     :param mode: of the cell's host, as ``host_mode`` has it
     :param memory_mb: the VM's memory on this cell, in MiB
     """
-    return (vm_class.exclusive != "cell" or alone(vm_class, cell, mode)) and (
-        memory_fits(cell, memory_mb, page_size_kb, now=True)
-    )
+    return (
+        vm_class.exclusive != "cell" or has_cell_for_itself(vm_class, cell, mode)
+    ) and (memory_fits(cell, memory_mb, page_size_kb, now=True))
 
 
-def alone(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
-    """Whether a VM that wants its cell for itself would have it."""
+def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
+    """Return whether a VM that wants its cell for itself would have it."""
     return not is_foreign(vm_class, len(cell.pinned_cpus)) and not (
         mode == "mixed" and cell.cpuset
     )
@@ -238,7 +240,7 @@ def _why_no_room(
             {"usable": [usable for usable, _ in counts], "need": need, "cells": wanted},
         )
     if vm_class.exclusive == "cell":
-        cells = [pair for pair in cells if alone(vm_class, pair[0], mode)]
+        cells = [pair for pair in cells if has_cell_for_itself(vm_class, pair[0], mode)]
         if len(cells) < wanted:
             return Reason(const.HOST_CLASS_CONFLICT, {"cells": wanted})
     if sum(free >= need for _, free in cells) < wanted:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.policy import groups_of
-from nova_perfvm.rules.host import alone, count_vms, unpinned_company
+from nova_perfvm.rules.host import count_vms, has_cell_for_itself, unpinned_vms
 from nova_perfvm.rules.request import resolve_class
 from nova_perfvm.rules.slots import cell_cpus, host_mode, host_slots
 
@@ -44,7 +44,7 @@ MOST_SLOTS: Final = 20
 
 
 def score(policy: Policy, request: RequestFacts, host: HostFacts) -> int:
-    """Say how well a request that a host may take is placed there, in points.
+    """Return how well a request that a host may take is placed there, in points.
 
     Only hosts that :func:`nova_perfvm.rules.decide` allows are worth comparing;
     the others get low scores, or 0 where the policy has no say.
@@ -81,7 +81,7 @@ def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
         return WORST
     # Fewer pins than one VM's share are of VMs that the policy does not know.
     strays = bool(pins) and vm_class.exclusive == "host"
-    others, _ = unpinned_company(vm_class, host)
+    others, _ = unpinned_vms(vm_class, host)
     if others or strays:
         return BROKEN + min(others, MOST_COMPANY)
     return UNTOUCHED - min(slots, MOST_SLOTS)
@@ -114,14 +114,16 @@ def _free_slots(
         free = cell_cpus(vm_class, cell)[1] // vm_class.cell_pcpus
         if memory_mb:
             free = min(free, (cell.memory_mb - cell.memory_usage_mb) // memory_mb)
-        if vm_class.exclusive == "cell" and not alone(vm_class, cell, mode):
+        if vm_class.exclusive == "cell" and not has_cell_for_itself(
+            vm_class, cell, mode
+        ):
             free = 0
         slots.append(max(0, free))
     return groups_of(slots, vm_class.cells_per_vm)
 
 
 def _serves_shared(policy: Policy, host: HostFacts) -> bool:
-    """Whether VMs of a class that shares CPUs may come to an open host."""
+    """Return whether VMs of a class that shares CPUs may come to an open host."""
     if not host.labels:
         return True
     return any(not c.pinned for c in policy.classes if c.name in host.labels)

@@ -22,7 +22,7 @@ _SMALL_MAX_KB = 64
 
 
 def resolve_class(policy: Policy, request: RequestFacts) -> VMClass | None:
-    """Give the class of a request.
+    """Return the class of a request.
 
     The class that the flavor names; else the default class, unless the request
     is pinned: a pinned VM of no class belongs to none (None), as does one whose

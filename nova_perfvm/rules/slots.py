@@ -40,7 +40,7 @@ class CellRoom(NamedTuple):
 
 
 def host_mode(host: HostFacts) -> str:
-    """Say how a host divides its CPUs.
+    """Return how a host divides its CPUs.
 
     ``dedicated``: all may be pinned, none shared; ``shared``: the reverse;
     ``mixed``: it has both kinds, disjoint; ``open``: no cpu set is configured
@@ -100,7 +100,7 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
 
 
 def is_foreign(vm_class: VMClass, pins: int) -> bool:
-    """Whether so many pins on a cell cannot all be VMs of the class."""
+    """Return whether so many pins on a cell cannot all be VMs of the class."""
     if pins % vm_class.cell_pcpus == 0:
         return False
     if vm_class.cells_per_vm == 1 or vm_class.cell_pcpus == vm_class.cell_vcpus:
@@ -111,7 +111,7 @@ def is_foreign(vm_class: VMClass, pins: int) -> bool:
 
 
 def _has_threads(cell: NUMACell) -> bool:
-    """Whether CPUs that may be pinned can share a core, told without a loop.
+    """Return whether CPUs that may be pinned can share a core, told without a loop.
 
     Nova lists a sibling set for each core of the cell that either cpu set
     touches, so on a cell of one kind of CPUs equal counts mean no SMT.
@@ -142,7 +142,7 @@ def _cores(cell: NUMACell) -> tuple[int, int]:
 def memory_fits(
     cell: NUMACell, memory_mb: int, page_size_kb: int | None, *, now: bool
 ) -> bool:
-    """Whether a cell has the memory, now or when it is empty.
+    """Return whether a cell has the memory, now or when it is empty.
 
     Stricter than Nova in one point: where a host reports page pools and the
     request names no page size, Nova looks at the smallest pool alone, whose
@@ -192,7 +192,7 @@ def host_slots(
 
 
 def smallest_size(vm_class: VMClass) -> FlavorSize | None:
-    """Give the size of a class's smallest flavor, by memory; None without flavors."""
+    """Return the size of a class's smallest flavor, by memory; None without flavors."""
     if vm_class.flavors is None:
         return None
     return min(
@@ -203,6 +203,6 @@ def smallest_size(vm_class: VMClass) -> FlavorSize | None:
 
 
 def smallest_memory_mb(vm_class: VMClass) -> int:
-    """Give the memory of a class's smallest flavor in MiB, 0 without flavors."""
+    """Return the memory of a class's smallest flavor in MiB, 0 without flavors."""
     size = smallest_size(vm_class)
     return size.memory_gb * 1024 if size else 0

@@ -133,14 +133,14 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def describe(reason: Reason) -> str:
-    """Give one sentence for a reason, with its figures."""
+    """Return one sentence for a reason, with its figures."""
     return _WORDS[reason.code](reason.data)
 
 
 def describe_cells(
     policy: Policy, request: RequestFacts, host: HostFacts
 ) -> tuple[str, ...]:
-    """Give one line per NUMA cell with the arithmetic of a pinned request.
+    """Return one line per NUMA cell with the arithmetic of a pinned request.
 
     Empty for requests that are not pinned and of a class: nothing is counted
     per cell for those.

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 
 def with_addresses(xml: str) -> str:
-    """Give each interface the PCI address that libvirt would have chosen."""
+    """Return each interface the PCI address that libvirt would have chosen."""
     root = ET.fromstring(xml)  # noqa: S314
     for slot, interface in enumerate(root.findall("devices/interface"), start=3):
         if interface.find("address") is None:

@@ -10,7 +10,7 @@ from nova_perfvm.policy import HostShape
 
 
 def pretended_topology(shape: HostShape, memory_gb: int) -> Topology:
-    """Give the topology that Nova's fake libvirt reports for a shape.
+    """Return the topology that Nova's fake libvirt reports for a shape.
 
     Its SMT siblings are neighbours, CPUs 0 and 1 share a core; Linux on x86
     numbers otherwise, see :func:`nova_perfvm.generate.hosts.from_shape`.

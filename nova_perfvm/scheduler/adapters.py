@@ -49,7 +49,7 @@ _NO_LABELS: frozenset[str] = frozenset()
 
 
 def request_facts(spec_obj: objects.RequestSpec) -> RequestFacts:
-    """Give what a request asks for, flavor and image taken together.
+    """Return what a request asks for, flavor and image taken together.
 
     The NUMA topology is Nova's own reading of both, so an image that asks for
     pinning is seen with any flavor.
@@ -97,7 +97,7 @@ def _multiqueue(spec_obj: objects.RequestSpec) -> bool:
 
 
 def host_facts(host_state: host_manager.HostState) -> HostFacts:
-    """Give what Nova knows about a host."""
+    """Return what Nova knows about a host."""
     topology = host_state.numa_topology
     return HostFacts(
         host_state.host,

@@ -31,7 +31,7 @@ def rotate(candidates: list[dict[str, Any]], start: int) -> None:
 
 
 def turn_of(spec_obj: objects.RequestSpec) -> int:
-    """Give a number that is the same for all VMs of a request.
+    """Return a number that is the same for all VMs of a request.
 
     That of its record: requests that are made at the same time have
     neighbouring numbers and so begin with different children, where one drawn

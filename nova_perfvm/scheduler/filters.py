@@ -50,7 +50,7 @@ class PerfVMFilter(filters.BaseHostFilter):
     def filter_all(
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> list[HostState]:
-        """Give the hosts that may take the request.
+        """Return the hosts that may take the request.
 
         All hosts are judged here, not one by one, because what is wrong with
         the request itself is found and said once, and so is the summary.
@@ -98,7 +98,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         return bool(self.filter_all([host_state], filter_properties))
 
     def explain(self, host_state: HostState, spec_obj: objects.RequestSpec) -> Decision:
-        """Give the decision on one host with all its reasons."""
+        """Return the decision on one host with all its reasons."""
         return rules.decide(
             self.policy,
             adapters.request_facts(spec_obj),
@@ -167,7 +167,7 @@ def _log_request(
 
 
 def _warn_about_order(enabled_filters: Sequence[str]) -> None:
-    """Say what the list of filters costs, or leaves undone."""
+    """Return what the list of filters costs, or leaves undone."""
     names = list(enabled_filters)
     if "NUMATopologyFilter" not in names:
         LOG.warning(
@@ -182,5 +182,5 @@ def _warn_about_order(enabled_filters: Sequence[str]) -> None:
 
 
 def all_filters() -> list[type[filters.BaseHostFilter]]:
-    """Give the filters of this package, for [filter_scheduler]available_filters."""
+    """Return the filters of this package, for [filter_scheduler]available_filters."""
     return [PerfVMFilter]

@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 
 def read_policy(reader: str) -> Policy:
-    """Give the policy that nova.conf names, or the built-in one.
+    """Return the policy that nova.conf names, or the built-in one.
 
     :param reader: who enforces it, for the log
     :raises SystemExit: when the file cannot be used.  Every mistake is in the

@@ -33,7 +33,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             return None
 
     def check_policy(self) -> object:
-        """Say whether nova-scheduler would start with the policy file."""
+        """Return whether nova-scheduler would start with the policy file."""
         try:
             policy = loader.load(conf.policy_file(nova_conf.CONF))
         except PolicyError as exc:
@@ -46,7 +46,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         return self._result(upgradecheck.Code.SUCCESS)
 
     def check_filters(self) -> object:
-        """Say whether nova.conf loads and enables the filter, in a good order."""
+        """Return whether nova.conf loads and enables the filter, in a good order."""
         group = nova_conf.CONF.filter_scheduler
         enabled = list(group.enabled_filters)
         missing = {_OURS, _NOVAS} - set(group.available_filters)
@@ -71,7 +71,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         return self._result(upgradecheck.Code.SUCCESS)
 
     def check_fallback_query(self) -> object:
-        """Say whether pinned VMs reach the hosts that the policy means."""
+        """Return whether pinned VMs reach the hosts that the policy means."""
         policy = self._policy()
         if policy is None:
             return self._result(
@@ -104,7 +104,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         return self._result(upgradecheck.Code.SUCCESS)
 
     def check_isolated_aggregates(self) -> object:
-        """Say whether VMs without units are kept off elastic hosts."""
+        """Return whether VMs without units are kept off elastic hosts."""
         policy = self._policy()
         option = "enable_isolated_aggregate_filtering"
         if policy is None or policy.placement != "units":
@@ -118,7 +118,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         return self._result(upgradecheck.Code.SUCCESS)
 
     def check_pin_set(self) -> object:
-        """Say whether housekeeping CPUs of elastic hosts can still be declared."""
+        """Return whether housekeeping CPUs of elastic hosts can still be declared."""
         policy = self._policy()
         if policy is None or policy.placement != "units":
             return self._result(upgradecheck.Code.SUCCESS)

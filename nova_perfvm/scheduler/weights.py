@@ -39,7 +39,7 @@ class PerfVMWeigher(weights.BaseHostWeigher):
         self.policy = startup.read_policy("PerfVMWeigher")
 
     def weight_multiplier(self, host_state: HostState) -> float:
-        """Give the option's value, or that of the host's aggregates."""
+        """Return the option's value, or that of the host's aggregates."""
         multiplier: float = scheduler_utils.get_weight_multiplier(
             host_state,
             "perfvm_weight_multiplier",
@@ -52,7 +52,7 @@ class PerfVMWeigher(weights.BaseHostWeigher):
         weighed_obj_list: Sequence[weights.WeighedHost],
         weight_properties: objects.RequestSpec,
     ) -> list[int]:
-        """Give each host's score in points, higher being better.
+        """Return each host's score in points, higher being better.
 
         All hosts at once, because the request is the same for all; and because
         Nova's own method would cut off the scores below 0.

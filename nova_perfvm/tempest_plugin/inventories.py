@@ -14,7 +14,7 @@ Inventories = Mapping[str, Mapping[str, Any]]
 
 
 def reserved_cpus(inventories: Inventories) -> int:
-    """Give how many CPUs a host without VMs shows as used.
+    """Return how many CPUs a host without VMs shows as used.
 
     Nova counts ``[DEFAULT] reserved_host_cpus`` as used from the start. Drivers
     report it as what is reserved of VCPU; a host that only pins reports no VCPU,
@@ -26,7 +26,7 @@ def reserved_cpus(inventories: Inventories) -> int:
 
 
 def room(providers: Iterable[Inventories], placement: str, most: int) -> int:
-    """Give how many high-performance VMs a host takes when it is empty.
+    """Return how many high-performance VMs a host takes when it is empty.
 
     Hosts of another shape than the largest, and mixed ones, take fewer than the
     policy allows a host.

@@ -15,7 +15,7 @@ class PerfVMTempestPlugin(plugins.TempestPlugin):
     """Tests and options; the clients are Tempest's own."""
 
     def load_tests(self) -> tuple[str, str]:
-        """Give the directory of the tests, and that of the top package."""
+        """Return the directory of the tests, and that of the top package."""
         here = Path(__file__).resolve().parent
         return str(here / "tests"), str(here.parents[1])
 
@@ -26,7 +26,7 @@ class PerfVMTempestPlugin(plugins.TempestPlugin):
         conf.register_opts(config.options, group=config.group)
 
     def get_opt_lists(self) -> list[tuple[str, list[Any]]]:
-        """Give the options for sample files."""
+        """Return the options for sample files."""
         return [
             (config.SERVICE_GROUP, [config.service_option]),
             (config.group.name, config.options),

@@ -28,7 +28,7 @@ PLAIN = {"name": "g.2c.4g", "vcpus": 2, "memory_mb": 4096, "extra_specs": {}}
 
 
 def make_hosts(kind):
-    """Give HOSTS hosts of 2 x 20 CPUs, idle, half full or full."""
+    """Return HOSTS hosts of 2 x 20 CPUs, idle, half full or full."""
     hosts = []
     for number in range(HOSTS):
         topology = states.numa_topology(
@@ -50,7 +50,7 @@ def make_hosts(kind):
 
 
 def cost_us(host_filter, hosts, spec):
-    """Give CPU microseconds per host of one pass, garbage left for later."""
+    """Return CPU microseconds per host of one pass, garbage left for later."""
     gc.collect()
     gc.disable()
     start = time.process_time()

@@ -23,7 +23,7 @@ TURN_OF = "nova_perfvm.scheduler.candidates.turn_of"
 
 
 def by_uuid(spec_obj):
-    """Give a number as good as drawn at random."""
+    """Return a number as good as drawn at random."""
     return uuid.UUID(spec_obj.instance_uuid).int
 
 
@@ -42,7 +42,7 @@ class Rig(ElasticCase):
         """Do nothing: unittest wants a method to exist."""
 
     def refused(self, rounds, slots):
-        """Fill all slots at once, so many times; give how many VMs failed."""
+        """Fill all slots at once, so many times; return how many VMs failed."""
         failed = 0
         for number in range(rounds):
             servers = self.cloud.boot_at_once([HIGH] * slots)
@@ -55,7 +55,7 @@ class Rig(ElasticCase):
 
 
 def measure(filters, turn_of, hosts, rounds):
-    """Give (VMs refused, VMs asked for)."""
+    """Return (VMs refused, VMs asked for)."""
     rig = Rig()
     rig.FILTERS = filters
     rig.setUp()

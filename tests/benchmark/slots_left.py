@@ -86,7 +86,7 @@ class Tally:
 
 
 def arrivals(load):
-    """Give (time, class, size, lifetime) of each VM that arrives."""
+    """Return (time, class, size, lifetime) of each VM that arrives."""
     rng = random.Random(load.seed)
     now = 0.0
     for _ in range(load.arrivals):
@@ -96,7 +96,7 @@ def arrivals(load):
 
 
 def make_spec(kind, size):
-    """Give the request for a VM."""
+    """Return the request for a VM."""
     if kind == "hp":
         spec = states.request_spec(memory_mb=HP_MEMORY_MB)
     else:
@@ -108,7 +108,7 @@ def make_spec(kind, size):
 
 
 def make_host(number, *, slots=True):
-    """Give an idle host of 2 x 20 CPUs that serves either class, or general VMs."""
+    """Return an idle host of 2 x 20 CPUs that serves either class, or general VMs."""
     cpus = range(40)
     topology = states.numa_topology(
         "2x20",
@@ -126,7 +126,7 @@ def make_host(number, *, slots=True):
 
 
 def has_capacity(state, spec):
-    """Whether Placement would offer a host."""
+    """Return whether Placement would offer a host."""
     vcpus = state.vcpus_total * state.cpu_allocation_ratio - state.vcpus_used
     return (
         vcpus >= spec.vcpus
@@ -172,7 +172,7 @@ class Cloud:
         ]
 
     def place(self, kind, spec):
-        """Give the host that a VM was put on, None if all refused."""
+        """Return the host that a VM was put on, None if all refused."""
         offered = [host for host in self.hosts if has_capacity(host, spec)]
         for host in offered:
             host.allocation_candidates = [{"mappings": {"": [host.uuid]}}]
@@ -226,7 +226,7 @@ def run(load):
 
 
 def compare(load, names=tuple(SETTINGS)):
-    """Give a Tally for each setting, the same VMs coming and going in all."""
+    """Return a Tally for each setting, the same VMs coming and going in all."""
     tallies = {}
     for name in names:
         weight_classes, options = SETTINGS[name]
@@ -239,7 +239,7 @@ def compare(load, names=tuple(SETTINGS)):
 
 
 def cost_us(handler, weighers, hosts, spec):
-    """Give CPU microseconds per host of one pass, garbage left for later."""
+    """Return CPU microseconds per host of one pass, garbage left for later."""
     gc.collect()
     gc.disable()
     start = time.process_time()
@@ -250,7 +250,7 @@ def cost_us(handler, weighers, hosts, spec):
 
 
 def compare_cost(hosts=1000, rounds=5):
-    """Give (class, our cost, that of all of Nova's weighers), us of CPU per host.
+    """Return (class, our cost, that of all of Nova's weighers), us of CPU per host.
 
     Both weigh the same hosts in turn, so the ratio holds on a busy machine too.
     """

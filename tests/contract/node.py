@@ -19,7 +19,7 @@ DEVSTACK_DIR = os.environ.get("DEVSTACK_DIR", "")
 
 @functools.cache
 def _answers():
-    """Give the directory where this process keeps answers of the real command."""
+    """Return the directory where this process keeps answers of the real command."""
     directory = tempfile.mkdtemp(prefix="perfvm-answers-")
     atexit.register(shutil.rmtree, directory)
     return directory
@@ -82,7 +82,7 @@ class Node:
         return self.read(name).splitlines()
 
     def options(self, name):
-        """Give an INI file's options: section, option -> the value of each line."""
+        """Return an INI file's options: section, option -> the value of each line."""
         found = {}
         section = None
         for line in self.lines(name):
@@ -106,7 +106,7 @@ class Node:
         return self.options("tempest.conf")
 
     def calls(self, *words):
-        """Give the calls of openstack and pip that have all these words."""
+        """Return the calls of openstack and pip that have all these words."""
         return [
             line for line in self.lines("calls") if all(word in line for word in words)
         ]

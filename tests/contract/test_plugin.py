@@ -13,7 +13,7 @@ from tests.contract.node import DEVSTACK_DIR, ROOT, Node
 
 
 def localrc(name):
-    """Give what a sample local.conf says about the plugin and the services."""
+    """Return what a sample local.conf says about the plugin and the services."""
     lines = (ROOT / "devstack" / name).read_text().splitlines()
     kept = [line for line in lines if line.startswith(("PERFVM_", "ENABLED_SERVICES"))]
     return "\n".join([*kept, "PERFVM_TOPOLOGY=1x2", ""])
@@ -229,7 +229,7 @@ class ElasticTest(NodeCase):
         self.assertEqual({"host1": "0", "host2": "0"}, self.enrolled(node))
 
     def enrolled(self, node):
-        """Give the slots that each host was enrolled with, None for none said."""
+        """Return the slots that each host was enrolled with, None for none said."""
         found = {}
         for call in node.calls("perfvm host enroll"):
             host, *arguments = call.split(" enroll ")[1].split()

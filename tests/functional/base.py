@@ -82,7 +82,7 @@ class FunctionalTest(testtools.TestCase):
             )
 
     def write_policy(self, **changes):
-        """Write the built-in policy with some keys changed; give its path."""
+        """Write the built-in policy with some keys changed; return its path."""
         document = self.policy.as_document() | changes
         path = self.useFixture(fixtures.TempDir()).join("perfvm.yaml")
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
@@ -90,13 +90,13 @@ class FunctionalTest(testtools.TestCase):
         return path
 
     def boot(self, flavor=HP_64, **options):
-        """Boot a server that has to become ACTIVE; give it."""
+        """Boot a server that has to become ACTIVE; return it."""
         server = self.cloud.boot(flavor, **options)
         self.assertEqual(("ACTIVE", ""), (server.status, server.fault))
         return server
 
     def boot_refused(self, flavor=HP_64, **options):
-        """Boot a server that has to be refused; give it."""
+        """Boot a server that has to be refused; return it."""
         server = self.cloud.boot(flavor, **options)
         self.assertEqual(
             "ERROR",
@@ -118,7 +118,7 @@ class FunctionalTest(testtools.TestCase):
         self.assertEqual([], self.cloud.verdicts(server))
 
     def assert_high_performance(self, server):
-        """Judge the libvirt XML of a high-performance VM; give its Guest."""
+        """Judge the libvirt XML of a high-performance VM; return its Guest."""
         guest = self.cloud.guest(server)
         self.assertEqual(set(range(20)), set(guest.vcpupin))
         self.assertTrue(guest.pinned, guest.vcpupin)
@@ -131,7 +131,7 @@ class FunctionalTest(testtools.TestCase):
         return guest
 
     def assert_general(self, server):
-        """Judge the libvirt XML of a general VM; give its Guest."""
+        """Judge the libvirt XML of a general VM; return its Guest."""
         guest = self.cloud.guest(server)
         self.assertEqual({}, guest.vcpupin)
         self.assertIsNone(guest.numatune_mode)

@@ -54,7 +54,7 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
         return ["--policy", self.path]
 
     def units(self, host):
-        """Give the units in use, by child's letter and in their order."""
+        """Return the units in use, by child's letter and in their order."""
         return {
             child.name[-1]: sorted(child.units().values())
             for child in self.view(host).children
@@ -78,7 +78,7 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
         return fixtures.MonkeyPatch(f"{APPLIER}.apply", apply)
 
     def allocations(self, server):
-        """Give what a server has, by provider's name."""
+        """Return what a server has, by provider's name."""
         found = observe.allocation(self.api, server.id)["allocations"]
         providers = self.api.placement("GET", "/resource_providers")
         names = {p["uuid"]: p["name"] for p in providers["resource_providers"]}

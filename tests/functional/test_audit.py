@@ -20,7 +20,7 @@ class AuditMixin(client.ClientMixin):
     """Runs the audit with the policy of the test's cloud."""
 
     def audit(self, *options):
-        """Give the exit status, and code and subject of what was found."""
+        """Return the exit status, and code and subject of what was found."""
         conf = "[placement]\nallocation_conflict_retry_count = 1\n"
         (path,) = self.files(conf)
         status, stdout, stderr = self.run_command(

@@ -38,7 +38,7 @@ class ElasticCase(ElasticTest):
             self.enroll(name, **options)
 
     def taken(self, host):
-        """Give the units that each VM has of a child, children joined."""
+        """Return the units that each VM has of a child, children joined."""
         return [units for child in self.units(host).values() for units in child]
 
     def free(self, host):

@@ -35,7 +35,7 @@ class AgreementMixin:
         )
 
     def create_as_explained(self, flavor):
-        """Give the server, which is on a host that was said to take it."""
+        """Return the server, which is on a host that was said to take it."""
         self.cloud.run_periodics()
         found = self.explained(flavor, bfv=flavor.startswith("hp."))
         # Placement itself says what the arithmetic says.
@@ -60,7 +60,7 @@ class AgreementMixin:
         return server
 
     def random_states(self, seed, steps, flavors):
-        """Boot and delete at random; give how many were accepted and refused."""
+        """Boot and delete at random; return how many were accepted and refused."""
         rng = random.Random(seed)
         running, counts = [], {"ACTIVE": 0, "ERROR": 0}
         for _ in range(steps):

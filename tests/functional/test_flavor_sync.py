@@ -32,7 +32,7 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         self.api = API(self.connection("admin", "admin,member,reader"))
 
     def flavors(self):
-        """Give {name: (size, extra specs)} of all flavors."""
+        """Return {name: (size, extra specs)} of all flavors."""
         return {
             flavor.name: (
                 (flavor.vcpus, flavor.memory_mb, flavor.root_gb),
@@ -51,7 +51,7 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         }
 
     def sync(self, *options):
-        """Run it; give its rows as (action, type, name)."""
+        """Run it; return its rows as (action, type, name)."""
         confirm = () if "--dry-run" in options else ("--yes",)
         status, stdout, stderr = self.run_command(
             "flavor", "sync", "-f", "json", *confirm, *options
@@ -155,7 +155,7 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         return ["--policy", self.write_policy(placement="none")]
 
     def two(self):
-        """Give a flavor of each class."""
+        """Return a flavor of each class."""
         found = generate_flavors(loader.load())
         return [f for f in found if f.name in {base.HP_64, base.GENERAL_2}]
 

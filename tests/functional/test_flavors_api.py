@@ -11,7 +11,7 @@ class TestGeneratedFlavors(base.FunctionalTest):
     FLAVORS = ()
 
     def assert_refused_by_api(self, call, *args, **kwargs):
-        """Look that the API answers 400; give what it said."""
+        """Look that the API answers 400; return what it said."""
         error = self.assertRaises(OpenStackApiException, call, *args, **kwargs)
         self.assertEqual(400, error.response.status_code)
         return error.response.text

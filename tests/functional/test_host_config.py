@@ -30,7 +30,7 @@ def topology_of(shape):
 
 
 def read_as_nova(path):
-    """Give {(group or None, option): value} of a file, typed as Nova types it."""
+    """Return {(group or None, option): value} of a file, typed as Nova types it."""
     conf = cfg.ConfigOpts()
     for name in ("base", "compute", "libvirt"):
         importlib.import_module(f"nova.conf.{name}").register_opts(conf)
@@ -97,7 +97,7 @@ class HostConfigTest(base.FunctionalTest):
         return loader.parse(text)
 
     def policy_of_class(self, **changes):
-        """Give the built-in policy with its pinned class changed."""
+        """Return the built-in policy with its pinned class changed."""
         classes = self.policy_of().as_document()["classes"]
         classes["high-performance"].update(changes)
         return self.policy_of(classes=classes)

@@ -11,7 +11,7 @@ class TestBadFile(base.FunctionalTest):
     CLOUD = None
 
     def start_failing(self, path):
-        """Start a cloud whose scheduler does not start; give what it said."""
+        """Start a cloud whose scheduler does not start; return what it said."""
         cloud = EmbeddedCloud(policy_file=path)
         error = self.assertRaises(ServiceExitError, cloud.setUp)
         critical = cloud.scheduler_log(level=logging.CRITICAL)

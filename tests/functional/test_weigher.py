@@ -16,7 +16,7 @@ class WeigherTest(base.FunctionalTest):
             self.cloud.start_host(name)
 
     def hosts_of(self, *flavors):
-        """Boot one after the other; give the hosts of each."""
+        """Boot one after the other; return the hosts of each."""
         return [self.boot(flavor).host for flavor in flavors]
 
 

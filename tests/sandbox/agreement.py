@@ -61,7 +61,7 @@ class Scheduler:
         self._first = self._used()
 
     def asks(self, asked, image, host):
-        """Give whether it takes a server, and the code that the filter logs.
+        """Return whether it takes a server, and the code that the filter logs.
 
         :param image: as Nova hands it on
         """
@@ -211,7 +211,7 @@ class Agreement:
         return nova_database.with_cells(taken, nova_database.compute_nodes())
 
     def _compared(self, seen, asked):
-        """Give what the two disagree on, and explain's verdicts."""
+        """Return what the two disagree on, and explain's verdicts."""
         verdicts = self._explained(seen, asked).verdicts
         wrong = []
         for verdict in verdicts:
@@ -258,7 +258,7 @@ class Agreement:
 
 
 def _logged_as(verdict):
-    """Give the code that the filter logs; None where it is not asked."""
+    """Return the code that the filter logs; None where it is not asked."""
     if verdict.service or verdict.placement or not verdict.rules:
         return None
     return verdict.rules[0].code

@@ -16,7 +16,7 @@ from testtools.content import text_content
 
 from nova_perfvm.sandbox.processes import content, waiting
 from nova_perfvm.sandbox.processes.layout import default_directory
-from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
+from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
 
 HP = "hp.20c.64g"
 GENERAL = "g.2c.4g"
@@ -54,7 +54,7 @@ class SandboxTest(testtools.TestCase):
         cls.sandbox = Sandbox(
             Path(directory) / "state", environment=ENVIRONMENT, tell=tell
         )
-        cls.wishes = Wishes(hosts=cls.HOSTS, **cls.WISHES)
+        cls.wishes = SandboxOptions(hosts=cls.HOSTS, **cls.WISHES)
         cls.sandbox.up(cls.wishes)
         cls.addClassCleanup(cls.sandbox.down)
         cls.compute = cls.sandbox.connect().compute
@@ -81,13 +81,13 @@ class SandboxTest(testtools.TestCase):
         return result
 
     def client_environment(self):
-        """Give the environment of a shell that has evaluated openrc."""
+        """Return the environment of a shell that has evaluated openrc."""
         exports = self.sandbox.exports()
         path = f"{exports.pop('PATH')}:{os.environ['PATH']}"
         return self.sandbox.processes.environment({"PATH": path}) | exports
 
     def openstack(self, *arguments):
-        """Run the openstack client; give what it prints as JSON."""
+        """Run the openstack client; return what it prints as JSON."""
         return json.loads(self.command("openstack", *arguments, "-f", "json").stdout)
 
     def nova_perfvm(self, *arguments, check=True):
@@ -100,7 +100,7 @@ class SandboxTest(testtools.TestCase):
     # Servers
 
     def create(self, flavor, host=None, image=content.IMAGE):
-        """Ask for a server; give its id."""
+        """Ask for a server; return its id."""
         body = self.request(flavor, image) | ({} if host is None else {"host": host})
         response = self.compute.post(
             "/servers", json={"server": body}, microversion="2.86"
@@ -110,7 +110,7 @@ class SandboxTest(testtools.TestCase):
         return self.servers[-1]
 
     def request(self, flavor, image=content.IMAGE):
-        """Give what Nova is asked for."""
+        """Return what Nova is asked for."""
         return {
             "name": flavor,
             "flavorRef": self.compute.find_flavor(flavor).id,
@@ -124,7 +124,7 @@ class SandboxTest(testtools.TestCase):
         return response.json()["server"]
 
     def settled(self, server):
-        """Give a server that is ACTIVE or in ERROR."""
+        """Return a server that is ACTIVE or in ERROR."""
         waiting.until(
             lambda: self.show(server)["status"] in {"ACTIVE", "ERROR"},
             f"server {server}",
@@ -133,7 +133,7 @@ class SandboxTest(testtools.TestCase):
         return self.show(server)
 
     def boot(self, flavor, host=None):
-        """Boot a server that has to become ACTIVE; give it."""
+        """Boot a server that has to become ACTIVE; return it."""
         server = self.settled(self.create(flavor, host))
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
         return server
@@ -160,7 +160,7 @@ class SandboxTest(testtools.TestCase):
         self.servers.clear()
 
     def pins(self, server):
-        """Give {node of the host: CPUs that the server owns on it}."""
+        """Return {node of the host: CPUs that the server owns on it}."""
         path = f"/servers/{server['id']}/topology"
         nodes = self.compute.get(path, microversion="2.78").json()["nodes"]
         return {
@@ -169,7 +169,7 @@ class SandboxTest(testtools.TestCase):
         }
 
     def domain(self, server):
-        """Give the domain XML of a server's guest."""
+        """Return the domain XML of a server's guest."""
         return ET.fromstring(
             self.sandbox.domain_xml(
                 host_of(server), server["OS-EXT-SRV-ATTR:instance_name"]
@@ -177,7 +177,7 @@ class SandboxTest(testtools.TestCase):
         )
 
     def assert_high_performance(self, server):
-        """Judge where a server's vCPUs are; give the node and the CPUs."""
+        """Judge where a server's vCPUs are; return the node and the CPUs."""
         ((node, cpus),) = self.pins(server).items()
         self.assertEqual(20, len(cpus))
         domain = self.domain(server)

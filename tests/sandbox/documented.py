@@ -14,7 +14,7 @@ _OURS = re.compile(r"(openstack perfvm|nova-perfvm|lscpu) ")
 
 
 def literal_blocks(page):
-    """Give the literal blocks of a page: lists of commands.
+    """Return the literal blocks of a page: lists of commands.
 
     Continued lines are joined, output, prompts and comments left out.
 
@@ -40,7 +40,7 @@ def _joined(lines):
 
 
 def own_commands(page):
-    """Give the project's commands on a page, in order."""
+    """Return the project's commands on a page, in order."""
     return [
         command
         for block in literal_blocks(page)
@@ -50,7 +50,7 @@ def own_commands(page):
 
 
 def block_with(page, words):
-    """Give the literal block of a page in which the words are."""
+    """Return the literal block of a page in which the words are."""
     (block,) = (
         block for block in literal_blocks(page) if any(words in line for line in block)
     )

@@ -34,7 +34,7 @@ class Guest(NamedTuple):
 
     @property
     def high(self):
-        """Whether it is a high-performance one."""
+        """Return whether it is a high-performance one."""
         return self.flavor.startswith("hp.")
 
     @property
@@ -44,7 +44,7 @@ class Guest(NamedTuple):
 
 
 def guests(sandbox):
-    """Give the guests of all hosts of a sandbox."""
+    """Return the guests of all hosts of a sandbox."""
     return [
         _guest(host.name, ET.fromstring(path.read_text(encoding="utf-8")))
         for host in sandbox.settings.pretended

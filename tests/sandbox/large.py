@@ -71,7 +71,7 @@ class Copies:
         engine.dispose()
 
     def _allocate(self, server, copies):
-        """Give each copy what the original has, on the copy's host."""
+        """Return each copy what the original has, on the copy's host."""
         held = self._get(f"/allocations/{server}")
         ((_, taken),) = held["allocations"].items()
         providers = {
@@ -115,7 +115,7 @@ def _rows(connection, table, server):
 
 
 def _changed(row, server, copy, host):
-    """Give a row of a server as it would be of a copy on a host."""
+    """Return a row of a server as it would be of a copy on a host."""
     found = {
         column: value.replace(server, copy) if isinstance(value, str) else value
         for column, value in row.items()

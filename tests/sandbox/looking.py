@@ -18,7 +18,7 @@ class LookingMixin:
     """For tests of :class:`tests.sandbox.base.SandboxTest`."""
 
     def look(self, command, *arguments):
-        """Run a command; give the exit status, the rows and what it says."""
+        """Run a command; return the exit status, the rows and what it says."""
         policy = str(self.sandbox.layout.policy)
         result = self.command(
             *("openstack", "perfvm", *command.split(), "-f", "json"),

@@ -132,7 +132,7 @@ class States:
         return next(self._ways)()
 
     def requests(self):
-        """Give what is asked for."""
+        """Return what is asked for."""
         rng = self._random
         return [
             Asked(
@@ -148,7 +148,7 @@ class States:
         return [self._random.choice(self._ours), next(self._deck)]
 
     def _dealt(self, cards):
-        """Give each once before any comes again."""
+        """Return each once before any comes again."""
         while True:
             yield from self._random.sample(cards, len(cards))
 
@@ -247,7 +247,7 @@ class States:
         self._made.append(undo)
 
     def _aggregate(self, host, metadata):
-        """Make an aggregate of one host; give it, and what takes it away."""
+        """Make an aggregate of one host; return it, and what takes it away."""
         body = {"aggregate": {"name": f"agreement-{self._random.random()}"}}
         made = self._api.nova("POST", "/os-aggregates", body, "aggregate")["id"]
 

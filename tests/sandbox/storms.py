@@ -30,7 +30,7 @@ class StormTest(base.SandboxTest):
         cls.cloud = identity.cloud(cls.sandbox.settings)
 
     def calls(self, seed, servers=SERVERS, flavors=FLAVORS, hosts=(None,)):
-        """Give requests for about so many servers, as the seed has it.
+        """Return requests for about so many servers, as the seed has it.
 
         :param hosts: names of hosts that are demanded, None for any
         """
@@ -48,7 +48,7 @@ class StormTest(base.SandboxTest):
         return calls
 
     def storm(self, calls):
-        """Make all calls at once; give the servers when Nova is done."""
+        """Make all calls at once; return the servers when Nova is done."""
         answers = clients.ask(self.cloud, calls, CLIENTS)
         statuses = collections.Counter(answer.status for answer in answers)
         self.assertEqual({202: len(calls)}, statuses)
@@ -61,7 +61,7 @@ class StormTest(base.SandboxTest):
         return servers
 
     def all_servers(self):
-        """Give every server of the cloud."""
+        """Return every server of the cloud."""
         return self.listed(f"/servers/detail?{_ALL}")
 
     def listed(self, path):
@@ -110,7 +110,7 @@ class StormTest(base.SandboxTest):
         return judge.complaints(hosts, judge.guests(self.sandbox))
 
     def audit(self, *options):
-        """Give (code, subject, evidence) of what the audit finds."""
+        """Return (code, subject, evidence) of what the audit finds."""
         etc = self.sandbox.layout.etc
         result = self.command(
             *("openstack", "perfvm", "audit", "-f", "json"),

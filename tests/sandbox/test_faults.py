@@ -120,7 +120,7 @@ class FaultsTest(storms.StormTest):
                 base.tell(f"{server} was deleted, and still listed")
 
     def judge(self, servers, findings):
-        """Compare what is with what the audit says; give the hosts to repair."""
+        """Compare what is with what the audit says; return the hosts to repair."""
         placed = {i for i, s in servers.items() if base.host_of(s)}
         found = judge.guests(self.sandbox)
         guests = {guest.id: guest.host for guest in found}
@@ -159,7 +159,7 @@ class FaultsTest(storms.StormTest):
         return set(lost.values())
 
     def busy_compute(self):
-        """Give the compute of a host on which a server is just being built."""
+        """Return the compute of a host on which a server is just being built."""
         hosts = []
 
         def found():

@@ -213,6 +213,6 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
         self.assert_high_performance(server)
 
     def left(self):
-        """Give processes and ports of the sandbox that are still in use."""
+        """Return processes and ports of the sandbox that are still in use."""
         listening = ports.taken(self.sandbox.settings.ports.values())
         return self.sandbox.processes.leftovers(), listening

@@ -30,7 +30,7 @@ class Storm:
     PATIENCE = 3
 
     def storm(self, seed, flavors=MIXED, requests=None):
-        """Boot servers of random flavors, many at once; give those that run."""
+        """Boot servers of random flavors, many at once; return those that run."""
         rng = random.Random(seed)
         wanted = [rng.choice(flavors) for _ in range(requests or self.REQUESTS)]
         servers = self.cloud.boot_at_once(wanted)
@@ -40,7 +40,7 @@ class Storm:
         return servers
 
     def facts(self, server):
-        """Give what Nova's own XML says of a server that runs."""
+        """Return what Nova's own XML says of a server that runs."""
         pinned = server.flavor == HIGH
         return audit.ServerFacts(
             server.id,

@@ -21,7 +21,7 @@ import tempest
 from stestr.repository import util
 
 from nova_perfvm.sandbox.processes.layout import default_directory
-from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
+from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
 from tests import count
 from tests.tempest.conf import sandbox_conf
 
@@ -64,7 +64,7 @@ def main():
         )
         if not any(record.alive for record in sandbox.status()):
             stack.callback(sandbox.wipe, environment=False)
-            sandbox.up(Wishes(hosts=wanted.hosts))
+            sandbox.up(SandboxOptions(hosts=wanted.hosts))
         status = run(sandbox, scratch / "tempest", wanted.regex)
         if wanted.store:
             store(scratch / "tempest")
@@ -97,7 +97,7 @@ def store(workspace):
 
 
 def run(sandbox, workspace, regex):
-    """Run Tempest in a workspace; give the exit status."""
+    """Run Tempest in a workspace; return the exit status."""
     workspace.mkdir()
     (workspace / "tempest.conf").write_text(sandbox_conf(sandbox, workspace))
     prepare(workspace)

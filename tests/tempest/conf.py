@@ -14,7 +14,7 @@ BUILD_TIMEOUT = 300
 
 
 def sandbox_conf(sandbox, directory):
-    """Give tempest.conf.
+    """Return tempest.conf.
 
     :param sandbox: one that is up
     :param directory: where Tempest may write

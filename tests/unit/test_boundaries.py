@@ -70,7 +70,7 @@ def trespasses(root):
 
 
 def loaded_by(modules, watched):
-    """Give which of the watched packages a fresh process has after imports."""
+    """Return which of the watched packages a fresh process has after imports."""
     code = (
         f"import importlib, sys\n"
         f"for name in {modules!r}: importlib.import_module(name)\n"

@@ -50,7 +50,7 @@ class GuaranteesTest(testtools.TestCase):
         self.assertEqual(set(), codes - set(re.findall(r"audit\.[a-z_]+", text)))
 
     def _tests(self):
-        """Give modules, classes and methods as the table names them."""
+        """Return modules, classes and methods as the table names them."""
         bases, methods = {}, {}
         for path in (
             *ROOT.glob("tests/functional/*.py"),

@@ -6,7 +6,7 @@ CPUs that they are pinned to, and what Placement has allocated.  Storm tests and
 the audit ask the same questions.
 """
 
-from nova_perfvm.diagnose.audit.checks import CHECKS, Report, Result, run
+from nova_perfvm.diagnose.audit.checks import CHECKS, AuditResult, Report, run
 from nova_perfvm.diagnose.audit.finding import (
     CLASSES_MIXED,
     LEAKED_ALLOCATION,
@@ -35,9 +35,9 @@ __all__ = [
     "SEVERITIES",
     "TOO_MANY_ON_CELL",
     "TOO_MANY_ON_HOST",
+    "AuditResult",
     "Finding",
     "Report",
-    "Result",
     "ServerFacts",
     "Severity",
     "Subject",

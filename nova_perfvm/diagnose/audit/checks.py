@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Result:
+class AuditResult:
     """What one check found, worst first."""
 
     title: str
@@ -48,7 +48,7 @@ class Report:
     :ivar policy_digest: of the policy that it was compared with
     """
 
-    results: tuple[Result, ...]
+    results: tuple[AuditResult, ...]
     taken_at: str
     policy_digest: str
     hosts: int
@@ -70,7 +70,7 @@ class Report:
         return {code: found[code] for code in SEVERITIES}
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Give 0 for a clean cloud, 1 for warnings, 2 for what is critical.
+        """Return 0 for a clean cloud, 1 for warnings, 2 for what is critical.
 
         :param strict: take what is unknown for a warning
         """
@@ -100,7 +100,7 @@ def run(subject: Subject) -> Report:
     """Run all checks."""
     return Report(
         results=tuple(
-            Result(title, tuple(sorted(check(subject), key=_badness)))
+            AuditResult(title, tuple(sorted(check(subject), key=_badness)))
             for title, check in CHECKS
         ),
         taken_at=subject.snapshot.taken_at,

@@ -64,7 +64,7 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
 
 
 def _said(subject: Subject, server: Server, code: str) -> bool:
-    """Whether another check says it, with what the server really owns."""
+    """Return whether another check says it, with what the server really owns."""
     vm_class = subject.class_of(server)
     if (
         vm_class is None
@@ -135,7 +135,7 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
 
 
 def _to_today(subject: Subject, server: Server, flavor: Flavor) -> str:
-    """Give the commands that make a server what its flavor is today."""
+    """Return the commands that make a server what its flavor is today."""
     if not subject.changed_in_place(server):
         return moves.resize(server.id, server.status, quote(flavor.id))
     name = quote(ANEW + flavor.name)
@@ -198,7 +198,7 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
 
 
 def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
-    """Give the differences from the nearest of what the policy could make."""
+    """Return the differences from the nearest of what the policy could make."""
     variants = [False, True] if subject.policy.placement == "slots" else [False]
     found = []
     for isolated in variants:
@@ -287,7 +287,7 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
 
 
 def _rename(what: str, key: str, meant: str, value: str, name: str) -> str:
-    """Give the commands that put a value where it was meant to be."""
+    """Return the commands that put a value where it was meant to be."""
     return (
         f"openstack {what} unset --property {quote(key)} {quote(name)}\n"
         f"openstack {what} set --property {quote(f'{meant}={value}')} {quote(name)}"
@@ -295,7 +295,7 @@ def _rename(what: str, key: str, meant: str, value: str, name: str) -> str:
 
 
 def _near(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Give the keys that are nearly ones of the project, and those meant."""
+    """Return the keys that are nearly ones of the project, and those meant."""
     for key in keys:
         if key in _KNOWN_KEYS:
             continue

@@ -36,7 +36,7 @@ class Finding(NamedTuple):
     remedy: str = ""
 
     def __str__(self) -> str:
-        """Give ``code subject: evidence``."""
+        """Return ``code subject: evidence``."""
         return f"{self.code} {self.subject}: {self.evidence}"
 
     @property

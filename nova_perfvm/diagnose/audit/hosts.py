@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether hosts have the inventories, traits and labels that the policy wants."""
+"""Judge whether hosts have the inventories, traits and labels of the policy."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _iops(subject: Subject, host: ComputeHost, provider: Provider) -> Iterator[F
 
 
 def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:
-    """Give the command that configures a host as it is, as far as that is known."""
+    """Return the command that configures a host as it is, as far as that is known."""
     vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
     pinned, shared = provider.total(PCPU), provider.total(VCPU)
     mode = ("mixed" if shared else "dedicated") if pinned else "shared"

@@ -142,7 +142,7 @@ def _places(subject: Subject) -> Iterator[Finding]:
 
 
 def _heal(policy: Policy, server: Server, host: str) -> str:
-    """Give the command that allocates again what a server should have."""
+    """Return the command that allocates again what a server should have."""
     if policy.placement == "units" and asks_units(server.extra_specs):
         # Nova would ask the host's own provider for units, which has none.
         return f"openstack perfvm host enroll {quote(host)} --backfill"

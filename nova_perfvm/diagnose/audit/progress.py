@@ -130,7 +130,7 @@ def _warning(server: Server) -> str:
 
 
 def _remedy(server: Server) -> str:
-    """Give what shows whether it gets on after all, then what frees the server."""
+    """Return what shows whether it gets on after all, then what frees the server."""
     commands = [f"openstack server event list {server.id}"]
     delete = f"openstack server delete {server.id}"
     error = f"openstack server set --state error {server.id}"

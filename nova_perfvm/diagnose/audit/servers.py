@@ -58,7 +58,7 @@ class ServerFacts(NamedTuple):
         return moves.migrate(self.id, self.status)
 
     def on(self, cell: NUMACell) -> bool:
-        """Whether it owns CPUs of a cell."""
+        """Return whether it owns CPUs of a cell."""
         if self.nodes:
             return bool(self.pinned_cpus) and cell.id in self.nodes
         return bool(self.pinned_cpus & (cell.cpuset | cell.pcpuset))
@@ -190,7 +190,7 @@ def _cells_with(
 
 
 def _disturbs(server: ServerFacts, cells: Sequence[NUMACell], *, assumed: bool) -> bool:
-    """Whether a server is on one of the cells, or may come there at any time."""
+    """Return whether a server is on one of the cells, or may come there at any time."""
     if server.pinned_cpus:
         return any(server.on(cell) for cell in cells)
     # Unpinned VMs float over all shared CPUs of their host.

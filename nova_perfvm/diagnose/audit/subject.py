@@ -17,11 +17,11 @@ from nova_perfvm.rules import resolve_class
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nova_perfvm.diagnose.preflight import Settings
+    from nova_perfvm.diagnose.preflight import FileOptions
     from nova_perfvm.facts import HostFacts, RequestFacts
     from nova_perfvm.facts.snapshot import Flavor as FlavorToday
     from nova_perfvm.facts.snapshot import Server, Snapshot
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
     from nova_perfvm.generate.properties import Generator
     from nova_perfvm.policy import Policy, VMClass
 
@@ -42,7 +42,7 @@ class Subject:
 
     policy: Policy
     snapshot: Snapshot
-    placement_settings: Settings | None = None
+    placement_settings: FileOptions | None = None
     generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
     stuck_after_min: int = STUCK_AFTER_MIN
 
@@ -61,7 +61,7 @@ class Subject:
         return {host.host: host_facts(self.snapshot, host) for host in found}
 
     @cached_property
-    def flavors(self) -> tuple[Flavor, ...]:
+    def flavors(self) -> tuple[PolicyFlavor, ...]:
         """The policy's flavors; none if it lists none."""
         if not self.policy.lists_flavors:
             return ()
@@ -73,15 +73,15 @@ class Subject:
         return {flavor.name: flavor for flavor in self.snapshot.flavors}
 
     def class_of(self, server: Server) -> VMClass | None:
-        """Give the class that a server claims; None for pinned ones of none."""
+        """Return the class that a server claims; None for pinned ones of none."""
         return resolve_class(self.policy, self.requests[server.id])
 
     def managed(self, host: str) -> bool:
-        """Whether the policy's rules hold on a host."""
+        """Return whether the policy's rules hold on a host."""
         return self.policy.manages(self.snapshot.labels(host))
 
     def suits(self, server: Server) -> str:
-        """Give the smallest of the policy's flavors that a server fits into."""
+        """Return the smallest of the policy's flavors that a server fits into."""
         vm_class = self.class_of(server) or next(iter(self.policy.pinned_classes), None)
         fits = [
             flavor
@@ -95,7 +95,7 @@ class Subject:
         return quote(smallest.name) if smallest else "FLAVOR"
 
     def changed_in_place(self, server: Server) -> bool:
-        """Whether the flavor of a server's flavor's name is still the same one.
+        """Return whether the flavor of a server's flavor's name is still the same one.
 
         Nova refuses to resize a server to it.  Sizes cannot be changed, so that a
         flavor of other sizes was made anew.
@@ -107,7 +107,7 @@ class Subject:
         )
 
     def resize(self, server: Server) -> str:
-        """Give the commands that make a server one of its class again."""
+        """Return the commands that make a server one of its class again."""
         name = self.suits(server)
         first = ""
         if name == quote(server.flavor) and self.changed_in_place(server):

@@ -17,8 +17,8 @@ from nova_perfvm.diagnose.explain.report import (
     request_of,
 )
 from nova_perfvm.diagnose.explain.verdicts import (
-    Settings,
-    Verdict,
+    HostVerdict,
+    SchedulerSettings,
     judge,
     judge_all,
     settings_for,
@@ -28,10 +28,10 @@ from nova_perfvm.diagnose.explain.words import words
 __all__ = [
     "Explanation",
     "Fix",
+    "HostVerdict",
     "NotFoundError",
     "Row",
-    "Settings",
-    "Verdict",
+    "SchedulerSettings",
     "explain",
     "fix_for",
     "judge",

@@ -14,7 +14,11 @@ from dataclasses import dataclass, replace
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain.verdicts import Settings, Verdict, accepts
+from nova_perfvm.diagnose.explain.verdicts import (
+    HostVerdict,
+    SchedulerSettings,
+    accepts,
+)
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
@@ -73,7 +77,7 @@ class Fix:
         return len(self.servers), vcpus, len(self.steps) + before, self.host
 
     def __str__(self) -> str:
-        """Give one sentence, such as ``host hp2: free 8 pCPUs ...``."""
+        """Return one sentence, such as ``host hp2: free 8 pCPUs ...``."""
         parts = list(self.steps)
         if self.servers:
             frees = f"free {self.frees}: " if self.frees else ""
@@ -82,9 +86,9 @@ class Fix:
 
 
 def fix_for(
-    policy: Policy, request: Request, verdict: Verdict, settings: Settings
+    policy: Policy, request: Request, verdict: HostVerdict, settings: SchedulerSettings
 ) -> Fix | None:
-    """Give the smallest change found for one host, None if none was found."""
+    """Return the smallest change found for one host, None if none was found."""
     if verdict.accepted:
         return None
     view, steps = _served(verdict)
@@ -107,12 +111,12 @@ def fix_for(
 
 
 def smallest(fixes: Iterable[Fix | None]) -> Fix | None:
-    """Give the smallest of several."""
+    """Return the smallest of several."""
     return min((fix for fix in fixes if fix), key=lambda fix: fix.cost, default=None)
 
 
-def _served(verdict: Verdict) -> tuple[HostView, tuple[str, ...]]:
-    """Give the host with a service that runs, and what that takes."""
+def _served(verdict: HostVerdict) -> tuple[HostView, tuple[str, ...]]:
+    """Return the host with a service that runs, and what that takes."""
     view, host = verdict.view, verdict.view.host
     steps = []
     if not host.up:
@@ -163,7 +167,7 @@ def _smallest(
 
 
 def _freed(view: HostView, servers: Sequence[Server]) -> str:
-    """Say what is free afterwards that matters: pinned CPUs, units, or the rest."""
+    """Return what is free afterwards that matters: pinned CPUs, units, or the rest."""
     found = []
     pins = {cpu for server in servers for cpu in server.pinned_cpus}
     for cell in view.facts.cells:

@@ -10,7 +10,12 @@ from typing import TypeVar
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain.fixes import Fix, fix_for, smallest
-from nova_perfvm.diagnose.explain.verdicts import Settings, Verdict, accepts, judge_all
+from nova_perfvm.diagnose.explain.verdicts import (
+    HostVerdict,
+    SchedulerSettings,
+    accepts,
+    judge_all,
+)
 from nova_perfvm.diagnose.explain.words import words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import Reason
@@ -56,7 +61,7 @@ class Explanation:
     """
 
     request: Request
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[HostVerdict, ...]
     request_reasons: tuple[Reason, ...]
     fixes: tuple[Fix | None, ...]
     notes: tuple[str, ...]
@@ -68,7 +73,7 @@ class Explanation:
         return tuple(v.view.name for v in self.verdicts if v.accepted)
 
     def say(self, reasons: Iterable[Reason]) -> str:
-        """Give reasons in words, one a line."""
+        """Return reasons in words, one a line."""
         return "\n".join(words(reason, self.names) for reason in reasons)
 
     def rows(self) -> list[Row]:
@@ -110,7 +115,7 @@ def request_of(
     availability_zone: str = "",
     project: str = "",
 ) -> tuple[Request, tuple[str, ...]]:
-    """Give the request to explain, and what is to be said about it.
+    """Return the request to explain, and what is to be said about it.
 
     :param flavor: name or ID; None if a server is named
     :param image: name or ID
@@ -171,7 +176,7 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
 
 
 def _flavor_of(server: Server) -> Flavor:
-    """Give the flavor that is embedded in a server."""
+    """Return the flavor that is embedded in a server."""
     if not server.known:
         raise NotFoundError(f"nothing is known of server {server.id}: its cell is down")
     return server.embedded
@@ -193,7 +198,7 @@ def explain(
     policy: Policy,
     snapshot: Snapshot,
     request: Request,
-    settings: Settings,
+    settings: SchedulerSettings,
     *,
     host: str | None = None,
     offered: frozenset[str] | None = None,
@@ -235,7 +240,7 @@ def explain(
     )
 
 
-def _compared(verdict: Verdict, offered: frozenset[str]) -> tuple[Verdict, str]:
+def _compared(verdict: HostVerdict, offered: frozenset[str]) -> tuple[HostVerdict, str]:
     """Let Placement's own answer count, and say where it is another."""
     view = verdict.view
     theirs = view.host.provider in offered
@@ -256,7 +261,7 @@ def _compared(verdict: Verdict, offered: frozenset[str]) -> tuple[Verdict, str]:
     return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),)), note
 
 
-def _warnings(request: Request, verdicts: Iterable[Verdict]) -> Iterator[str]:
+def _warnings(request: Request, verdicts: Iterable[HostVerdict]) -> Iterator[str]:
     guessed = [v.view.name for v in verdicts if v.view.host.cells_source == ASSUMED]
     if guessed:
         yield (
@@ -274,10 +279,10 @@ def _moves(
     policy: Policy,
     snapshot: Snapshot,
     views: tuple[HostView, ...],
-    settings: Settings,
+    settings: SchedulerSettings,
     fix: Fix,
 ) -> Iterator[str]:
-    """Say where the servers of a fix could go, each taken by itself."""
+    """Return where the servers of a fix could go, each taken by itself."""
     if len(fix.servers) > _MOST_MOVED:
         return
     for server in fix.servers:

@@ -30,7 +30,7 @@ _REQUIRED_OPTION: Final = ("scheduler", "placement_aggregate_required_for_tenant
 
 
 @dataclass(frozen=True)
-class Settings:
+class SchedulerSettings:
     """What nova-scheduler is told that matters here.
 
     :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
@@ -50,7 +50,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HostVerdict:
     """What becomes of a request on one host.
 
     :ivar service: why the scheduler does not use the host at all
@@ -78,7 +78,7 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
-        """Whether a server may come there."""
+        """Return whether a server may come there."""
         return not self.reasons
 
     @property
@@ -90,16 +90,16 @@ class Verdict:
 
 def settings_for(
     policy: Policy, options: Mapping[tuple[str, str], str] | None = None
-) -> Settings:
-    """Give the scheduler's settings.
+) -> SchedulerSettings:
+    """Return the scheduler's settings.
 
     :param options: of its nova.conf; without them it is taken to be set up as
         the policy needs it
     """
     if options is None:
         elastic = policy.placement == "units"
-        return Settings(fallback=elastic, isolated=elastic, assumed=True)
-    return Settings(
+        return SchedulerSettings(fallback=elastic, isolated=elastic, assumed=True)
+    return SchedulerSettings(
         fallback=not _is_set(options, FALLBACK_OPTION),
         isolated=_is_set(options, ISOLATED_OPTION),
         tenants=_is_set(options, TENANT_OPTION),
@@ -113,12 +113,12 @@ def _is_set(options: Mapping[tuple[str, str], str], option: tuple[str, str]) -> 
 
 
 def judge(
-    policy: Policy, request: Request, view: HostView, settings: Settings
-) -> Verdict:
-    """Give the verdict on one host."""
+    policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
+) -> HostVerdict:
+    """Return the verdict on one host."""
     answer, notes = _placement(view, request, settings)
     rules = _rules(policy, request, view)
-    return Verdict(
+    return HostVerdict(
         view=view,
         service=tuple(_service(view, request, settings)),
         placement=answer.reasons,
@@ -131,9 +131,9 @@ def judge(
 
 
 def accepts(
-    policy: Policy, request: Request, view: HostView, settings: Settings
+    policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
 ) -> bool:
-    """Whether a host would take a request, without saying why not."""
+    """Return whether a host would take a request, without saying why not."""
     return (
         not _rules(policy, request, view)
         and not _numa(request, view)
@@ -143,9 +143,12 @@ def accepts(
 
 
 def judge_all(
-    policy: Policy, request: Request, views: Iterable[HostView], settings: Settings
-) -> tuple[Verdict, ...]:
-    """Give the verdict on each host."""
+    policy: Policy,
+    request: Request,
+    views: Iterable[HostView],
+    settings: SchedulerSettings,
+) -> tuple[HostVerdict, ...]:
+    """Return the verdict on each host."""
     views = tuple(views)
     verdicts = tuple(judge(policy, request, view, settings) for view in views)
     if not settings.tenants or not request.project:
@@ -163,13 +166,15 @@ def judge_all(
     )
 
 
-def _also(verdict: Verdict, reason: Reason) -> Verdict:
-    return Verdict(
+def _also(verdict: HostVerdict, reason: Reason) -> HostVerdict:
+    return HostVerdict(
         **{**vars(verdict), "service": (*verdict.service, reason)},
     )
 
 
-def _service(view: HostView, request: Request, settings: Settings) -> Iterator[Reason]:
+def _service(
+    view: HostView, request: Request, settings: SchedulerSettings
+) -> Iterator[Reason]:
     host = view.host
     if not host.enabled:
         yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
@@ -197,7 +202,7 @@ def _owners(metadata: Mapping[str, str]) -> Iterator[str]:
 
 
 def _tenant_hosts(project: str, views: tuple[HostView, ...]) -> frozenset[str]:
-    """Give the hosts of the aggregates that are for a project."""
+    """Return the hosts of the aggregates that are for a project."""
     return frozenset(
         view.host.host
         for view in views
@@ -210,7 +215,7 @@ def _tenant_hosts(project: str, views: tuple[HostView, ...]) -> frozenset[str]:
 
 
 def _placement(
-    view: HostView, request: Request, settings: Settings
+    view: HostView, request: Request, settings: SchedulerSettings
 ) -> tuple[Answer, list[str]]:
     answer, way = _ask(view, request, settings.fallback, settings.isolated)
     notes = [way] if way else []
@@ -269,7 +274,7 @@ def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ..
 
 
 def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
-    """Say that NUMATopologyFilter finds no cells for those that are asked for.
+    """Return why NUMATopologyFilter finds no cells for those that are asked for.
 
     As far as CPUs decide it: what pinned classes need, the rules have looked at.
     Others may ask for cells, too, and on hosts that the policy does not manage no

@@ -21,7 +21,7 @@ _TENANTS = {
 
 
 def words(reason: Reason, names: Mapping[str, str] | None = None) -> str:
-    """Give one sentence for a reason, with its figures.
+    """Return one sentence for a reason, with its figures.
 
     :param names: of the servers by their IDs
     """
@@ -47,7 +47,7 @@ def _resource(data: dict[str, Any]) -> str:
 
 
 def _cells(wanted: list[list[int]]) -> str:
-    """Say what is asked for: vCPUs that share CPUs and vCPUs that own some."""
+    """Return what is asked for: vCPUs that share CPUs and vCPUs that own some."""
     return " and ".join(
         " + ".join(
             f"{amount} {kind}"

@@ -25,7 +25,7 @@ def assume_cells(
     memory_mb: int,
     servers: Iterable[Server] = (),
 ) -> tuple[HostCell, ...]:
-    """Give the cells of a host if all are alike.
+    """Return the cells of a host if all are alike.
 
     A host that has CPUs of both kinds is taken to have each on NUMA cells of
     its own if that is how the numbers divide, as ``host config --mode mixed``
@@ -68,7 +68,7 @@ def assume_cells(
 
 
 def _divided(shape: HostShape, pcpus: int, vcpus: int) -> tuple[list[int], list[int]]:
-    """Give how many CPUs of each cell are dedicated, and how many shared."""
+    """Return how many CPUs of each cell are dedicated, and how many shared."""
     cells = shape.cells
     if not pcpus:
         return _evenly(cells, vcpus), _evenly(cells, vcpus)
@@ -103,7 +103,7 @@ def _evenly(cells: int, cpus: int) -> list[int]:
 
 
 def _numbers(shape: HostShape, taken: set[int]) -> list[Iterator[int]]:
-    """Give for each cell numbers of CPUs that no server is known to own."""
+    """Return for each cell numbers of CPUs that no server is known to own."""
     per_cell = shape.cores * shape.threads
 
     def numbers(index: int) -> Iterator[int]:

@@ -51,12 +51,12 @@ class SnapshotError(PerfVMError):
 
 
 def dumps(snapshot: Snapshot) -> str:
-    """Give the JSON of a snapshot."""
+    """Return the JSON of a snapshot."""
     return json.dumps(_plain(snapshot), indent=1, ensure_ascii=False) + "\n"
 
 
 def loads(text: str, source: str = "the snapshot") -> Snapshot:
-    """Give the snapshot that JSON describes.
+    """Return the snapshot that JSON describes.
 
     :param source: what to call the text in errors
     :raises SnapshotError: with all mistakes
@@ -166,7 +166,7 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def read(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
-        """Give a value of a type; anything if there is a mistake in it."""
+        """Return a value of a type; anything if there is a mistake in it."""
         origin, arguments = _taken_apart(kind)
         if origin is types.UnionType:
             return None if value is None else self.read(arguments[0], value, path)

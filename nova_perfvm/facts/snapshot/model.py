@@ -98,7 +98,7 @@ class ComputeHost:
 
     @property
     def division_assumed(self) -> bool:
-        """Whether nobody knows on which cells its dedicated CPUs are.
+        """Return whether nobody knows on which cells its dedicated CPUs are.
 
         So where cells are assumed and the CPUs of either kind do not fill whole
         ones: each cell was given some of both, for want of anything better.
@@ -172,7 +172,7 @@ class Snapshot:
         return {root: tuple(tree) for root, tree in found.items()}
 
     def labels(self, host: str) -> frozenset[str]:
-        """Give the classes that aggregates reserve a host for."""
+        """Return the classes that aggregates reserve a host for."""
         return self._labels.get(host, frozenset())
 
     @cached_property

@@ -20,7 +20,7 @@ _NO_PROPERTIES: Mapping[str, str] = {}
 
 
 def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
-    """Give a host as the scheduler sees it, at the time of the snapshot."""
+    """Return a host as the scheduler sees it, at the time of the snapshot."""
     servers = snapshot.servers_by_host.get(host.host, ())
     here = [cell for server in servers for cell in server.cells or ()]
     cells = []
@@ -64,7 +64,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
 
 
 def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
-    """Give what a server asks for, by the flavor that is embedded in it.
+    """Return what a server asks for, by the flavor that is embedded in it.
 
     Its image counts as it is today; that of a server which boots from a volume
     is not known.
@@ -98,7 +98,7 @@ def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
 def _either(
     specs: Mapping[str, str], properties: Mapping[str, str], key: str
 ) -> str | None:
-    """Give what the flavor says, or else the image, which has _ for the colon."""
+    """Return what the flavor says, or else the image, which has _ for the colon."""
     return specs.get(key) or properties.get(key.replace(":", "_"))
 
 

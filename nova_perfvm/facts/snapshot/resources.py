@@ -54,23 +54,23 @@ class Provider:
     root: str = ""
 
     def total(self, resource_class: str) -> int:
-        """Give the total of a resource class, 0 without an inventory."""
+        """Return the total of a resource class, 0 without an inventory."""
         found = self.inventories.get(resource_class)
         return found.total if found else 0
 
     def used(self, resource_class: str) -> int:
-        """Give how much of a resource class is allocated."""
+        """Return how much of a resource class is allocated."""
         return sum(taken.get(resource_class, 0) for taken in self.allocations.values())
 
     def overused(self) -> Iterator[tuple[str, int, int]]:
-        """Give (resource class, used, capacity) where more is used than there is."""
+        """Return (resource class, used, capacity) where more is used than there is."""
         for name, inventory in self.inventories.items():
             used = self.used(name)
             if used > inventory.capacity:
                 yield name, used, inventory.capacity
 
     def units(self) -> dict[str, int]:
-        """Give the units that each consumer holds, those without left out."""
+        """Return the units that each consumer holds, those without left out."""
         return {
             consumer: resources[const.RC_UNIT]
             for consumer, resources in self.allocations.items()
@@ -133,7 +133,7 @@ class Server:
     page_size_kb: int | None = None
 
     def __str__(self) -> str:
-        """Give name and ID."""
+        """Return name and ID."""
         return f"{self.name} ({self.id})"
 
     @property
@@ -150,7 +150,7 @@ class Server:
 
     @property
     def known(self) -> bool:
-        """Whether its cell tells more than that it exists, as one that is down.
+        """Return whether its cell tells more than that it exists, as one that is down.
 
         Every flavor has a vCPU.
         """
@@ -176,7 +176,7 @@ class Aggregate:
 
     @property
     def isolates(self) -> bool:
-        """Whether requests that do not ask for the trait stay away."""
+        """Return whether requests that do not ask for the trait stay away."""
         return self.metadata.get(f"trait:{const.TRAIT_ELASTIC}") == "required"
 
 

@@ -17,7 +17,7 @@ _MAX_INVENTORY: Final = 2**31 - 1
 
 
 def pinned_class(request: HostRequest) -> VMClass | None:
-    """Give the pinned class that a host is for; None for a shared host.
+    """Return the pinned class that a host is for; None for a shared host.
 
     :raises HostConfigError: when it has to be named, or is not pinned
     :raises UnknownClassError: when the policy has none of that name
@@ -108,7 +108,7 @@ def _check_mixed(request: HostRequest) -> None:
 def served_classes(
     policy: Policy, mode: str, vm_class: VMClass | None
 ) -> list[VMClass]:
-    """Give the classes whose VMs come to a host."""
+    """Return the classes whose VMs come to a host."""
     pinned = [] if vm_class is None else [vm_class]
     if mode == "dedicated":
         return pinned
@@ -116,7 +116,7 @@ def served_classes(
 
 
 def most_reserve(topology: Topology) -> int:
-    """Give how many cores of each node the host may keep: all but one."""
+    """Return how many cores of each node the host may keep: all but one."""
     return min(len(node.cores) for node in topology.nodes) - 1
 
 
@@ -150,7 +150,7 @@ def check_reserve(request: HostRequest) -> None:
 def iops_capacity(
     request: HostRequest, classes: list[VMClass]
 ) -> dict[str, tuple[int, int]]:
-    """Give what the host's disks do, and the largest guarantee that needs it.
+    """Return what the host's disks do, and the largest guarantee that needs it.
 
     :returns: for ``read`` and ``write``, if a class guarantees it: the host's
         capacity and the guarantee, both in I/O operations per second

@@ -25,7 +25,7 @@ _NOVA_FILTERS: Final = (
 
 
 def scheduler_settings(policy: Policy, policy_file: str | None) -> tuple[Setting, ...]:
-    """Give what nova-scheduler's nova.conf needs.
+    """Return what nova-scheduler's nova.conf needs.
 
     :param policy_file: the policy that was used; None for the built-in one
     """
@@ -105,7 +105,7 @@ def _policy_file(policy_file: str | None) -> Setting:
 
 
 def placement_settings() -> tuple[Setting, ...]:
-    """Give what placement.conf needs."""
+    """Return what placement.conf needs."""
     return (
         Setting(
             "placement",

@@ -68,7 +68,7 @@ def divide(request: HostRequest, vm_class: VMClass | None) -> CPUSets:
 
 
 def _nodes(request: HostRequest) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """Give the nodes of pinned VMs, and those of VMs that only share."""
+    """Return the nodes of pinned VMs, and those of VMs that only share."""
     nodes = request.topology.nodes
     if request.mode == "shared":
         return (), nodes
@@ -84,7 +84,7 @@ def _cpus(
     *,
     first_thread: bool = False,
 ) -> frozenset[int]:
-    """Give the CPUs of each node's cores from one index to before another."""
+    """Return the CPUs of each node's cores from one index to before another."""
     return frozenset(
         cpu
         for node in nodes
@@ -94,5 +94,5 @@ def _cpus(
 
 
 def owned_nodes(topology: Topology, cpus: CPUSets) -> tuple[Node, ...]:
-    """Give the nodes that have CPUs which pinned VMs may own."""
+    """Return the nodes that have CPUs which pinned VMs may own."""
     return tuple(node for node in topology.nodes if node.cpus & cpus.pinnable)

@@ -61,7 +61,7 @@ class HostConfig:
 
 
 def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig:
-    """Give the configuration of one host.
+    """Return the configuration of one host.
 
     :param policy_file: where the policy was read, None for the built-in one
     :raises HostConfigError: when the wish contradicts the policy, the host or

@@ -38,7 +38,7 @@ class KernelAdvice:
 def advise(
     topology: Topology, cpus: CPUSets, memory: Sequence[NodeMemory]
 ) -> KernelAdvice:
-    """Give the kernel arguments and the tuned profile for a host."""
+    """Return the kernel arguments and the tuned profile for a host."""
     # Idle siblings share their core with a VM's CPU: the host works on them only
     # if it has nothing better.
     idle = cpus.idle if cpus.housekeeping or cpus.shared else frozenset()

@@ -81,7 +81,7 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
 
 
 def _known(row: Mapping[str, Any], column: str) -> Any:
-    """Give what a column says, None for the signs of knowing nothing."""
+    """Return what a column says, None for the signs of knowing nothing."""
     value = row.get(column)
     return None if value == "-" else value
 
@@ -99,7 +99,7 @@ def _number(value: Any, where: str, column: str) -> int:
 
 
 def _flatten(fields: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """Give the fields of ``lscpu -J``; newer versions nest them."""
+    """Return the fields of ``lscpu -J``; newer versions nest them."""
     for entry in fields:
         if isinstance(entry, dict):
             name = str(entry.get("field", "")).strip().rstrip(":")
@@ -157,7 +157,7 @@ def _from_summary(fields: Mapping[str, str], source: str) -> Topology:
 
 
 def _split(numbers: Sequence[int], threads: int) -> tuple[Core, ...]:
-    """Give the cores of a node whose second threads are its later numbers."""
+    """Return the cores of a node whose second threads are its later numbers."""
     size = len(numbers) // threads
     return tuple(tuple(numbers[core::size]) for core in range(size))
 

@@ -81,7 +81,7 @@ def _page_kb(classes: Iterable[VMClass]) -> int | None:
 
 
 def _huge_kb(vm_class: VMClass) -> int | None:
-    """Give the size of the huge pages that a class wants; ``large`` is any."""
+    """Return the size of the huge pages that a class wants; ``large`` is any."""
     if vm_class.mem_page_size is None or vm_class.mem_page_size == "small":
         return None
     if vm_class.mem_page_size == "large":

@@ -22,7 +22,7 @@ _SMALL_PAGE_KB: Final = 4
 def settings(
     cpus: CPUSets, memory: Sequence[NodeMemory], classes: Sequence[VMClass]
 ) -> tuple[Setting, ...]:
-    """Give the options of a compute host.
+    """Return the options of a compute host.
 
     :param classes: those that the host serves
     """

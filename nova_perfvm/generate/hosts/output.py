@@ -55,7 +55,7 @@ def write(
 
 
 def _is_directory(path: Path) -> bool:
-    """Whether a rename to a path fails; one to a link replaces the link."""
+    """Return whether a rename to a path fails; one to a link replaces the link."""
     return path.is_dir() and not path.is_symlink()
 
 
@@ -67,7 +67,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 
 def _appear(path: Path, target: Path, *, force: bool) -> None:
-    """Give a complete file its name."""
+    """Return a complete file its name."""
     if force:
         path.replace(target)
         return

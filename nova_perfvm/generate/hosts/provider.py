@@ -21,7 +21,7 @@ _CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
 def document(
     request: HostRequest, slots: int, iops: Mapping[str, tuple[int, int]]
 ) -> dict[str, Any] | None:
-    """Give the content of provider.yaml; None where the host needs none.
+    """Return the content of provider.yaml; None where the host needs none.
 
     :param slots: VMs of the pinned class that the host holds
     :param iops: for ``read`` and ``write`` the capacity, and the guarantee
@@ -51,7 +51,7 @@ def document(
 
 
 def _inventory(total: int, max_unit: int) -> dict[str, Any]:
-    """Give an inventory with every key, so that no default can change it."""
+    """Return an inventory with every key, so that no default can change it."""
     return {
         "total": total,
         "reserved": 0,

@@ -31,7 +31,7 @@ def warnings(
     iops: Mapping[str, tuple[int, int]],
     room: int,
 ) -> tuple[str, ...]:
-    """Give what may go wrong, or costs more than it seems, the worst first.
+    """Return what may go wrong, or costs more than it seems, the worst first.
 
     :param cells: the host's cells when it is empty
     :param slots: VMs of the class that it may hold
@@ -111,7 +111,7 @@ def _no_housekeeping(
     cells: Sequence[NUMACell],
     slots: int,
 ) -> Iterator[str]:
-    """Say what it costs when VMs may fill every core of the host."""
+    """Return what it costs when VMs may fill every core of the host."""
     need = vm_class.cell_pcpus
     usable = sum(cell_cpus(vm_class, cell)[0] for cell in cells)
     taken = slots * need * vm_class.cells_per_vm
@@ -148,7 +148,7 @@ def _unused(
     cells: Sequence[NUMACell],
     slots: int,
 ) -> Iterator[str]:
-    """Say which CPUs no VM of the class will ever use."""
+    """Return which CPUs no VM of the class will ever use."""
     if not slots or request.mode == "elastic":
         return
     need = vm_class.cell_pcpus
@@ -267,7 +267,7 @@ def notes(
     slots: int,
     provider: Mapping[str, Any] | None,
 ) -> tuple[str, ...]:
-    """Give what to do beside copying the lines.
+    """Return what to do beside copying the lines.
 
     :param classes: those whose VMs come to the host
     :param slots: VMs of the class that the host may hold

@@ -33,7 +33,7 @@ _WIDTH: Final = 88
 
 
 def as_files(config: HostConfig) -> dict[str, str]:
-    """Give the content of each file by its name."""
+    """Return the content of each file by its name."""
     files = {
         NOVA_CONF: _comment(_headline(config), "") + _host(config),
         SCHEDULER_CONF: _comment(
@@ -52,7 +52,7 @@ def as_files(config: HostConfig) -> dict[str, str]:
 
 
 def as_ini(config: HostConfig) -> str:
-    """Give all files one after the other, provider.yaml as a comment."""
+    """Return all files one after the other, provider.yaml as a comment."""
     files = as_files(config)
     parts = []
     for name, title in (
@@ -73,13 +73,13 @@ def as_ini(config: HostConfig) -> str:
 
 
 def provider_yaml(config: HostConfig) -> str:
-    """Give provider.yaml."""
+    """Return provider.yaml."""
     text: str = yaml.safe_dump(config.provider, sort_keys=False, width=_WIDTH)
     return text
 
 
 def as_document(config: HostConfig) -> dict[str, Any]:
-    """Give everything as plain data, for JSON and YAML."""
+    """Return everything as plain data, for JSON and YAML."""
     return {
         "host": {
             "topology": str(config.request.topology),
@@ -106,7 +106,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
 
 
 def _sections(settings: Iterable[Setting]) -> dict[str, dict[str, str | list[str]]]:
-    """Give options by section; a list where an option has several lines."""
+    """Return options by section; a list where an option has several lines."""
     sections: dict[str, dict[str, str | list[str]]] = {}
     for setting in settings:
         if setting.values:
@@ -130,7 +130,7 @@ def _headline(config: HostConfig) -> str:
 
 
 def _host(config: HostConfig) -> str:
-    """Give nova.conf of the host, with what is to be known above it."""
+    """Return nova.conf of the host, with what is to be known above it."""
     head = "".join(
         _comment(f"WARNING: {warning}", "  ") for warning in config.warnings
     ) + "".join(_comment(note, "  ") for note in config.notes)
@@ -138,7 +138,7 @@ def _host(config: HostConfig) -> str:
 
 
 def _names(policy: Policy) -> str:
-    """Say which name Placement has to know before general flavors forbid it."""
+    """Return which name Placement has to know before general flavors forbid it."""
     if policy.placement == "none":
         return ""
     return _comment(
@@ -169,7 +169,7 @@ def _kernel(advice: KernelAdvice) -> str:
 
 
 def _ini(settings: Sequence[Setting]) -> str:
-    """Give the options by section; those left unset are comments."""
+    """Return the options by section; those left unset are comments."""
     return "\n".join(
         f"[{section}]\n" + "".join(_lines(group))
         for section, group in groupby(settings, key=lambda setting: setting.section)
@@ -186,7 +186,7 @@ def _lines(settings: Iterable[Setting]) -> Iterator[str]:
 
 
 def _comment(text: str, indent: str = "") -> str:
-    """Give a text as comment lines; no line of it can be anything else."""
+    """Return a text as comment lines; no line of it can be anything else."""
     lines = textwrap.wrap(
         " ".join(text.split()),
         width=_WIDTH - 2,

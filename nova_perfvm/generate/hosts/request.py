@@ -24,7 +24,7 @@ class Spelling(Protocol):
     """How messages write a key of the wish, with a value or without."""
 
     def __call__(self, key: str, value: object = "") -> str:
-        """Give what to write."""
+        """Return what to write."""
 
 
 def as_option(key: str, value: object = "") -> str:

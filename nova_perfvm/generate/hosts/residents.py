@@ -72,7 +72,7 @@ def parse(text: str, source: str) -> tuple[Resident, ...]:
 
 
 def _documents(text: str, source: str) -> Iterator[Any]:
-    """Give the JSON documents of a text, which may hold several."""
+    """Return the JSON documents of a text, which may hold several."""
     decoder = json.JSONDecoder()
     position = 0
     while position < len(text):
@@ -124,7 +124,7 @@ def _resident(fields: Mapping[str, Any], where: str) -> Resident:
 
 
 def _cpu_policy(specs: Mapping[str, Any], image: Mapping[str, Any]) -> str:
-    """Give the policy as nova.virt.hardware.numa_get_constraints derives it."""
+    """Return the policy as nova.virt.hardware.numa_get_constraints derives it."""
     if any(_PCPU.match(str(key)) for key in specs):
         return "dedicated"
     policy = specs.get(const.CPU_POLICY) or image.get("hw_cpu_policy")

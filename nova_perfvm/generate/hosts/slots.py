@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def cells_of(
     topology: Topology, cpus: CPUSets, memory: Iterable[NodeMemory]
 ) -> tuple[NUMACell, ...]:
-    """Give a configured, empty host's cells, memory of the host itself left out.
+    """Return a configured, empty host's cells, memory of the host itself left out.
 
     Nova counts a cell's whole memory and Placement the host's less what is
     reserved; a slot must fit both.  Memory that is not known counts as none.
@@ -42,7 +42,7 @@ def cells_of(
 def _siblings(
     cores: Iterable[tuple[int, ...]], usable: frozenset[int]
 ) -> tuple[frozenset[int], ...]:
-    """Give the threads of each core that VMs may use, as Nova lists them."""
+    """Return the threads of each core that VMs may use, as Nova lists them."""
     kept = (frozenset(core) & usable for core in cores)
     return tuple(threads for threads in kept if threads)
 

@@ -82,14 +82,14 @@ class Topology:
         return HostShape(len(self.nodes), cores.pop(), threads.pop())
 
     def __str__(self) -> str:
-        """Give the shape, or how many cores each node has."""
+        """Return the shape, or how many cores each node has."""
         if self.shape is not None:
             return str(self.shape)
         sizes = " + ".join(str(len(node.cores)) for node in self.nodes)
         return f"{len(self.nodes)} NUMA nodes of {sizes} cores"
 
     def with_memory(self, memory_gb: int) -> Topology:
-        """Give the same host with so much memory in GiB, spread evenly."""
+        """Return the same host with so much memory in GiB, spread evenly."""
         share_mb = memory_gb * 1024 // len(self.nodes)
         nodes = tuple(replace(node, memory_mb=share_mb) for node in self.nodes)
         return replace(self, nodes=nodes)
@@ -101,7 +101,7 @@ def make_topology(
     assumptions: Iterable[str] = (),
     numbering: Iterable[str] = (),
 ) -> Topology:
-    """Give a topology of the nodes that have CPUs.
+    """Return a topology of the nodes that have CPUs.
 
     A node of memory alone (CXL, persistent memory) takes no VM that is pinned.
 
@@ -124,7 +124,7 @@ def make_topology(
 
 
 def from_shape(shape: HostShape) -> Topology:
-    """Give a host of a shape, its CPUs numbered as Linux on x86 does.
+    """Return a host of a shape, its CPUs numbered as Linux on x86 does.
 
     First one thread of each core, node after node, then the second threads:
     node 0 of 2x20x2 has 0-19 and 40-59, and CPU 40 shares a core with CPU 0.

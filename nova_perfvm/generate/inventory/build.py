@@ -122,7 +122,7 @@ class Builder:
     def _pages(
         self, pages: Mapping[str, int], memory_mb: int, path: _Path
     ) -> tuple[HostPages, ...]:
-        """Give the pools; what is in none of the given ones has small pages."""
+        """Return the pools; what is in none of the given ones has small pages."""
         if not pages:
             return ()
         if not memory_mb:

@@ -55,7 +55,7 @@ def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
 def parse(
     text: str, policy: Policy, source: str = "inventory"
 ) -> dict[str, tuple[HostCell, ...]]:
-    """Give the cells of each host that a text, YAML or JSON, describes.
+    """Return the cells of each host that a text, YAML or JSON, describes.
 
     Memory that it does not tell is 0.
 

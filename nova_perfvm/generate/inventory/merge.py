@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def with_inventory(
     snapshot: Snapshot, inventory: Mapping[str, tuple[HostCell, ...]]
 ) -> tuple[Snapshot, tuple[str, ...]]:
-    """Give a snapshot with the inventory's cells, and where the two disagree.
+    """Return a snapshot with the inventory's cells, and where the two disagree.
 
     Cells that Nova's database has told stay; hosts that the inventory does not
     have keep what they had.
@@ -73,7 +73,7 @@ def _doubts(
     cells: tuple[HostCell, ...],
     servers: tuple[Server, ...],
 ) -> Iterator[str]:
-    """Say where Placement or the servers' pins contradict the inventory."""
+    """Return where Placement or the servers' pins contradict the inventory."""
     where = f"inventory file: host {host.host}"
     provider = snapshot.provider_by_uuid.get(host.provider)
     counted = provider.total("PCPU") if provider else 0

@@ -36,7 +36,7 @@ Generator: TypeAlias = "Callable[[Policy, VMClass], Properties]"
 def combine(
     generators: Mapping[str, Generator], policy: Policy, vm_class: VMClass
 ) -> Properties:
-    """Give what all generators say about a class, keys in alphabetical order.
+    """Return what all generators say about a class, keys in alphabetical order.
 
     :param generators: by the name under which errors speak of them
     :raises PropertiesConflictError: when two of them give one key different
@@ -55,7 +55,7 @@ def combine(
 
 
 def merge(kind: str, sources: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Give the keys of all sources, in alphabetical order.
+    """Return the keys of all sources, in alphabetical order.
 
     :param kind: what the keys are, for the error
     :param sources: mappings by the name under which the error speaks of them

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def generate(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Give the extra specs about CPUs; images need say nothing about them."""
+    """Return the extra specs about CPUs; images need say nothing about them."""
     # Said for general flavors too: beside hw:cpu_policy=shared Nova answers 400
     # to an image with hw_cpu_policy=dedicated or mixed, beside no policy it
     # pins the VM (nova.virt.hardware.get_cpu_policy_constraint).  The same

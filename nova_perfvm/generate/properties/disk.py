@@ -14,7 +14,7 @@ _IMAGE_DISK_BUS: Final = "hw_disk_bus"
 
 
 def generate(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Give the disk bus of classes that live on network volumes.
+    """Return the disk bus of classes that live on network volumes.
 
     The flavor has no extra spec about it; its root disk of 0 GB is a size.
     Nova reads the property from the volume, to which Cinder copied it.

@@ -19,7 +19,7 @@ NAMESPACE: Final = "nova_perfvm.properties"
 
 
 def load() -> dict[str, Generator]:
-    """Give all registered generators by ``name (module:function)``.
+    """Return all registered generators by ``name (module:function)``.
 
     :raises PropertiesError: when one cannot be imported, is no function, or a
         built-in one is not registered
@@ -34,7 +34,7 @@ def load() -> dict[str, Generator]:
 
 
 def check(found: list[tuple[str, str, Any]]) -> dict[str, Generator]:
-    """Give generators by label, from ``(label, name, plugin)`` of each.
+    """Return generators by label, from ``(label, name, plugin)`` of each.
 
     :raises PropertiesError: as :func:`load`
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def generate(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Give ``hw:mem_page_size`` where the policy asks for a page size.
+    """Return ``hw:mem_page_size`` where the policy asks for a page size.
 
     The image stays silent: Nova refuses hw_mem_page_size beside a flavor that
     says nothing or names an exact size, so that one image could not serve both

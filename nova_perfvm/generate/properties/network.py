@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def generate(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Give a queue per vCPU on both sides where the class wants multiqueue.
+    """Return a queue per vCPU on both sides where the class wants multiqueue.
 
     A class without it says nothing: ``false`` in a flavor conflicts with an
     image that says ``true`` (400 FlavorImageConflict), and one image serves

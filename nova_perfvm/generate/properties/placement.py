@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def generate(
     policy: Policy, vm_class: VMClass, *, isolated_aggregates: bool = False
 ) -> Properties:
-    """Give the extra specs about resources and traits.
+    """Return the extra specs about resources and traits.
 
     :param isolated_aggregates: VMs that share CPUs are kept off hosts with slots
         by the hosts' aggregate, not by their flavors

@@ -12,7 +12,7 @@ from nova_perfvm.generate.flavors import all_placement_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
 
 
 class _Unsafe(str):
@@ -30,8 +30,8 @@ _Dumper.add_representer(
 )
 
 
-def flavor_tasks(flavors: Sequence[Flavor]) -> str:
-    """Give a task list, one openstack.cloud.compute_flavor for each flavor.
+def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
+    """Return a task list, one openstack.cloud.compute_flavor for each flavor.
 
     Before them, tasks for the traits, which Placement has to know.  For resource
     classes there is no module; hosts that offer them make them known.
@@ -69,7 +69,7 @@ def flavor_tasks(flavors: Sequence[Flavor]) -> str:
 
 
 def image_tasks(properties: Mapping[str, str], image: str | None) -> str:
-    """Give a task list that sets an image's properties.
+    """Return a task list that sets an image's properties.
 
     :param image: name or ID; None for the variable perfvm_image, without which
         Ansible stops

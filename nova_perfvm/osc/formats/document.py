@@ -11,12 +11,12 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
     from nova_perfvm.policy import Policy
 
 
-def flavor_document(flavor: Flavor) -> dict[str, Any]:
-    """Give a flavor as a mapping, with Nova's names and units."""
+def flavor_document(flavor: PolicyFlavor) -> dict[str, Any]:
+    """Return a flavor as a mapping, with Nova's names and units."""
     return {
         "name": flavor.name,
         "class": flavor.class_name,
@@ -28,28 +28,28 @@ def flavor_document(flavor: Flavor) -> dict[str, Any]:
 
 
 def as_json(document: Any) -> str:
-    """Give JSON, keys in the document's order."""
+    """Return JSON, keys in the document's order."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_yaml(document: Any) -> str:
-    """Give YAML, keys in the document's order."""
+    """Return YAML, keys in the document's order."""
     text: str = yaml.safe_dump(document, sort_keys=False, width=88, allow_unicode=True)
     return text
 
 
 def policy_yaml(policy: Policy) -> str:
-    """Give a policy file, with the policy's hash as a comment."""
+    """Return a policy file, with the policy's hash as a comment."""
     return f"# SHA-256 {policy.digest}\n{as_yaml(policy.as_document())}"
 
 
 def policy_json(policy: Policy) -> str:
-    """Give the hash and the policy file's keys."""
+    """Return the hash and the policy file's keys."""
     return as_json({"digest": policy.digest, "policy": policy.as_document()})
 
 
 def policy_table(policy: Policy) -> str:
-    """Give a line for each key of the policy file that has a value."""
+    """Return a line for each key of the policy file that has a value."""
     rows = [("digest", policy.digest), *_flatten(policy.as_document(), "")]
     width = max(len(key) for key, _ in rows)
     return "".join(f"{key:<{width}}  {value}\n" for key, value in rows)

@@ -10,11 +10,11 @@ from xml.etree import ElementTree as ET
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from nova_perfvm.diagnose.audit import Report, Result
+    from nova_perfvm.diagnose.audit import AuditResult, Report
 
 
 def junit(report: Report) -> str:
-    """Give a test suite with a case for each check; unknown ones are skipped."""
+    """Return a test suite with a case for each check; unknown ones are skipped."""
     cases = [_case(result) for result in report.results]
     suite = ET.Element(
         "testsuite",
@@ -30,7 +30,7 @@ def junit(report: Report) -> str:
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(result: Result) -> ET.Element:
+def _case(result: AuditResult) -> ET.Element:
     case = ET.Element("testcase", classname="perfvm.audit", name=result.title)
     if not result.findings:
         return case
@@ -54,7 +54,7 @@ def _printable(text: str) -> str:
 
 
 def prometheus(report: Report) -> str:
-    """Give metrics for node_exporter's textfile collector, always the same ones."""
+    """Return metrics for node_exporter's textfile collector, always the same ones."""
     taken = dt.datetime.fromisoformat(report.taken_at).timestamp()
     lines = [
         "# HELP perfvm_audit_findings Violations of the policy that an audit found.",

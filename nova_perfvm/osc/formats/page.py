@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from nova_perfvm.diagnose.audit import Severity
 
 if TYPE_CHECKING:
-    from nova_perfvm.diagnose.audit import Finding, Report, Result
+    from nova_perfvm.diagnose.audit import AuditResult, Finding, Report
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --text: #1b1f24;
@@ -43,7 +43,7 @@ pre { background: var(--soft); padding: .5rem .75rem; border-radius: .25rem;
 
 
 def html(report: Report) -> str:
-    """Give the page: counts, checks in their order, findings worst first."""
+    """Return the page: counts, checks in their order, findings worst first."""
     counts = "".join(
         f'<li><b class="{severity.value}">{report.count(severity)}</b>'
         f"{severity.value}</li>"
@@ -78,7 +78,7 @@ def html(report: Report) -> str:
 """
 
 
-def _check(result: Result) -> str:
+def _check(result: AuditResult) -> str:
     word = result.severity.value if result.severity else "ok"
     return (
         f'<tr><td>{escape(result.title)}</td><td class="{word}">{word}</td>'

@@ -19,7 +19,7 @@ from nova_perfvm.microversions import EXTRA_SPECS, PLACEMENT_NAMES, VOLUME_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
     from nova_perfvm.policy import VMClass
 
 _COMPUTE: Final = f"openstack --os-compute-api-version {EXTRA_SPECS}"
@@ -35,7 +35,7 @@ _IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
 
 
 def property_arguments(properties: Mapping[str, str]) -> str:
-    """Give ``--property KEY=VALUE`` for each, in one line."""
+    """Return ``--property KEY=VALUE`` for each, in one line."""
     return shlex.join(
         word
         for key, value in properties.items()
@@ -43,8 +43,8 @@ def property_arguments(properties: Mapping[str, str]) -> str:
     )
 
 
-def flavor_block(flavors: Sequence[Flavor]) -> str:
-    """Give lines that create the flavors that are missing and set all extra specs.
+def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:
+    """Return lines that create the flavors that are missing and set all extra specs.
 
     ``flavor create`` only logs it when setting extra specs fails, so
     ``flavor set`` follows in any case.
@@ -77,7 +77,7 @@ def flavor_block(flavors: Sequence[Flavor]) -> str:
 def image_block(
     properties: Mapping[str, str], image: str | None, classes: Iterable[VMClass]
 ) -> str:
-    """Give the line that sets an image's properties.
+    """Return the line that sets an image's properties.
 
     :param image: name or ID; None for the shell variable IMAGE
     :param classes: those whose servers' boot lines follow as comments
@@ -103,7 +103,7 @@ def _block(comments: Iterable[str], lines: Iterable[str]) -> str:
 
 
 def _boot_comment(vm_class: VMClass) -> str:
-    """Say how a server boots from a volume of the class's type.
+    """Return how a server boots from a volume of the class's type.
 
     ``--boot-from-volume`` would take the default volume type; the block device
     names its own, which takes a microversion.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 
 if TYPE_CHECKING:
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
     from nova_perfvm.sandbox.embedded import EmbeddedCloud
 
 
-def refusal(cloud: EmbeddedCloud, flavor: Flavor, host: str) -> tuple[str, ...]:
-    """Give in words what a host lacks for a flavor, in Placement's view."""
+def refusal(cloud: EmbeddedCloud, flavor: PolicyFlavor, host: str) -> tuple[str, ...]:
+    """Return in words what a host lacks for a flavor, in Placement's view."""
     pinned = flavor.extra_specs.get(const.CPU_POLICY) == "dedicated"
     wanted = {
         "PCPU" if pinned else "VCPU": flavor.vcpus,

@@ -7,14 +7,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
-from nova_perfvm.generate.flavors import Flavor, generate_flavors
+from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.sandbox.demo import placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nova_perfvm.policy import Policy
-    from nova_perfvm.sandbox.embedded import EmbeddedCloud, Guest, Server, Verdict
+    from nova_perfvm.sandbox.embedded import BootedServer, EmbeddedCloud, Guest, Verdict
 
 HP_HOSTS = ("hp-1", "hp-2")
 GENERAL_HOSTS = ("general-1",)
@@ -44,7 +44,7 @@ class Outcome:
         for hosts that Placement did not offer to the filter
     """
 
-    server: Server
+    server: BootedServer
     wanted_class: str
     guest: Guest | None
     reasons: dict[str, tuple[str, ...]]
@@ -72,7 +72,7 @@ def tell(
         cloud.start_configured(name, policy, "shared")
     smallest, largest = _create_flavors(cloud, policy)
 
-    def boot(name: str, flavor: Flavor, wanted_class: str) -> Outcome:
+    def boot(name: str, flavor: PolicyFlavor, wanted_class: str) -> Outcome:
         progress(f"booting {name} ({flavor.name})")
         server = cloud.boot(flavor.name, name=name)
         return _outcome(cloud, server, flavor, wanted_class)
@@ -94,8 +94,10 @@ def tell(
     return outcomes
 
 
-def _create_flavors(cloud: EmbeddedCloud, policy: Policy) -> tuple[Flavor, Flavor]:
-    """Create all flavors; give the smallest hp one and the largest general one."""
+def _create_flavors(
+    cloud: EmbeddedCloud, policy: Policy
+) -> tuple[PolicyFlavor, PolicyFlavor]:
+    """Create all flavors; return the smallest hp one and the largest general one."""
     flavors = generate_flavors(policy)
     for flavor in (*flavors, *_MISFITS):
         cloud.create_flavor(
@@ -115,8 +117,8 @@ def _create_flavors(cloud: EmbeddedCloud, policy: Policy) -> tuple[Flavor, Flavo
 
 _PINNED = {const.CPU_POLICY: "dedicated", const.NUMA_NODES: "1"}
 _MISFITS = (
-    Flavor(PINNED_4, NO_CLASS, 4, 8 * 1024, 0, _PINNED),
-    Flavor(
+    PolicyFlavor(PINNED_4, NO_CLASS, 4, 8 * 1024, 0, _PINNED),
+    PolicyFlavor(
         CLAIMS_HP_16,
         HP_CLASS,
         16,
@@ -127,12 +129,12 @@ _MISFITS = (
 )
 
 
-def _flavor(name: str) -> Flavor:
+def _flavor(name: str) -> PolicyFlavor:
     return next(flavor for flavor in _MISFITS if flavor.name == name)
 
 
 def _outcome(
-    cloud: EmbeddedCloud, server: Server, flavor: Flavor, wanted_class: str
+    cloud: EmbeddedCloud, server: BootedServer, flavor: PolicyFlavor, wanted_class: str
 ) -> Outcome:
     if server.status == "ACTIVE":
         return Outcome(server, wanted_class, cloud.guest(server), {}, {})

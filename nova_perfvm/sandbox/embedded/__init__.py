@@ -19,17 +19,17 @@ from nova_perfvm.sandbox.embedded.cloud import (
 from nova_perfvm.sandbox.embedded.decisions import Verdict
 from nova_perfvm.sandbox.embedded.guest import Guest
 from nova_perfvm.sandbox.embedded.hosts import HostSettings
-from nova_perfvm.sandbox.embedded.servers import Server
+from nova_perfvm.sandbox.embedded.servers import BootedServer
 
 __all__ = [
     "DEFAULT_FILTERS",
     "DEFAULT_WEIGHERS",
     "FILTERS_WITHOUT_PERFVM",
     "NOVA_WEIGHERS",
+    "BootedServer",
     "EmbeddedCloud",
     "Guest",
     "HostSettings",
-    "Server",
     "ServiceExitError",
     "Verdict",
 ]

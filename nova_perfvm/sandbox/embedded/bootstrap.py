@@ -30,13 +30,13 @@ class SandboxNotInstalledError(PerfVMError):
 
 
 def missing_modules() -> list[str]:
-    """Give the names of needed modules that are not installed, sorted."""
+    """Return the names of needed modules that are not installed, sorted."""
     needed = ("fixtures", "nova", "oslotest", "placement", "wsgi_intercept")
     return sorted(n for n in needed if importlib.util.find_spec(n) is None)
 
 
 def paste_config() -> str:
-    """Give the path of the api-paste.ini that Nova's distribution installed.
+    """Return the path of the api-paste.ini that Nova's distribution installed.
 
     Wheels put it under the prefix (<venv>/etc/nova), where Nova itself does
     not look unless told.

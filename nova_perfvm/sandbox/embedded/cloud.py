@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.embedded.decisions import Verdict
-    from nova_perfvm.sandbox.embedded.servers import Server
+    from nova_perfvm.sandbox.embedded.servers import BootedServer
 
 NOVA_FILTERS = (
     "ComputeFilter",
@@ -272,12 +272,12 @@ class EmbeddedCloud(fixtures.Fixture):
         """Create servers; see Servers.boot for the options."""
         return self.servers.boot(flavor, image=image or self.image, **options)
 
-    def boot_at_once(self, flavors: Sequence[str]) -> list[Server]:
+    def boot_at_once(self, flavors: Sequence[str]) -> list[BootedServer]:
         """Create a server of each flavor, all at the same time."""
         return self.servers.boot_at_once(flavors, image=self.image)
 
-    def guest(self, server: Server) -> guest.Guest:
-        """Give the Guest that Nova generated for a server on its host.
+    def guest(self, server: BootedServer) -> guest.Guest:
+        """Return the Guest that Nova generated for a server on its host.
 
         :raises KeyError: when the server is on no host
         """
@@ -285,8 +285,8 @@ class EmbeddedCloud(fixtures.Fixture):
         xml = self._domains.xml(server.id, server.host)
         return guest.parse(xml, self._settings[server.host].node_of)
 
-    def verdicts(self, server: Server) -> list[Verdict]:
-        """Give PerfVMFilter's Verdicts on a server's requests, oldest first."""
+    def verdicts(self, server: BootedServer) -> list[Verdict]:
+        """Return PerfVMFilter's Verdicts on a server's requests, oldest first."""
         return self._decisions.of(server.id)
 
     def run_periodics(self) -> None:
@@ -294,16 +294,16 @@ class EmbeddedCloud(fixtures.Fixture):
         self._services._run_periodics()  # noqa: SLF001
 
     def usages(self, host: str) -> dict[str, int]:
-        """Give {resource class: used} of a host, from Placement."""
+        """Return {resource class: used} of a host, from Placement."""
         return self._provider(host, "usages")["usages"]
 
     def inventory(self, host: str) -> dict[str, int]:
-        """Give {resource class: total} of a host, from Placement."""
+        """Return {resource class: total} of a host, from Placement."""
         inventories = self._provider(host, "inventories")["inventories"]
         return {name: found["total"] for name, found in inventories.items()}
 
     def capacity(self, host: str) -> dict[str, int]:
-        """Give {resource class: amount that may be used}, from Placement."""
+        """Return {resource class: amount that may be used}, from Placement."""
         inventories = self._provider(host, "inventories")["inventories"]
         return {
             name: int((found["total"] - found["reserved"]) * found["allocation_ratio"])
@@ -311,15 +311,15 @@ class EmbeddedCloud(fixtures.Fixture):
         }
 
     def consumers(self, host: str) -> set[str]:
-        """Give the UUIDs of servers and migrations with allocations on a host."""
+        """Return the UUIDs of servers and migrations with allocations on a host."""
         return set(self._provider(host, "allocations")["allocations"])
 
     def traits(self, host: str) -> set[str]:
-        """Give the traits of a host, from Placement."""
+        """Return the traits of a host, from Placement."""
         return set(self._provider(host, "traits")["traits"])
 
     def nova_log(self) -> str:
-        """Give all that Nova's services and Placement logged, from INFO up."""
+        """Return all that Nova's services and Placement logged, from INFO up."""
         return self._stdlog.logger.output if self._stdlog else ""
 
     def _provider(self, host: str, what: str) -> dict[str, Any]:
@@ -336,5 +336,5 @@ class EmbeddedCloud(fixtures.Fixture):
     def scheduler_log(
         self, containing: str = "", level: int = logging.INFO
     ) -> list[str]:
-        """Give what the scheduler and its filters logged, oldest first."""
+        """Return what the scheduler and its filters logged, oldest first."""
         return self.log.lines(containing, level)

@@ -32,12 +32,12 @@ class Verdict:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Give the reason codes, the first one being the one logged."""
+        """Return the reason codes, the first one being the one logged."""
         return tuple(reason.code for reason in self.decision.reasons)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Give each reason as the filter words it."""
+        """Return each reason as the filter words it."""
         return tuple(rules.describe(reason) for reason in self.decision.reasons)
 
 
@@ -71,6 +71,6 @@ class Decisions(fixtures.Fixture):
         )
 
     def of(self, server_id: str) -> list[Verdict]:
-        """Give the Verdicts on a server's requests, oldest first."""
+        """Return the Verdicts on a server's requests, oldest first."""
         with self._lock:
             return list(self._verdicts[server_id])

@@ -35,7 +35,7 @@ class Domains(fixtures.Fixture):
         self._xml = {}
 
     def xml(self, server_id: str, hostname: str) -> str:
-        """Give the newest XML of a server's domain on a host.
+        """Return the newest XML of a server's domain on a host.
 
         :raises KeyError: when the server never had a domain there
         """

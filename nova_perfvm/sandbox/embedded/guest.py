@@ -40,7 +40,7 @@ class Guest:
 
     @property
     def pins(self) -> frozenset[int]:
-        """Give the set of the host CPUs that the vCPUs are pinned to."""
+        """Return the set of the host CPUs that the vCPUs are pinned to."""
         return frozenset().union(*self.vcpupin.values())
 
 

@@ -47,16 +47,16 @@ class HostSettings:
     provider_yaml: str | None = None
 
     def hardware(self) -> HostShape:
-        """Give the HostShape that ``shape`` describes."""
+        """Return the HostShape that ``shape`` describes."""
         return HostShape.parse(self.shape)
 
     def node_of(self, cpu: int) -> int:
-        """Give the NUMA node of a CPU, both counted from 0."""
+        """Return the NUMA node of a CPU, both counted from 0."""
         shape = self.hardware()
         return cpu // shape.cell_cpus("threads")
 
     def options(self) -> Options:
-        """Give {(group or None, option): value} for this host's nova.conf."""
+        """Return {(group or None, option): value} for this host's nova.conf."""
         return {
             ("compute", "cpu_dedicated_set"): self.dedicated,
             ("compute", "cpu_shared_set"): self.shared,
@@ -64,7 +64,7 @@ class HostSettings:
         }
 
     def connection(self, hostname: str) -> _Connection:
-        """Give the pretended libvirt of a host with this hardware."""
+        """Return the pretended libvirt of a host with this hardware."""
         shape = self.hardware()
         return _Connection(
             "qemu:///system",
@@ -83,7 +83,7 @@ class HostSettings:
 
 class _Connection(fakelibvirt.Connection):
     def getInfo(self) -> list[Any]:  # noqa: N802
-        """Give the memory in MiB, as libvirt does; the fixture gives KiB."""
+        """Return the memory in MiB, as libvirt does; the fixture gives KiB."""
         info = super().getInfo()
         info[1] //= 1024
         return info

@@ -43,7 +43,7 @@ class Log(fixtures.Fixture):
             logger.setLevel(level)
 
     def lines(self, containing: str = "", level: int = logging.INFO) -> list[str]:
-        """Give the messages of at least this level that contain a text."""
+        """Return the messages of at least this level that contain a text."""
         messages = (
             record.getMessage()
             for record in list(self._records)

@@ -24,7 +24,7 @@ PATIENCE_S = 900
 
 
 @dataclasses.dataclass(frozen=True)
-class Server:
+class BootedServer:
     """A server as the API shows it.
 
     :ivar status: ACTIVE, ERROR, VERIFY_RESIZE...
@@ -48,7 +48,7 @@ class ActionFailedError(Exception):
     :ivar detail: what Nova recorded in the action's events
     """
 
-    def __init__(self, action: Any, server: Server, detail: str) -> None:
+    def __init__(self, action: Any, server: BootedServer, detail: str) -> None:
         self.server = server
         self.detail = detail
         super().__init__(f"{action} of {server.name}: {detail}")
@@ -108,7 +108,7 @@ class Servers:
         servers = [self._built(server_id) for server_id in ids]
         return servers[0] if count == 1 else servers
 
-    def boot_at_once(self, flavors: Sequence[str], *, image: str) -> list[Server]:
+    def boot_at_once(self, flavors: Sequence[str], *, image: str) -> list[BootedServer]:
         """Create a server of each flavor, all requests at the same time.
 
         :returns: Servers in the order of the flavors, each ACTIVE or ERROR
@@ -123,43 +123,45 @@ class Servers:
         # They become ready at about the same time, and looks compete with them.
         return [self._built(server_id, poll_s=1.0) for server_id in ids]
 
-    def delete_at_once(self, servers: Sequence[Server]) -> None:
+    def delete_at_once(self, servers: Sequence[BootedServer]) -> None:
         """Delete them at the same time, and wait until nothing is left."""
         with futures.ThreadPoolExecutor(max(1, len(servers))) as pool:
             list(pool.map(self._api.delete_server, [server.id for server in servers]))
         for server in servers:
             _until(functools.partial(self._gone, server), f"{server.name} deleted")
 
-    def show(self, server: Server) -> Server:
-        """Give the Server as it is now."""
+    def show(self, server: BootedServer) -> BootedServer:
+        """Return the Server as it is now."""
         return _server(self._api.get_server(server.id))
 
-    def delete(self, server: Server) -> None:
+    def delete(self, server: BootedServer) -> None:
         """Delete it, and wait until nothing of it is left."""
         self._api.delete_server(server.id)
         _until(lambda: self._gone(server), f"{server.name} deleted")
 
-    def cold_migrate(self, server: Server, host: str | None = None) -> Server:
+    def cold_migrate(
+        self, server: BootedServer, host: str | None = None
+    ) -> BootedServer:
         """Migrate to another host, up to VERIFY_RESIZE."""
         body = {"migrate": {"host": host} if host else None}
         return self._act(server, body, "VERIFY_RESIZE")
 
-    def resize(self, server: Server, flavor: str) -> Server:
+    def resize(self, server: BootedServer, flavor: str) -> BootedServer:
         """Resize to another flavor, up to VERIFY_RESIZE."""
         body = {"resize": {"flavorRef": flavor}}
         return self._act(server, body, "VERIFY_RESIZE")
 
-    def confirm(self, server: Server) -> Server:
+    def confirm(self, server: BootedServer) -> BootedServer:
         """Confirm a cold migration or a resize."""
         return self._act(server, {"confirmResize": None}, "ACTIVE")
 
-    def revert(self, server: Server) -> Server:
+    def revert(self, server: BootedServer) -> BootedServer:
         """Go back from a cold migration or a resize."""
         return self._act(server, {"revertResize": None}, "ACTIVE")
 
     def live_migrate(
-        self, server: Server, host: str | None = None, *, force: bool = False
-    ) -> Server:
+        self, server: BootedServer, host: str | None = None, *, force: bool = False
+    ) -> BootedServer:
         """Migrate to another host while it runs.
 
         :param force: ask no filter, as microversions before 2.68 can
@@ -170,8 +172,8 @@ class Servers:
         return self._migrated(server, "completed")
 
     def evacuate(
-        self, server: Server, host: str | None = None, *, force: bool = False
-    ) -> Server:
+        self, server: BootedServer, host: str | None = None, *, force: bool = False
+    ) -> BootedServer:
         """Build it again elsewhere; its host must be down.
 
         Ends SHUTOFF: from microversion 2.95 on nothing is started.
@@ -193,7 +195,7 @@ class Servers:
         with utils.temporary_mutation(self._api, microversion="2.67"):
             yield
 
-    def shelve(self, server: Server) -> Server:
+    def shelve(self, server: BootedServer) -> BootedServer:
         """Shelve and offload it, until it is on no host."""
         self._act(server, {"shelve": None}, "SHELVED_OFFLOADED")
 
@@ -204,12 +206,12 @@ class Servers:
 
         return _until(look, f"{server.name} on no host")
 
-    def unshelve(self, server: Server, host: str | None = None) -> Server:
+    def unshelve(self, server: BootedServer, host: str | None = None) -> BootedServer:
         """Bring an offloaded server back, on any host or on one."""
         body = {"unshelve": {"host": host} if host else None}
         return self._act(server, body, "ACTIVE")
 
-    def rebuild(self, server: Server, image: str) -> Server:
+    def rebuild(self, server: BootedServer, image: str) -> BootedServer:
         """Write another image onto its root disk."""
         return self._act(server, {"rebuild": {"imageRef": image}}, "ACTIVE")
 
@@ -234,14 +236,14 @@ class Servers:
         found = self._api.api_get(query).body["servers"]
         return sorted(server["id"] for server in found)
 
-    def _built(self, server_id: str, poll_s: float = POLL_S) -> Server:
+    def _built(self, server_id: str, poll_s: float = POLL_S) -> BootedServer:
         def look() -> Any:
             shown = self._api.get_server(server_id)
             return _server(shown) if _is_built(shown) else None
 
         return _until(look, f"server {server_id} built", poll_s)
 
-    def _gone(self, server: Server) -> bool:
+    def _gone(self, server: BootedServer) -> bool:
         try:
             self._api.get_server(server.id)
         except OpenStackApiNotFoundException:
@@ -249,7 +251,9 @@ class Servers:
             return not self._allocations(server.id)
         return False
 
-    def _act(self, server: Server, body: dict[str, Any], status: str) -> Server:
+    def _act(
+        self, server: BootedServer, body: dict[str, Any], status: str
+    ) -> BootedServer:
         (action,) = body
         before = len(self._api.get_instance_actions(server.id))
         self._api.post_server_action(server.id, body)
@@ -265,7 +269,7 @@ class Servers:
 
         return _until(look, f"{action} of {server.name}: {status}")
 
-    def _migrated(self, server: Server, status: str) -> Server:
+    def _migrated(self, server: BootedServer, status: str) -> BootedServer:
         """Wait for a migration: it ends after the action that started it."""
 
         def look() -> Any:
@@ -277,8 +281,8 @@ class Servers:
 
         return _until(look, f"migration of {server.name}: {status}")
 
-    def _action(self, server: Server, before: int) -> dict[str, Any] | None:
-        """Give the action after the first ``before`` once all of it ended."""
+    def _action(self, server: BootedServer, before: int) -> dict[str, Any] | None:
+        """Return the action after the first ``before`` once all of it ended."""
         actions = self._api.get_instance_actions(server.id)
         if len(actions) == before:
             return None
@@ -318,8 +322,8 @@ def _is_built(shown: dict[str, Any]) -> bool:
     return shown["status"] == "ACTIVE" or "fault" in shown
 
 
-def _server(shown: dict[str, Any]) -> Server:
-    return Server(
+def _server(shown: dict[str, Any]) -> BootedServer:
+    return BootedServer(
         id=shown["id"],
         name=shown["name"],
         status=shown["status"],

@@ -50,7 +50,7 @@ class Services(ServersTestBase):
         """Do nothing: unittest wants a method to exist."""
 
     def id(self) -> str:
-        """Give a name that no other cloud of this process has."""
+        """Return a name that no other cloud of this process has."""
         return self._id
 
     def addCleanup(  # noqa: N802

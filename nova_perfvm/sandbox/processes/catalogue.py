@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from nova_perfvm.sandbox.processes.configuration import common
 
 if TYPE_CHECKING:
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 
-def make(connection: Any, settings: Settings) -> None:
+def make(connection: Any, settings: SandboxSettings) -> None:
     """Make what is missing."""
     identity = connection.identity
     _service_user(identity, settings.password)

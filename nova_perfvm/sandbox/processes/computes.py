@@ -110,7 +110,7 @@ class Computes:
 def reported_since(
     connection: Any, hosts: Sequence[PretendedHost], since: dt.datetime
 ) -> set[str]:
-    """Give the hosts whose nova-compute has reported after a time.
+    """Return the hosts whose nova-compute has reported after a time.
 
     A service that has just been started is "up" for Nova as long as the last
     word of the one before is fresh.

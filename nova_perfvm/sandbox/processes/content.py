@@ -15,7 +15,7 @@ from nova_perfvm.sandbox.processes.errors import SandboxError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nova_perfvm.generate.flavors import Flavor
+    from nova_perfvm.generate.flavors import PolicyFlavor
     from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 
@@ -98,7 +98,7 @@ class Content:
         )
         _check("image", "PUT", "file", response)
 
-    def _flavor(self, flavor: Flavor) -> None:
+    def _flavor(self, flavor: PolicyFlavor) -> None:
         compute = self._connection.compute
         if compute.find_flavor(flavor.name) is not None:
             return

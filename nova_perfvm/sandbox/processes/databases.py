@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.environment import Environment
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.schemas import Schemas
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 
 class Databases:
@@ -26,7 +26,7 @@ class Databases:
     def __init__(
         self,
         layout: Layout,
-        settings: Settings,
+        settings: SandboxSettings,
         environment: Environment,
         schemas: Schemas,
         env: dict[str, str],

@@ -50,7 +50,7 @@ class Environment:
         self.directory = directory
 
     def program(self, name: str) -> str:
-        """Give the path of a program in it."""
+        """Return the path of a program in it."""
         return str(self.directory / "bin" / name)
 
     @property
@@ -65,7 +65,7 @@ class Environment:
 
     @property
     def is_ours(self) -> bool:
-        """Whether OpenStack was installed into it from here, or is about to be."""
+        """Return whether OpenStack was installed into it from here, or is to be."""
         return any(self._stamp(what).exists() for what in ("openstack", "lock"))
 
     def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
@@ -84,7 +84,7 @@ class Environment:
                     self._stamp(what).write_text(wanted[what], encoding="utf-8")
 
     def _missing(self, wanted: Mapping[str, str]) -> list[str]:
-        """Give what is not there as its digest says."""
+        """Return what is not there as its digest says."""
         return [
             what
             for what, digest in wanted.items()
@@ -117,7 +117,7 @@ class Environment:
             self._pip(log, "--no-build-isolation", *_plugin())
 
     def _stamp(self, what: str) -> Path:
-        """Give a file of ours in it, which says what was installed, say."""
+        """Return a file of ours in it, which says what was installed, say."""
         return self.directory / f".nova-perfvm-{what}"
 
     def _pip(self, log: Path, *arguments: str) -> None:
@@ -137,7 +137,7 @@ def _openstack_digest() -> str:
 
 
 def _plugin_digest() -> str:
-    """Give a digest of what pip would do anew; the sources are used in place."""
+    """Return a digest of what pip would do anew; the sources are used in place."""
     arguments = _plugin()
     setup = Path(arguments[-1]) / "setup.cfg"
     text = setup.read_text(encoding="utf-8") if setup.exists() else ""
@@ -145,7 +145,7 @@ def _plugin_digest() -> str:
 
 
 def _plugin() -> tuple[str, ...]:
-    """Give pip's arguments for this package as it is here.
+    """Return pip's arguments for this package as it is here.
 
     A checkout is used in place, so that a service that is started anew runs what
     was edited.  Otherwise it is installed from where it was installed here.

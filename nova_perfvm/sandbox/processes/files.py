@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.environment import Environment
     from nova_perfvm.sandbox.processes.hostspec import PretendedHost
     from nova_perfvm.sandbox.processes.layout import Layout
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 MEMORY_GB = 500
 
@@ -30,7 +30,7 @@ MEMORY_GB = 500
 def host_configs(
     hosts: Sequence[PretendedHost], policy: Policy
 ) -> dict[str, HostConfig]:
-    """Give for each host what ``nova-perfvm host config`` would.
+    """Return for each host what ``nova-perfvm host config`` would.
 
     :raises HostConfigError: when the policy or the shape forbids a host
     :raises SandboxError: when a host has to name its class, or names a wrong one
@@ -76,7 +76,7 @@ class Files:
     """The configuration files of one sandbox."""
 
     def __init__(
-        self, layout: Layout, settings: Settings, environment: Environment
+        self, layout: Layout, settings: SandboxSettings, environment: Environment
     ) -> None:
         """Know what goes where; nothing is written yet."""
         self._layout = layout

@@ -11,7 +11,7 @@ from nova_perfvm.sandbox.processes.errors import SandboxError
 
 
 def default_directory() -> Path:
-    """Give ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says.
+    """Return ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says.
 
     :raises SandboxError: when nothing tells where ~ is
     """
@@ -102,13 +102,13 @@ class Layout:
         return self.directory / "wiped"
 
     def host(self, name: str) -> Path:
-        """Give what one compute host keeps."""
+        """Return what one compute host keeps."""
         return self.data / "hosts" / name
 
     def domains(self, host: str) -> Path:
-        """Give the domain XML of the guests on a host."""
+        """Return the domain XML of the guests on a host."""
         return self.host(host) / "domains"
 
     def host_etc(self, name: str) -> Path:
-        """Give the configuration of one compute host."""
+        """Return the configuration of one compute host."""
         return self.etc / "hosts" / name

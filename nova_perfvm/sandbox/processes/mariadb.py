@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
     from nova_perfvm.sandbox.processes.programs import Programs
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 DATABASES: Final = (
     "keystone",
@@ -27,7 +27,7 @@ DATABASES: Final = (
 
 
 def start(
-    processes: Processes, programs: Programs, layout: Layout, settings: Settings
+    processes: Processes, programs: Programs, layout: Layout, settings: SandboxSettings
 ) -> None:
     """Start MariaDB with all databases.
 

@@ -12,10 +12,10 @@ from nova_perfvm.sandbox.processes.ports import ADDRESS
 if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.process import Processes
     from nova_perfvm.sandbox.processes.programs import Programs
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 
-def start(processes: Processes, programs: Programs, settings: Settings) -> None:
+def start(processes: Processes, programs: Programs, settings: SandboxSettings) -> None:
     """Start memcached.
 
     :raises SandboxError: when it does not start

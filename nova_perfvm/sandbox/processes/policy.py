@@ -21,7 +21,7 @@ ROOT_GB = 20
 def sandbox_policy(
     hosts: Sequence[PretendedHost], path: str | None, *, filters_only: bool
 ) -> Policy:
-    """Give the policy for a sandbox of these hosts.
+    """Return the policy for a sandbox of these hosts.
 
     :param path: a policy file, which is taken as it is; None for the built-in
         policy fitted to the hosts
@@ -60,7 +60,7 @@ def _fit(document: dict[str, Any], hosts: Sequence[PretendedHost]) -> None:
 
 
 def remarks(policy: Policy) -> Iterator[str]:
-    """Say where the sandbox is not what the policy is written for."""
+    """Return where the sandbox is not what the policy is written for."""
     for vm_class in policy.classes:
         if vm_class.disk.source == "volume":
             yield (

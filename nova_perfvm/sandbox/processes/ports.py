@@ -31,7 +31,7 @@ _FIRST, _LAST, _STEP = 20000, 32000, 20
 
 
 def choose_ports() -> dict[str, int]:
-    """Give a free port for each name, all in one block.
+    """Return a free port for each name, all in one block.
 
     Blocks are tried in random order: two sandboxes that start at the same time
     hardly ever meet.
@@ -51,7 +51,7 @@ def choose_ports() -> dict[str, int]:
 
 
 def taken(ports: Iterable[int]) -> list[int]:
-    """Give those of the ports that somebody listens on."""
+    """Return those of the ports that somebody listens on."""
     return [port for port in ports if not _is_free(port)]
 
 

@@ -43,7 +43,7 @@ class Record:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs; a zombie does not."""
+        """Return whether it runs; a zombie does not."""
         return _started(self.pid) == self.started
 
 
@@ -56,7 +56,7 @@ class Processes:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Give the environment of a process: ours without what is not its own.
+        """Return the environment of a process: ours without what is not its own.
 
         Its requests to the sandbox pass proxies by.
         """
@@ -69,7 +69,7 @@ class Processes:
         return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
 
     def output(self, name: str) -> Path:
-        """Give where a process's stdout and stderr go."""
+        """Return where a process's stdout and stderr go."""
         return self._layout.logs / f"{name}.out"
 
     def start(
@@ -112,14 +112,14 @@ class Processes:
         return record
 
     def all(self) -> list[Record]:
-        """Give all that were started and not stopped, dead ones, too."""
+        """Return all that were started and not stopped, dead ones, too."""
         found = (
             self.find(p.stem) for p in sorted(self._layout.processes.glob("*.json"))
         )
         return [record for record in found if record is not None]
 
     def find(self, name: str) -> Record | None:
-        """Give the process of a name; None if none was started."""
+        """Return the process of a name; None if none was started."""
         try:
             return Record(**json.loads(self._path(name).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -138,7 +138,7 @@ class Processes:
         return record
 
     def stop(self, names: Iterable[str], timeout_s: float = 20) -> list[str]:
-        """End processes in order; give those that had to be killed."""
+        """End processes in order; return those that had to be killed."""
         records = [r for r in map(self.find, names) if r is not None]
         for record in records:
             if record.alive:
@@ -152,7 +152,7 @@ class Processes:
         return [record.name for record in stubborn]
 
     def leftovers(self) -> list[int]:
-        """Give the pids of all that the sandbox's processes have left behind."""
+        """Return the pids of all that the sandbox's processes have left behind."""
         mark = f"{MARK}={self._layout.directory}".encode()
         found = []
         for entry in Path("/proc").iterdir():
@@ -167,7 +167,7 @@ class Processes:
         return sorted(found)
 
     def sweep(self, grace_s: float = 5) -> list[int]:
-        """Kill what was left behind; give what took more than the grace."""
+        """Kill what was left behind; return what took more than the grace."""
         end = time.monotonic() + grace_s
         while (pids := self.leftovers()) and time.monotonic() < end:
             time.sleep(_PAUSE_S)
@@ -210,7 +210,7 @@ def _kill(pid: int, number: int) -> None:
 
 
 def _started(pid: int) -> int | None:
-    """Give when a process started, in ticks since boot; None if it has ended."""
+    """Return when a process started, in ticks since boot; None if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -48,7 +48,7 @@ class MissingProgramsError(SandboxError):
     """
 
     def __init__(self, missing: Iterable[str], packages: Iterable[str]) -> None:
-        """Say what is missing and how to install it on Debian."""
+        """Return what is missing and how to install it on Debian."""
         self.missing = tuple(missing)
         self.packages = tuple(dict.fromkeys(packages))
         super().__init__(
@@ -73,7 +73,7 @@ class Programs:
 
 
 def find_programs(directories: Iterable[str] = DIRECTORIES) -> Programs:
-    """Give where the servers are.
+    """Return where the servers are.
 
     :raises MissingProgramsError: naming all that are missing
     """

@@ -16,7 +16,7 @@ _NAMES: Final = ("no_proxy", "NO_PROXY")
 
 
 def exemptions(environ: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables that exempt this machine from proxies, too.
+    """Return the variables that exempt this machine from proxies, too.
 
     :param environ: what they are now; whatever they exempt stays exempted
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
     from nova_perfvm.sandbox.processes.programs import Programs
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 VHOSTS: Final = ("nova", "neutron")
 
@@ -24,7 +24,7 @@ disk_free_limit.absolute = 50MB
 
 
 def start(
-    processes: Processes, programs: Programs, layout: Layout, settings: Settings
+    processes: Processes, programs: Programs, layout: Layout, settings: SandboxSettings
 ) -> None:
     """Start RabbitMQ with its user and vhosts.
 
@@ -54,7 +54,10 @@ def start(
 
 
 def _start_port_mapper(
-    processes: Processes, programs: Programs, settings: Settings, env: dict[str, str]
+    processes: Processes,
+    programs: Programs,
+    settings: SandboxSettings,
+    env: dict[str, str],
 ) -> None:
     # RabbitMQ would start one that outlives it.
     found = processes.find("epmd")
@@ -66,7 +69,7 @@ def _start_port_mapper(
     waiting.until_listening(processes, record)
 
 
-def _environment(layout: Layout, settings: Settings) -> dict[str, str]:
+def _environment(layout: Layout, settings: SandboxSettings) -> dict[str, str]:
     data = layout.data / "rabbitmq"
     ports = settings.ports
     return {
@@ -92,7 +95,7 @@ def _environment(layout: Layout, settings: Settings) -> dict[str, str]:
 
 
 def _users(password: str) -> str:
-    """Give Erlang that makes the user and the vhosts, as often as it is run."""
+    """Return Erlang that makes the user and the vhosts, as often as it is run."""
     vhosts = " ".join(
         f'rabbit_vhost:exists(<<"{name}">>) orelse '
         f'rabbit_vhost:add(<<"{name}">>, <<"openstack">>),'

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.policy import Policy
     from nova_perfvm.sandbox.processes.process import Record
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 # In this order, each group at once: whoever needs another ends before it.
 _STOP_ORDER = (
@@ -47,7 +47,7 @@ _STOP_ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SandboxOptions:
     """What is asked of a start.
 
     :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`;
@@ -92,7 +92,7 @@ class Sandbox:
         self._tell = tell
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> SandboxSettings:
         """What the sandbox was made with.
 
         :raises SandboxError: when it was never started
@@ -105,13 +105,13 @@ class Sandbox:
             )
         return found
 
-    def up(self, wishes: Wishes | None = None) -> None:
+    def up(self, wishes: SandboxOptions | None = None) -> None:
         """Start everything; on failure nothing is left running.
 
         :raises PerfVMError: when it runs already, a wish cannot be met, or
             something does not come up
         """
-        wishes = wishes or Wishes()
+        wishes = wishes or SandboxOptions()
         _check(wishes)
         state.check_path(self.layout)
         settings, chosen = self._settle(wishes)
@@ -159,7 +159,7 @@ class Sandbox:
             directory.rmdir()
 
     def status(self) -> list[Record]:
-        """Give every process that was started and not stopped, dead ones, too."""
+        """Return every process that was started and not stopped, dead ones, too."""
         self.processes.reap()
         return self.processes.all()
 
@@ -188,14 +188,14 @@ class Sandbox:
 
         :raises SandboxError: when Placement does not come up
         """
-        _check(Wishes(placement_retries=retries))
+        _check(SandboxOptions(placement_retries=retries))
         files = Files(self.layout, self.settings, self.environment)
         files.write_placement(retries)
         self.stop("placement")
         self.start("placement")
 
     def connect(self) -> Any:
-        """Give an SDK connection of the administrator."""
+        """Return an SDK connection of the administrator."""
         # The command line imports this module and seldom needs the SDK.
         import openstack  # noqa: PLC0415
 
@@ -210,7 +210,7 @@ class Sandbox:
         return connection
 
     def domain_xml(self, host: str, server_name: str) -> str:
-        """Give what Nova's libvirt driver defined for a guest.
+        """Return what Nova's libvirt driver defined for a guest.
 
         :param server_name: OS-EXT-SRV-ATTR:instance_name
         :raises SandboxError: when the host has no such guest
@@ -222,7 +222,7 @@ class Sandbox:
             raise SandboxError(f"{host} has no guest {server_name}") from None
 
     def exports(self) -> dict[str, str]:
-        """Give the variables with which the client finds cloud and policy.
+        """Return the variables with which the client finds cloud and policy.
 
         ``PATH`` is what has to be put before it; ``PERFVM_SANDBOX`` is the state
         directory, with the services' configuration in ``etc``; ``no_proxy`` is what
@@ -238,8 +238,8 @@ class Sandbox:
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 
-    def _settle(self, wishes: Wishes) -> tuple[Settings, Policy]:
-        """Give the settings, kept or new, and the policy."""
+    def _settle(self, wishes: SandboxOptions) -> tuple[SandboxSettings, Policy]:
+        """Return the settings, kept or new, and the policy."""
         kept = kept_settings.load(self.layout.settings)
         hosts = wishes.hosts or (kept.hosts if kept else DEFAULT_HOSTS)
         if kept is not None and (wishes.hosts, wishes.policy) == (None, None):
@@ -285,11 +285,11 @@ class Sandbox:
                 "sandbox, which gets other ports then"
             )
 
-    def _starter(self, settings: Settings, found: programs.Programs) -> Starter:
+    def _starter(self, settings: SandboxSettings, found: programs.Programs) -> Starter:
         return Starter(self.layout, settings, self.environment, found, self.processes)
 
     def _bring_up(
-        self, settings: Settings, found: programs.Programs
+        self, settings: SandboxSettings, found: programs.Programs
     ) -> bringup.BringUp:
         databases = Databases(
             self.layout,
@@ -319,7 +319,7 @@ class Sandbox:
         self.layout.fork_server.unlink(missing_ok=True)
 
 
-def _check(wishes: Wishes) -> None:
+def _check(wishes: SandboxOptions) -> None:
     if not 1 <= wishes.schedulers <= 16:
         raise SandboxError(f"--schedulers {wishes.schedulers}: expected 1 to 16")
     if not 0 <= wishes.placement_retries <= 100:

@@ -11,7 +11,7 @@ from nova_perfvm.sandbox.processes.ports import ADDRESS
 if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.environment import Environment
     from nova_perfvm.sandbox.processes.layout import Layout
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 # Requests are claimed concurrently only where several processes serve them.
 _APIS: Final = {
@@ -28,7 +28,7 @@ CONDUCTOR: Final = "nova-conductor"
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class SandboxService:
     """One process to start.
 
     :ivar env: what it has in its environment beside what all have
@@ -42,9 +42,9 @@ class Service:
 
 
 def api(
-    name: str, layout: Layout, settings: Settings, environment: Environment
-) -> Service:
-    """Give the process of an API: uwsgi with its application."""
+    name: str, layout: Layout, settings: SandboxSettings, environment: Environment
+) -> SandboxService:
+    """Return the process of an API: uwsgi with its application."""
     module, processes = _APIS[name]
     port = settings.ports[name]
     command = [
@@ -63,7 +63,7 @@ def api(
         # Connections to the database must not be shared by the workers.
         *("--lazy-apps", "--need-app", "--disable-logging"),
     ]
-    return Service(name, command, _api_env(layout), port)
+    return SandboxService(name, command, _api_env(layout), port)
 
 
 def _api_env(layout: Layout) -> dict[str, str]:
@@ -75,13 +75,13 @@ def _api_env(layout: Layout) -> dict[str, str]:
     return directories | {"OS_NOVA_CONFIG_FILES": "api-paste.ini;nova.conf"}
 
 
-def conductor(layout: Layout, environment: Environment) -> Service:
-    """Give nova-conductor, the one of the cloud and of its cell."""
+def conductor(layout: Layout, environment: Environment) -> SandboxService:
+    """Return nova-conductor, the one of the cloud and of its cell."""
     return _nova(CONDUCTOR, CONDUCTOR, layout, environment, ["nova.conf"])
 
 
-def scheduler(number: int, layout: Layout, environment: Environment) -> Service:
-    """Give one of the nova-schedulers.
+def scheduler(number: int, layout: Layout, environment: Environment) -> SandboxService:
+    """Return one of the nova-schedulers.
 
     :param number: from 1
     """
@@ -92,9 +92,9 @@ def scheduler(number: int, layout: Layout, environment: Environment) -> Service:
 
 def _nova(
     name: str, program: str, layout: Layout, environment: Environment, files: list[str]
-) -> Service:
+) -> SandboxService:
     command = [environment.program(program)]
     for file in files:
         command += ["--config-file", str(layout.etc / "nova" / file)]
     command += ["--log-file", str(layout.logs / f"{name}.log")]
-    return Service(name, command)
+    return SandboxService(name, command)

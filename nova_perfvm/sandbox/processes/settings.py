@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SandboxSettings:
     """Everything that does not change while the sandbox has data.
 
     :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`
@@ -39,38 +39,40 @@ class Settings:
         return parse_hosts(self.hosts)
 
     def url(self, service: str, path: str = "") -> str:
-        """Give the address of an API."""
+        """Return the address of an API."""
         return f"http://{ADDRESS}:{self.ports[service]}{path}"
 
     def database_url(self, name: str) -> str:
-        """Give the address of a database, for SQLAlchemy."""
+        """Return the address of a database, for SQLAlchemy."""
         return (
             f"mysql+pymysql://openstack:{self.password}@{ADDRESS}:"
             f"{self.ports['mariadb']}/{name}?charset=utf8mb4"
         )
 
     def transport_url(self, vhost: str) -> str:
-        """Give the address of a RabbitMQ vhost, for oslo.messaging."""
+        """Return the address of a RabbitMQ vhost, for oslo.messaging."""
         return (
             f"rabbit://openstack:{self.password}@{ADDRESS}:"
             f"{self.ports['rabbitmq']}/{vhost}"
         )
 
 
-def new_settings(hosts: str, policy_digest: str, *, filters_only: bool) -> Settings:
+def new_settings(
+    hosts: str, policy_digest: str, *, filters_only: bool
+) -> SandboxSettings:
     """Choose ports and a password."""
-    return Settings(
+    return SandboxSettings(
         hosts, filters_only, policy_digest, choose_ports(), secrets.token_hex(12)
     )
 
 
-def load(path: Path) -> Settings | None:
+def load(path: Path) -> SandboxSettings | None:
     """Read the settings; None where there are none yet.
 
     :raises SandboxError: when the file is none of this version's
     """
     try:
-        return Settings(**json.loads(path.read_text(encoding="utf-8")))
+        return SandboxSettings(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as exc:
@@ -80,7 +82,7 @@ def load(path: Path) -> Settings | None:
         ) from exc
 
 
-def save(settings: Settings, path: Path) -> None:
+def save(settings: SandboxSettings, path: Path) -> None:
     """Write the settings for the owner's eyes only, as a password is among them."""
     path.touch(mode=0o600)
     path.write_text(json.dumps(asdict(settings), indent=1) + "\n", encoding="utf-8")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.layout import Layout
     from nova_perfvm.sandbox.processes.process import Processes
     from nova_perfvm.sandbox.processes.programs import Programs
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 INFRASTRUCTURE: Final = ("mariadb", "rabbitmq", "memcached")
 APIS: Final = ("keystone", "placement", "glance", "neutron", "nova-api")
@@ -33,7 +33,7 @@ class Starter:
     def __init__(
         self,
         layout: Layout,
-        settings: Settings,
+        settings: SandboxSettings,
         environment: Environment,
         programs: Programs,
         processes: Processes,
@@ -90,7 +90,7 @@ class Starter:
         url = self.settings.url(name, "/")
         waiting.until_answering(self._processes, record, url)
 
-    def _service(self, name: str) -> services.Service:
+    def _service(self, name: str) -> services.SandboxService:
         if name in APIS:
             return services.api(name, self._layout, self.settings, self._environment)
         if name == services.CONDUCTOR:

@@ -91,7 +91,7 @@ def check_alive(processes: Processes, record: Record) -> None:
 
 
 def tail(path: Path) -> str:
-    """Give the last lines of a file."""
+    """Return the last lines of a file."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -107,7 +107,7 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def _flavor(cls, option: str) -> str:
-        """Give the id of the flavor that an option names."""
+        """Return the id of the flavor that an option names."""
         name = CONF.perfvm[option]
         if name not in cls.flavor_of:
             raise lib_exc.InvalidConfiguration(
@@ -126,7 +126,7 @@ class PerfVMTest(test.BaseTestCase):
     # Servers
 
     def create(self, flavor: str, host: str | None = None) -> str:
-        """Ask for a server without a network; give its id.
+        """Ask for a server without a network; return its id.
 
         :param flavor: id
         :param host: the only host that may take it
@@ -148,7 +148,7 @@ class PerfVMTest(test.BaseTestCase):
         return self.servers.show_server(server)["server"]
 
     def wait(self, server: str, *states: str) -> dict[str, Any]:
-        """Give a server that has come to rest in one of the states, or in ERROR.
+        """Return a server that has come to rest in one of the states, or in ERROR.
 
         :raises TimeoutException: after [compute]build_timeout seconds
         """
@@ -165,7 +165,7 @@ class PerfVMTest(test.BaseTestCase):
         )
 
     def boot(self, flavor: str, host: str | None = None) -> dict[str, Any]:
-        """Boot a server that has to become ACTIVE; give it."""
+        """Boot a server that has to become ACTIVE; return it."""
         server = self.wait(self.create(flavor, host), "ACTIVE")
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
         return server
@@ -196,7 +196,7 @@ class PerfVMTest(test.BaseTestCase):
     # Hosts
 
     def empty_hosts(self) -> list[str]:
-        """Give the enabled compute hosts that have no server of anyone."""
+        """Return the enabled compute hosts that have no server of anyone."""
         found = self.services.list_services(binary="nova-compute")["services"]
         up = [
             s["host"] for s in found if (s["status"], s["state"]) == ("enabled", "up")
@@ -204,7 +204,7 @@ class PerfVMTest(test.BaseTestCase):
         return self.await_free([host for host in up if not self.servers_of(host)])
 
     def await_free(self, hosts: list[str]) -> list[str]:
-        """Wait until nothing of hosts without servers is taken; give those.
+        """Wait until nothing of hosts without servers is taken; return those.
 
         A VM that was deleted where it had just arrived keeps its CPUs until
         nova-compute's next periodic task, which comes once a minute.
@@ -222,7 +222,7 @@ class PerfVMTest(test.BaseTestCase):
             time.sleep(CONF.compute.build_interval)
 
     def computes(self) -> dict[str, dict[str, Any]]:
-        """Give {host: its hypervisor, whose id is that of its provider}."""
+        """Return {host: its hypervisor, whose id is that of its provider}."""
         shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
         return {compute["service"]["host"]: compute for compute in shown}
 
@@ -235,13 +235,13 @@ class PerfVMTest(test.BaseTestCase):
         )
 
     def servers_of(self, host: str) -> list[dict[str, Any]]:
-        """Give every project's servers on a host."""
+        """Return every project's servers on a host."""
         return self.servers.list_servers(detail=True, all_tenants=True, host=host)[
             "servers"
         ]
 
     def boot_alone(self, flavor: str) -> tuple[str, dict[str, Any]]:
-        """Boot a server on some empty host; give the host and the server.
+        """Boot a server on some empty host; return the host and the server.
 
         Hosts that serve the other class only refuse.
         """
@@ -257,7 +257,7 @@ class PerfVMTest(test.BaseTestCase):
         )
 
     def room(self, host: str) -> int:
-        """Give how many high-performance VMs a host takes when it is empty."""
+        """Return how many high-performance VMs a host takes when it is empty."""
         root = self.computes()[host]["id"]
         tree = self.providers.list_resource_providers(in_tree=root)
         return inventories.room(
@@ -267,7 +267,7 @@ class PerfVMTest(test.BaseTestCase):
         )
 
     def fill(self) -> tuple[str, list[str]]:
-        """Fill an empty host with high-performance VMs; give it and their ids."""
+        """Fill an empty host with high-performance VMs; return it and their ids."""
         host, first = self.boot_alone(self.high_performance)
         others = [
             self.boot(self.high_performance, host)["id"]
@@ -278,7 +278,7 @@ class PerfVMTest(test.BaseTestCase):
     # What APIs show
 
     def pins(self, server: str) -> dict[int, list[int]]:
-        """Give {NUMA node of the host: the CPUs of the server's vCPUs on it}."""
+        """Return {NUMA node of the host: the CPUs of the server's vCPUs on it}."""
         _, body = self.servers.get(f"servers/{server}/topology")
         return {
             node["host_node"]: list(node["cpu_pinning"].values())
@@ -286,7 +286,7 @@ class PerfVMTest(test.BaseTestCase):
         }
 
     def assert_pinned(self, server: str) -> tuple[int, frozenset[int]]:
-        """Judge a high-performance VM's topology; give its node and its CPUs."""
+        """Judge a high-performance VM's topology; return its node and its CPUs."""
         pins = self.pins(server)
         self.assertEqual(1, len(pins), f"NUMA nodes of {server}: {pins}")
         ((node, cpus),) = pins.items()
@@ -303,7 +303,7 @@ class PerfVMTest(test.BaseTestCase):
             taken |= dict.fromkeys(cpus, server)
 
     def allocated(self, server: str, resource: str) -> dict[str, int]:
-        """Give {resource provider: how much of a resource the server has of it}."""
+        """Return {resource provider: how much of a resource the server has of it}."""
         found = self.placement.list_allocations(server)["allocations"]
         return {
             provider: given["resources"][resource]
@@ -312,20 +312,20 @@ class PerfVMTest(test.BaseTestCase):
         }
 
     def total(self, provider: str, resource: str) -> int:
-        """Give how much of a resource a provider has."""
+        """Return how much of a resource a provider has."""
         return self.inventories_of(provider)[resource]["total"]
 
     def inventories_of(self, provider: str) -> inventories.Inventories:
-        """Give {resource class: its inventory} of a provider."""
+        """Return {resource class: its inventory} of a provider."""
         found = self.providers.list_resource_provider_inventories(provider)
         return found["inventories"]
 
 
 def host_of(server: dict[str, Any]) -> str | None:
-    """Give the host of a server as the administrator sees it."""
+    """Return the host of a server as the administrator sees it."""
     return server["OS-EXT-SRV-ATTR:host"]
 
 
 def class_of(server: dict[str, Any]) -> str | None:
-    """Give the class that the flavor of a server names."""
+    """Return the class that the flavor of a server names."""
     return server["flavor"]["extra_specs"].get(const.CLASS_KEY)

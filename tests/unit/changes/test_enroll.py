@@ -17,11 +17,11 @@ from nova_perfvm.facts.elastic_host import (
     DISABLED_REASON,
     ISOLATING,
     Aggregate,
-    HostView,
+    ComputeService,
+    ElasticHost,
     Inventory,
     Provider,
     Server,
-    Service,
 )
 from nova_perfvm.placement import units
 from nova_perfvm.policy import HostShape, loader
@@ -40,7 +40,7 @@ def high(name):
 
 
 def view(*servers, total=40, resource="VCPU", **facts):
-    """Give a host as it is before anything was done, with these servers."""
+    """Return a host as it is before anything was done, with these servers."""
     root = Provider(
         ROOT,
         "h1",
@@ -49,12 +49,12 @@ def view(*servers, total=40, resource="VCPU", **facts):
         frozenset({"COMPUTE_NODE"}),
         {s.id: {resource: s.vcpus} for s in servers},
     )
-    service = Service("s1", enabled=True)
-    return HostView("h1", service, root, servers=servers, **facts)
+    service = ComputeService("s1", enabled=True)
+    return ElasticHost("h1", service, root, servers=servers, **facts)
 
 
 def after(seen, change):
-    """Give what a host looks like when a change was made, as Placement would."""
+    """Return what a host looks like when a change was made, as Placement would."""
     return _AFTER[type(change)](seen, change)
 
 
@@ -117,7 +117,7 @@ def _without(seen, change):
 
 def _service(seen, change):
     reason = None if change.enabled else DISABLED_REASON
-    service = Service(change.id, change.enabled, reason)
+    service = ComputeService(change.id, change.enabled, reason)
     return dataclasses.replace(seen, service=service)
 
 
@@ -320,7 +320,7 @@ class BackfillTest(PlanCase):
     def test_high_performance_vms_take_a_child_each(self):
         host = self.enrolled(view(high("a"), high("b")), backfill=True)
         self.assertEqual([{"a": 1000}, {"b": 1000}], self.units(host))
-        self.assertEqual(Service("s1", enabled=True), host.service)
+        self.assertEqual(ComputeService("s1", enabled=True), host.service)
 
     def test_general_vms_take_one_of_each(self):
         host = self.enrolled(view(server("a"), server("b")), backfill=True)
@@ -334,7 +334,7 @@ class BackfillTest(PlanCase):
         self.assertEqual(len(kinds) - 1, on)
 
     def test_a_service_that_was_off_stays_so(self):
-        off = Service("s1", enabled=False, reason="a fan")
+        off = ComputeService("s1", enabled=False, reason="a fan")
         seen = dataclasses.replace(view(server("a")), service=off)
         self.assertEqual(off, self.enrolled(seen, backfill=True).service)
 
@@ -476,7 +476,7 @@ class PreflightTest(PlanCase):
         return dict(preflight(POLICY, CloudView(hosts=hosts, **facts)))
 
     def found(self, *hosts, **facts):
-        """Give the checks that are not content, by title."""
+        """Return the checks that are not content, by title."""
         results = self.results(*hosts, **facts)
         for result in results.values():
             self.assertEqual(result.code is Code.SUCCESS, not result.remedy)
@@ -507,7 +507,7 @@ class PreflightTest(PlanCase):
         bare = dataclasses.replace(good, aggregates=())
         closed = _provider(good, ROOT, traits=frozenset())
         unknown = _provider(good, ROOT, aggregates=frozenset())
-        off = Service("s1", enabled=False, reason=DISABLED_REASON)
+        off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)
         for host in (
             bare,
             closed,

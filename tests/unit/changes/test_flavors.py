@@ -25,7 +25,7 @@ NAMES = {"CUSTOM_PERFVM_SLOT", "CUSTOM_PERFVM_HIGH_PERFORMANCE"}
 
 
 def seen(flavor, **changes):
-    """Give a flavor as Nova would show it after sync has created it."""
+    """Return a flavor as Nova would show it after sync has created it."""
     given = SeenFlavor(
         id=f"id-{flavor.name}",
         name=flavor.name,

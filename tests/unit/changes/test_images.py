@@ -37,7 +37,7 @@ def synced(**properties):
 
 class PlanImagesTest(testtools.TestCase):
     def one(self, observed, *, desired=DESIRED, tag=None):
-        """Give the change of one image, None if it is left."""
+        """Return the change of one image, None if it is left."""
         plan = plan_images(desired, [observed], {observed.id: tag} if tag else {})
         self.assertEqual((), plan.refusals)
         self.assertEqual(1, len(plan.changes) + len(plan.left))

@@ -14,7 +14,7 @@ from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
 
 
 def answer(status=200, body=None, text=None):
-    """Give a response as the SDK's proxy does."""
+    """Return a response as the SDK's proxy does."""
     response = requests.Response()
     response.status_code = status
     response.reason = "a reason"

@@ -11,7 +11,7 @@ from nova_perfvm.cloud import flavors, images, observe
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, NotThereError, understood
+from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.preflight import view_cloud
 from nova_perfvm.cloud.rollback import plan_rollback
 from nova_perfvm.generate.flavors import generate_flavors
@@ -85,7 +85,7 @@ class UnderstoodTest(testtools.TestCase):
 
     def test_other_errors_are_let_through(self):
         def fail(error):
-            with understood():
+            with openstack_errors():
                 raise error
 
         gone = NotThereError("404: no such", 404)

@@ -73,7 +73,7 @@ def random_topology(rng):
 
 
 def random_node(rng, name):
-    """Give a ComputeNode as a compute saves it."""
+    """Return a ComputeNode as a compute saves it."""
     topology = random_topology(rng)
     vms = sum(bool(cell.pinned_cpus) for cell in topology.cells)
     pins = sum(len(cell.pinned_cpus) for cell in topology.cells)
@@ -161,7 +161,7 @@ class AgreementTest(testtools.TestCase):
         self.assertEqual({}, seldom, found)
 
     def explained(self, policy, nodes, labels, flavor):
-        """Give the reasons of the rules by host, from what a snapshot has."""
+        """Return the reasons of the rules by host, from what a snapshot has."""
         taken = Snapshot(
             taken_at="2026-01-01T00:00:00+00:00",
             hosts=tuple(
@@ -182,7 +182,7 @@ class AgreementTest(testtools.TestCase):
         return {verdict.view.host.host: verdict.rules for verdict in found.verdicts}
 
     def host_state(self, node, labels):
-        """Give the HostState that the scheduler makes of a ComputeNode."""
+        """Return the HostState that the scheduler makes of a ComputeNode."""
         state = states.host_state(node.host, labels=labels)
         state.numa_topology = (
             objects.NUMATopology.obj_from_db_obj(node.numa_topology)

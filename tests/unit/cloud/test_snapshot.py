@@ -313,7 +313,7 @@ class MigrationStatusTest(testtools.TestCase):
 
 
 def _statuses(module):
-    """Give the statuses that the code of a module gives to migrations."""
+    """Return the statuses that the code of a module gives to migrations."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.Assign):
             targets = map(ast.unparse, node.targets)

@@ -27,7 +27,7 @@ ACTIONS = {
 
 
 def allowed():
-    """Give the statuses in which Nova takes each action."""
+    """Return the statuses in which Nova takes each action."""
     found = {}
     for node in ast.walk(ast.parse(inspect.getsource(api.API))):
         if isinstance(node, ast.FunctionDef) and node.name in ACTIONS.values():

@@ -34,7 +34,7 @@ def change_class(policy, name, **changes):
 
 
 def cloud():
-    """Give a cloud with a host of each kind, and VMs on both."""
+    """Return a cloud with a host of each kind, and VMs on both."""
     found = Cloud()
     found.add_host("h1")
     found.add_host("h2", mode="shared")
@@ -45,7 +45,7 @@ def cloud():
 
 
 def enrolled(max_units, taken=None):
-    """Give a snapshot of a host with child providers."""
+    """Return a snapshot of a host with child providers."""
     found = Cloud(UNITS)
     found.add_host("h1", mode="shared")
     snapshot = found.snapshot()
@@ -173,7 +173,7 @@ class CheckTest(testtools.TestCase):
         self.assertIn("not known to Placement", result.details[0])
 
     def faults(self, found, policy=POLICY):
-        """Give what is said of hosts, and let the audit agree."""
+        """Return what is said of hosts, and let the audit agree."""
         result = self.check(HOSTS, policy, found.snapshot())
         subject = audit.Subject(policy, found.snapshot())
         differ = {codes.INVENTORY_DIFFERS, codes.TRAIT_DIFFERS}

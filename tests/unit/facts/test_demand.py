@@ -37,7 +37,7 @@ IMAGE_VALUES = {
 
 
 def demand_of(resources):
-    """Give Nova's ResourceRequest as explain has it."""
+    """Return Nova's ResourceRequest as explain has it."""
     return {
         group.requester_id or "": (
             dict(group.resources),
@@ -58,7 +58,7 @@ def ours(demand):
 
 
 def pair(flavor, image_props, *, is_bfv):
-    """Give Nova's RequestSpec and what explain makes of the same."""
+    """Return Nova's RequestSpec and what explain makes of the same."""
     spec = states.request_spec(
         flavor.name,
         flavor.vcpus,

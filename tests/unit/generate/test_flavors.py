@@ -11,8 +11,8 @@ from nova.virt import hardware
 
 from nova_perfvm.exceptions import UnknownClassError
 from nova_perfvm.generate.flavors import (
-    Flavor,
     FlavorError,
+    PolicyFlavor,
     all_placement_names,
     flavor_properties,
     generate_flavors,
@@ -46,7 +46,7 @@ HIGH_IMAGE = {
 
 
 def with_class(vm_class, **changes):
-    """Give the built-in policy with one class changed."""
+    """Return the built-in policy with one class changed."""
     changed = dataclasses.replace(vm_class, **changes)
     return dataclasses.replace(
         POLICY,
@@ -55,7 +55,7 @@ def with_class(vm_class, **changes):
 
 
 def named(pattern, vm_class=HIGH):
-    """Give the built-in policy with another flavor name in one class."""
+    """Return the built-in policy with another flavor name in one class."""
     flavors = dataclasses.replace(vm_class.flavors, name=pattern)
     return with_class(vm_class, flavors=flavors)
 
@@ -68,10 +68,14 @@ class GenerateFlavorsTest(testtools.TestCase):
             "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden",
         }
         expected = [
-            Flavor(f"hp.20c.{gb}g", "high-performance", 20, gb * 1024, 0, HIGH_SPECS)
+            PolicyFlavor(
+                f"hp.20c.{gb}g", "high-performance", 20, gb * 1024, 0, HIGH_SPECS
+            )
             for gb in (64, 128, 200)
         ] + [
-            Flavor(f"g.{vcpus}c.{gb}g", "general", vcpus, gb * 1024, root_gb, shared)
+            PolicyFlavor(
+                f"g.{vcpus}c.{gb}g", "general", vcpus, gb * 1024, root_gb, shared
+            )
             for vcpus, gb, root_gb in ((1, 2, 20), (2, 4, 40), (4, 8, 40), (8, 16, 80))
         ]
         self.assertEqual(expected, list(generate_flavors(POLICY)))

@@ -13,7 +13,7 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.facts.elastic_host import DISABLED_REASON, Service
+from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
 from nova_perfvm.osc import elastic, policy_cloud
 from tests.unit.changes.test_enroll import POLICY, high, server, view
 
@@ -43,7 +43,7 @@ class CloudCommandCase(testtools.TestCase):
         self.policy.write_text(yaml.safe_dump(POLICY.as_document()))
 
     def run_command(self, *arguments):
-        """Give the exit status, and what is said on stderr."""
+        """Return the exit status, and what is said on stderr."""
         with (
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()) as stderr,
@@ -73,7 +73,7 @@ class RefusedTest(CloudCommandCase):
         self.answer("observe.view_hosts", [seen])
 
     def test_what_a_run_that_was_cut_off_has_left(self):
-        off = Service("s1", enabled=False, reason=DISABLED_REASON)
+        off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)
         for name in ("flavors_with_units", "servers", "aggregates"):
             self.answer(f"observe.{name}", [])
         self.answer("observe.names", frozenset())

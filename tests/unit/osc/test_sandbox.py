@@ -34,13 +34,13 @@ class OpenRCTest(CommandCase):
             kept_settings.save(settings, layout.settings)
 
     def shells(self):
-        """Give the shells that are here."""
+        """Return the shells that are here."""
         found = [name for name in ("sh", "bash", "dash", "zsh") if shutil.which(name)]
         self.assertIn("sh", found)
         return found
 
     def variables(self, shell, environment):
-        """Give the environment of a command after openrc in a strict shell."""
+        """Return the environment of a command after openrc in a strict shell."""
         self.assertEqual(
             0, self.run_command("sandbox", "openrc", "--directory", str(self.directory))
         )

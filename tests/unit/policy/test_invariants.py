@@ -10,7 +10,7 @@ GENERAL = "  general: {default: true}\n"
 
 
 def problems_of(text):
-    """Give {path: message} of a policy text; {} for a valid one."""
+    """Return {path: message} of a policy text; {} for a valid one."""
     try:
         loader.parse(HEAD + text)
     except PolicyError as exc:

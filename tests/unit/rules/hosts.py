@@ -14,7 +14,7 @@ GENERAL = POLICY.get_class("general")
 
 
 def policy(general=None, managed_hosts="all", **high_performance):
-    """Give the built-in policy with some keys of its classes changed."""
+    """Return the built-in policy with some keys of its classes changed."""
     return dataclasses.replace(
         POLICY,
         classes=(
@@ -26,7 +26,7 @@ def policy(general=None, managed_hosts="all", **high_performance):
 
 
 def host(shape="2x20", mode="dedicated", pinned=(), memory_gb=500, **facts):
-    """Give a host of a shape.
+    """Return a host of a shape.
 
     :param mode: dedicated, shared, open, or a set of CPUs that are dedicated
         while the rest is shared
@@ -61,7 +61,7 @@ def host(shape="2x20", mode="dedicated", pinned=(), memory_gb=500, **facts):
 
 
 def hp_request(**facts):
-    """Give a request for a high-performance VM, right in every respect."""
+    """Return a request for a high-performance VM, right in every respect."""
     given = {
         "flavor": "hp.20c.64g",
         "class_name": "high-performance",
@@ -75,13 +75,13 @@ def hp_request(**facts):
 
 
 def general_request(**facts):
-    """Give a request for a general VM."""
+    """Return a request for a general VM."""
     given = {"flavor": "g.2c.4g", "class_name": None, "vcpus": 2, "memory_mb": 4096}
     return RequestFacts(**given | facts)
 
 
 def pinned_request(vcpus=4, **facts):
-    """Give a request for a pinned VM of no class."""
+    """Return a request for a pinned VM of no class."""
     return general_request(
         flavor="pinned", vcpus=vcpus, cells=(RequestCell(0, vcpus, 4096),), **facts
     )

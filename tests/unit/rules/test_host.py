@@ -35,7 +35,7 @@ class AdmitsTest(testtools.TestCase):
     """One cell with CPUs enough: who is on it, and its memory."""
 
     def admits(self, exclusive, memory_mb=65536, **facts):
-        """Give the verdict of each cell."""
+        """Return the verdict of each cell."""
         (vm_class, _) = hosts.policy(exclusive=exclusive).classes
         observed = host("2x40", **facts)
         mode = rules.host_mode(observed)

@@ -11,12 +11,12 @@ from tests.unit.rules import hosts
 
 
 def open_host(shape="2x20", **facts):
-    """Give a host each of whose CPUs may be pinned or shared."""
+    """Return a host each of whose CPUs may be pinned or shared."""
     return hosts.host(shape, "open", **facts)
 
 
 def with_vms(high_performance=0, general=0, mode="open", shape="2x20", **facts):
-    """Give a host with so many VMs of 20 pinned, and of 2 unpinned vCPUs."""
+    """Return a host with so many VMs of 20 pinned, and of 2 unpinned vCPUs."""
     return hosts.host(
         shape,
         mode,

@@ -16,7 +16,7 @@ from nova_perfvm.sandbox.processes.hostspec import parse_hosts
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.policy import sandbox_policy
 from nova_perfvm.sandbox.processes.ports import NAMES
-from nova_perfvm.sandbox.processes.settings import Settings
+from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 SEVERAL = Path(__file__).parents[2] / "sandbox" / "several-classes.yaml"
 PORTS = {name: 21000 + number for number, name in enumerate(NAMES)}
@@ -36,14 +36,14 @@ class FilesTest(testtools.TestCase):
     def write(self, hosts, retries=1):
         pretended = parse_hosts(hosts)
         policy = sandbox_policy(pretended, None, filters_only=False)
-        settings = Settings(hosts, False, policy.digest, PORTS, "secret")
+        settings = SandboxSettings(hosts, False, policy.digest, PORTS, "secret")
         configs = host_configs(pretended, policy)
         files = Files(self.layout, settings, self.environment)
         files.write(policy, configs, schedulers=2, placement_retries=retries)
         return policy
 
     def read(self, *names):
-        """Give a service's options as oslo.config would see them."""
+        """Return a service's options as oslo.config would see them."""
         conf = configparser.RawConfigParser(strict=False, default_section="")
         found = conf.read([self.layout.etc / name for name in names])
         self.assertEqual(len(names), len(found))

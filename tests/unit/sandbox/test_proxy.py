@@ -51,7 +51,7 @@ class ProxyTest(testtools.TestCase):
         self.sandbox.layout.logs.mkdir(parents=True)
 
     def serve(self, status):
-        """Answer every request with a status; give the address and the paths."""
+        """Answer every request with a status; return the address and the paths."""
         asked = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -76,7 +76,7 @@ class ProxyTest(testtools.TestCase):
 
     def keep(self):
         port = int(self.api.rpartition(":")[2])
-        settings = kept_settings.Settings(
+        settings = kept_settings.SandboxSettings(
             "dedicated:2x20", False, "0", dict.fromkeys(ports.NAMES, port), "secret"
         )
         kept_settings.save(settings, self.sandbox.layout.settings)

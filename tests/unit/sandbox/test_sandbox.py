@@ -9,7 +9,7 @@ import testtools
 from nova_perfvm.sandbox.processes import ports, state
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.sandbox import Sandbox, Wishes
+from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
 
 
 class SandboxTest(testtools.TestCase):
@@ -27,7 +27,9 @@ class SandboxTest(testtools.TestCase):
         )
 
     def refused(self, **wishes):
-        return str(self.assertRaises(SandboxError, self.sandbox.up, Wishes(**wishes)))
+        return str(
+            self.assertRaises(SandboxError, self.sandbox.up, SandboxOptions(**wishes))
+        )
 
     def keep(self, hosts="dedicated:2x20", digest="0" * 64):
         settings = kept_settings.new_settings(hosts, digest, filters_only=False)

@@ -12,7 +12,7 @@ from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout, default_directory
-from nova_perfvm.sandbox.processes.settings import Settings
+from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 NOBODY = 4294967290
 
@@ -47,7 +47,7 @@ class ServersTest(testtools.TestCase):
         super().setUp()
         directory = Path(self.useFixture(fixtures.TempDir()).path)
         self.layout = Layout(directory)
-        self.settings = Settings(
+        self.settings = SandboxSettings(
             "dedicated:2x20", False, "0", dict.fromkeys(ports.NAMES, 1), "secret"
         )
         self.environment = Environment(directory / "venv")

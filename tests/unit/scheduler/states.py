@@ -21,7 +21,7 @@ HP_SPECS = {
 def numa_topology(
     shape="2x20", *, dedicated=None, shared=(), memory_mb=512000, mempages=()
 ):
-    """Give Nova's topology of an idle host.
+    """Return Nova's topology of an idle host.
 
     :param dedicated: CPUs of cpu_dedicated_set; None for all
     """
@@ -60,7 +60,7 @@ def numa_topology(
 
 
 def host_state(name="hp1", topology=None, *, labels=(), vcpus_used=0, num_instances=0):
-    """Give a HostState; ``labels`` are perfvm:class values, one aggregate each."""
+    """Return a HostState; ``labels`` are perfvm:class values, one aggregate each."""
     state = host_manager.HostState(name, name, uuidsentinel.cell)
     state.uuid = getattr(uuidsentinel, name)
     state.numa_topology = numa_topology() if topology is None else topology
@@ -84,7 +84,7 @@ def request_spec(
     is_bfv=True,
     hints=None,
 ):
-    """Give a RequestSpec whose NUMA topology Nova itself derived."""
+    """Return a RequestSpec whose NUMA topology Nova itself derived."""
     flavor = objects.Flavor(
         name=name,
         vcpus=vcpus,

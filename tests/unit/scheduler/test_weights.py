@@ -30,7 +30,7 @@ class WeigherCase(testtools.TestCase):
         self.handler = nova_weights.HostWeightHandler()
 
     def weighers(self):
-        """Give all weighers, loaded as the documentation says."""
+        """Return all weighers, loaded as the documentation says."""
         return [
             cls()
             for cls in self.handler.get_matching_classes(
@@ -42,13 +42,13 @@ class WeigherCase(testtools.TestCase):
         ]
 
     def order(self, hosts, spec):
-        """Give the hosts' names, best first, and all weighers asked."""
+        """Return the hosts' names, best first, and all weighers asked."""
         spec.instance_group = None
         weighed = self.handler.get_weighed_objects(self.weighers(), hosts, spec)
         return [host.obj.host for host in weighed]
 
     def open_host(self, name, general=0, **facts):
-        """Give a host that serves either class, with VMs of 2 vCPUs."""
+        """Return a host that serves either class, with VMs of 2 vCPUs."""
         host = slots_left.make_host(0)
         host.host = host.nodename = name
         for _ in range(general):
@@ -188,7 +188,7 @@ class SlotsLeftTest(WeigherCase):
     """The same VMs come and go, with the weigher and without."""
 
     def compare(self, **load):
-        """Give what became of the VMs with Nova alone, stacking, and ours."""
+        """Return what became of the VMs with Nova alone, stacking, and ours."""
         load = slots_left.Workload(arrivals=400, hp=20, general=40, **load)
         alone, stacked, packed = slots_left.compare(load).values()
         self.assertEqual(alone.asked, packed.asked)

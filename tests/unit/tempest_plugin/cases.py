@@ -35,7 +35,7 @@ class PluginCase(testtools.TestCase):
         )
 
     def make(self, module, name, test, **attributes):
-        """Give a test of the plugin, as its class's setup would have left it.
+        """Return a test of the plugin, as its class's setup would have left it.
 
         :param module: that of the class, below the package of tests
         :param attributes: what the setup finds in the cloud

@@ -7,7 +7,7 @@ from tests.unit.tempest_plugin.cases import PluginCase
 
 class ResizeTest(PluginCase):
     def case(self, disks, **options):
-        """Give the tests of moves on a cloud with flavors of these disks, in GB."""
+        """Return the tests of moves on a cloud with flavors of these disks, in GB."""
         self.configure(
             high_performance_flavor="hp",
             general_flavor="g",

@@ -25,7 +25,7 @@ STABLE = ("tempest.lib", "tempest.config", "tempest.test", "tempest.test_discove
 
 
 def tests_of(path):
-    """Give the test methods of a module, as the source has them."""
+    """Return the test methods of a module, as the source has them."""
     return [
         node
         for node in ast.walk(ast.parse(path.read_text()))
@@ -34,7 +34,7 @@ def tests_of(path):
 
 
 def imported(path):
-    """Give the full names of what a module imports."""
+    """Return the full names of what a module imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -55,7 +55,7 @@ class OptionsTest(testtools.TestCase):
         )
 
     def read(self, policy):
-        """Give [perfvm] of a tempest.conf with what the command prints."""
+        """Return [perfvm] of a tempest.conf with what the command prints."""
         directory = self.useFixture(fixtures.TempDir()).path
         path = pathlib.Path(directory, "tempest.conf")
         path.write_text(tempest_conf(policy))

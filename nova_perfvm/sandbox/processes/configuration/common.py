@@ -10,7 +10,7 @@ from nova_perfvm.sandbox.processes.ports import ADDRESS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 REGION: Final = "RegionOne"
 SERVICE_USER: Final = "service"
@@ -20,7 +20,7 @@ Sections = dict[str, dict[str, str]]
 
 
 def render(sections: Mapping[str, Mapping[str, str]]) -> str:
-    """Give an oslo.config file."""
+    """Return an oslo.config file."""
     return "\n".join(
         f"[{section}]\n"
         + "".join(f"{key} = {value}\n" for key, value in options.items())
@@ -28,8 +28,8 @@ def render(sections: Mapping[str, Mapping[str, str]]) -> str:
     )
 
 
-def credentials(settings: Settings) -> dict[str, str]:
-    """Give how a service authenticates at another."""
+def credentials(settings: SandboxSettings) -> dict[str, str]:
+    """Return how a service authenticates at another."""
     return {
         "auth_type": "password",
         "auth_url": settings.url("keystone", "/v3"),
@@ -42,8 +42,8 @@ def credentials(settings: Settings) -> dict[str, str]:
     }
 
 
-def tokens(settings: Settings) -> dict[str, str]:
-    """Give ``keystone_authtoken``, by which a service checks its callers."""
+def tokens(settings: SandboxSettings) -> dict[str, str]:
+    """Return ``keystone_authtoken``, by which a service checks its callers."""
     return credentials(settings) | {
         "www_authenticate_uri": settings.url("keystone", "/v3"),
         "service_token_roles_required": "true",
@@ -52,8 +52,8 @@ def tokens(settings: Settings) -> dict[str, str]:
     }
 
 
-def database(settings: Settings, name: str) -> dict[str, str]:
-    """Give a section with a database."""
+def database(settings: SandboxSettings, name: str) -> dict[str, str]:
+    """Return a section with a database."""
     return {
         "connection": settings.database_url(name),
         "max_pool_size": "5",

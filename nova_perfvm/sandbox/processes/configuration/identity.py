@@ -12,13 +12,13 @@ from nova_perfvm.sandbox.processes.ports import ADDRESS
 
 if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.layout import Layout
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 CLOUD: Final = "perfvm"
 
 
-def keystone_conf(layout: Layout, settings: Settings) -> str:
-    """Give keystone.conf."""
+def keystone_conf(layout: Layout, settings: SandboxSettings) -> str:
+    """Return keystone.conf."""
     keys = layout.data / "keystone"
     return common.render(
         {
@@ -41,8 +41,8 @@ def keystone_conf(layout: Layout, settings: Settings) -> str:
     )
 
 
-def cloud(settings: Settings) -> dict[str, Any]:
-    """Give the administrator's entry in clouds.yaml."""
+def cloud(settings: SandboxSettings) -> dict[str, Any]:
+    """Return the administrator's entry in clouds.yaml."""
     return {
         "auth": {
             "auth_url": settings.url("keystone", "/v3"),
@@ -59,7 +59,7 @@ def cloud(settings: Settings) -> dict[str, Any]:
     }
 
 
-def clouds_yaml(settings: Settings) -> str:
-    """Give clouds.yaml."""
+def clouds_yaml(settings: SandboxSettings) -> str:
+    """Return clouds.yaml."""
     text: str = yaml.safe_dump({"clouds": {CLOUD: cloud(settings)}}, sort_keys=False)
     return text

@@ -10,10 +10,10 @@ from nova_perfvm.sandbox.processes.configuration import common
 if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.environment import Environment
     from nova_perfvm.sandbox.processes.layout import Layout
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 
-def _everywhere(layout: Layout, settings: Settings) -> common.Sections:
+def _everywhere(layout: Layout, settings: SandboxSettings) -> common.Sections:
     data = layout.data / "nova"
     return {
         "DEFAULT": {
@@ -45,11 +45,11 @@ def _everywhere(layout: Layout, settings: Settings) -> common.Sections:
 
 def nova_conf(
     layout: Layout,
-    settings: Settings,
+    settings: SandboxSettings,
     environment: Environment,
     cell: str = "nova_cell1",
 ) -> str:
-    """Give nova.conf of the controller's processes.
+    """Return nova.conf of the controller's processes.
 
     :param cell: the database of the cell
     """
@@ -69,7 +69,7 @@ def nova_conf(
 
 
 def scheduler_conf(layout: Layout, name: str) -> str:
-    """Give what one nova-scheduler has beside the generated scheduler.conf.
+    """Return what one nova-scheduler has beside the generated scheduler.conf.
 
     :param name: its own host, so that each is a service of its own
     """
@@ -82,8 +82,8 @@ def scheduler_conf(layout: Layout, name: str) -> str:
     )
 
 
-def computes_conf(layout: Layout, settings: Settings) -> str:
-    """Give nova.conf of all computes: without a database, as it should be."""
+def computes_conf(layout: Layout, settings: SandboxSettings) -> str:
+    """Return nova.conf of all computes: without a database, as it should be."""
     return common.render(
         _everywhere(layout, settings)
         | {"vnc": {"enabled": "false"}, "spice": {"enabled": "false"}}
@@ -91,7 +91,7 @@ def computes_conf(layout: Layout, settings: Settings) -> str:
 
 
 def compute_conf(layout: Layout, host: str) -> str:
-    """Give what belongs to one compute, beside its generated nova.conf."""
+    """Return what belongs to one compute, beside its generated nova.conf."""
     state = layout.host(host)
     return common.render(
         {

@@ -10,11 +10,11 @@ from nova_perfvm.sandbox.processes.configuration import common
 if TYPE_CHECKING:
     from nova_perfvm.sandbox.processes.environment import Environment
     from nova_perfvm.sandbox.processes.layout import Layout
-    from nova_perfvm.sandbox.processes.settings import Settings
+    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 
-def placement_conf(layout: Layout, settings: Settings, retries: int) -> str:
-    """Give placement.conf.
+def placement_conf(layout: Layout, settings: SandboxSettings, retries: int) -> str:
+    """Return placement.conf.
 
     :param retries: allocation_conflict_retry_count; see
         :func:`nova_perfvm.generate.hosts.controller.placement_settings`
@@ -30,8 +30,10 @@ def placement_conf(layout: Layout, settings: Settings, retries: int) -> str:
     )
 
 
-def glance_conf(layout: Layout, settings: Settings, environment: Environment) -> str:
-    """Give glance-api.conf."""
+def glance_conf(
+    layout: Layout, settings: SandboxSettings, environment: Environment
+) -> str:
+    """Return glance-api.conf."""
     data = layout.data / "glance"
     return common.render(
         {
@@ -58,8 +60,10 @@ def glance_conf(layout: Layout, settings: Settings, environment: Environment) ->
     )
 
 
-def neutron_conf(layout: Layout, settings: Settings, environment: Environment) -> str:
-    """Give neutron.conf."""
+def neutron_conf(
+    layout: Layout, settings: SandboxSettings, environment: Environment
+) -> str:
+    """Return neutron.conf."""
     data = layout.data / "neutron"
     return common.render(
         {
@@ -83,7 +87,7 @@ def neutron_conf(layout: Layout, settings: Settings, environment: Environment) -
 
 
 def ml2_conf() -> str:
-    """Give ml2_conf.ini, with the mechanism driver that binds every port."""
+    """Return ml2_conf.ini, with the mechanism driver that binds every port."""
     return common.render(
         {
             "ml2": {

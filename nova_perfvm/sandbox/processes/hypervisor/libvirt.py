@@ -59,7 +59,7 @@ class Domain(fakelibvirt.Domain):
         self.kept_xml = xml
 
     def XMLDesc(self, flags: int) -> str:  # noqa: N802
-        """Give the description; for a migration the one that is rewritten."""
+        """Return the description; for a migration the one that is rewritten."""
         if flags & fakelibvirt.VIR_DOMAIN_XML_MIGRATABLE:
             return with_addresses(self.kept_xml)
         return super().XMLDesc(flags)
@@ -103,13 +103,13 @@ class Connection(fakelibvirt.Connection):
         self._look()
 
     def getInfo(self) -> list[Any]:  # noqa: N802
-        """Give the memory in MiB, as libvirt does; the fixture gives KiB."""
+        """Return the memory in MiB, as libvirt does; the fixture gives KiB."""
         info = super().getInfo()
         info[1] //= 1024
         return info
 
     def getCPUStats(self, _cpu: int, flag: int) -> Any:  # noqa: N802
-        """Give the same for every CPU; the fixture knows two."""
+        """Return the same for every CPU; the fixture knows two."""
         return super().getCPUStats(0, flag)
 
     def lookupByUUIDString(self, uuid: str) -> Any:  # noqa: N802
@@ -118,7 +118,7 @@ class Connection(fakelibvirt.Connection):
         return super().lookupByUUIDString(uuid)
 
     def listAllDomains(self, flags: int | None = None) -> list[Any]:  # noqa: N802
-        """Give the guests, also those that have just arrived."""
+        """Return the guests, also those that have just arrived."""
         self._look()
         return super().listAllDomains(flags)
 
@@ -135,13 +135,13 @@ class Connection(fakelibvirt.Connection):
         return domain
 
     def send(self, hostname: str, name: str, xml: str) -> None:
-        """Give a running guest to another host."""
+        """Return a running guest to another host."""
         directory = self._directory.parents[1] / hostname / self._directory.name
         (directory / f"{name}.on").touch()
         _write(directory / f"{name}.xml", xml)
 
     def disk_gb(self) -> int:
-        """Give how much disk the guests' flavors ask for."""
+        """Return how much disk the guests' flavors ask for."""
         return sum(
             int(size)
             for domain in list(self._vms.values())

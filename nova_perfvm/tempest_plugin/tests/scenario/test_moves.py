@@ -79,7 +79,7 @@ class MovesTest(base.PerfVMTest):
         self.confirm(server)
 
     def resizable_to(self, option):
-        """Give the id of a flavor to which a general VM can be resized."""
+        """Return the id of a flavor to which a general VM can be resized."""
         if not CONF.compute_feature_enabled.resize:
             raise self.skipException("[compute-feature-enabled]resize is False")
         flavor = self._flavor(option)

@@ -29,7 +29,7 @@ ELASTIC = dataclasses.replace(POLICY, placement="units")
 
 
 def small():
-    """Give a cloud of one host of either kind, with VMs, that is in order."""
+    """Return a cloud of one host of either kind, with VMs, that is in order."""
     cloud = Cloud()
     cloud.add_host("hp1")
     cloud.add_host("g1", "shared")
@@ -46,7 +46,7 @@ class AuditTest(testtools.TestCase):
         return audit.run(subject)
 
     def found(self, cloud, policy=None, settings=RIGHT):
-        """Give (code, subject), each finding having been looked at."""
+        """Return (code, subject), each finding having been looked at."""
         findings = self.audit(cloud, policy, settings).findings
         for finding in findings:
             self.assertIn(finding.code, SEVERITIES)
@@ -91,7 +91,7 @@ class CleanTest(AuditTest):
 
 
 def elastic_cloud():
-    """Give a cloud with an enrolled host and one VM of each child."""
+    """Return a cloud with an enrolled host and one VM of each child."""
     cloud = Cloud(ELASTIC)
     cloud.add_host("e1", "open")
     cloud.change_provider("e1", traits=frozenset({const.TRAIT_ELASTIC}))

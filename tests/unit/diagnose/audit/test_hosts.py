@@ -25,7 +25,7 @@ THREADS = hosts.policy(exclusive="cell", smt="threads")
 
 
 def cloud_of(policy, shape, pcpus, vcpus, slots, memory_gb=500):
-    """Give a cloud of one host, which Placement has so many CPUs and slots of."""
+    """Return a cloud of one host, which Placement has so many CPUs and slots of."""
     cloud = Cloud(policy)
     cloud.add_host("h1", "shared", shape, memory_gb)
     found = {"PCPU": pcpus, "VCPU": vcpus, const.RC_SLOT: slots}

@@ -106,7 +106,7 @@ class ExclusiveCellTest(testtools.TestCase):
         return [(audit.CLASSES_MIXED, remedy)]
 
     def decided(self, host, *servers):
-        """Whether the rules would let the last server in beside the others."""
+        """Return whether the rules would let the last server in beside the others."""
         pins = frozenset().union(*(server.pinned_cpus for server in servers[:-1]))
         cells = [c._replace(pinned_cpus=c.pcpuset & pins) for c in host.cells]
         count = len(servers) - 1

@@ -44,7 +44,7 @@ class ExplainCase(testtools.TestCase):
         self.cloud.change_provider("hp1", allocations={})
 
     def verdict(self, *arguments, **options):
-        """Give the verdict on the first host, and what is said."""
+        """Return the verdict on the first host, and what is said."""
         found = self.explain(*arguments, **options)
         return found.verdicts[0], found.say(found.verdicts[0].reasons)
 

@@ -137,7 +137,7 @@ class Cloud:
         self.flavors[name] = dataclasses.replace(self.flavors[name], **changes)
 
     def snapshot(self):
-        """Give the snapshot, its hosts with cells."""
+        """Return the snapshot, its hosts with cells."""
         return Snapshot(
             taken_at="2026-01-01T00:00:00+00:00",
             hosts=tuple(self._with_cells(host) for host in self.hosts.values()),

@@ -25,7 +25,7 @@ from tests.unit.rules.hosts import HP
 
 
 def pinned(node, cpus):
-    """Give a server that owns CPUs of one NUMA node."""
+    """Return a server that owns CPUs of one NUMA node."""
     cloud = Cloud()
     cloud.add_host("h")
     cell = ServerCell(node, frozenset(range(len(cpus))), 1024, dict(enumerate(cpus)))

@@ -292,7 +292,7 @@ class WarningsTest(testtools.TestCase):
         self.assertEqual(1, kept.slots)
 
     def advised(self, config):
-        """Give what ``--reserve`` is said to cost nothing, None if none is."""
+        """Return what ``--reserve`` is said to cost nothing, None if none is."""
         said = re.search(r"--reserve (\d+) gives", " ".join(config.warnings))
         return said and int(said[1])
 

@@ -7,13 +7,13 @@ from nova_perfvm.generate.hosts import TopologyError, lscpu
 
 
 def rows(*cpus, **constant):
-    """Give ``lscpu -J -e`` of (cpu, node, core) each."""
+    """Return ``lscpu -J -e`` of (cpu, node, core) each."""
     named = ({"cpu": c, "node": n, "core": k} | constant for c, n, k in cpus)
     return json.dumps({"cpus": list(named)})
 
 
 def summary(nested=False, **fields):
-    """Give ``lscpu -J``; newer versions nest the NUMA nodes."""
+    """Return ``lscpu -J``; newer versions nest the NUMA nodes."""
     fields = [
         {"field": name.replace("_", " ") + ":", "data": data}
         for name, data in fields.items()

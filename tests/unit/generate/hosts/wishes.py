@@ -12,7 +12,7 @@ from nova_perfvm.policy import HostShape, loader
 
 
 def policy_of(placement="slots", host_shape="2x20", **changes):
-    """Give the built-in policy with its pinned class changed."""
+    """Return the built-in policy with its pinned class changed."""
     document = loader.load().as_document()
     document |= {"placement": placement, "host_shape": host_shape}
     document["classes"]["high-performance"].update(changes)
@@ -32,7 +32,7 @@ def configured(*args, **kwargs):
 
 @functools.cache
 def policies():
-    """Give valid policies of every placement, by it."""
+    """Return valid policies of every placement, by it."""
     keys = ("exclusive", "smt", "mem_page_size", "max_per_host")
     found = []
     for placement, values in itertools.product(
@@ -50,7 +50,7 @@ def policies():
 
 @st.composite
 def configs(draw):
-    """Give the configuration of any host that one can be made for."""
+    """Return the configuration of any host that one can be made for."""
     policy = draw(st.sampled_from(policies()))
     shape = HostShape(
         draw(st.integers(1, 8)), draw(st.integers(1, 44)), draw(st.integers(1, 2))

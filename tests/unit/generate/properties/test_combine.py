@@ -16,7 +16,7 @@ GENERAL = POLICY.get_class("general")
 
 
 def giving(flavor=None, image=None):
-    """Give a generator that always says the same."""
+    """Return a generator that always says the same."""
     return lambda policy, vm_class: Properties(flavor=flavor or {}, image=image or {})
 
 

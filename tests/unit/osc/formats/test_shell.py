@@ -98,7 +98,7 @@ class ShellCase(testtools.TestCase):
 
 class FlavorBlockTest(ShellCase):
     def hostile(self):
-        """Give one flavor with a hostile name and a hostile extra spec."""
+        """Return one flavor with a hostile name and a hostile extra spec."""
 
         def acme(policy, vm_class):
             return Properties(flavor={"acme:note": HOSTILE})
