@@ -44,6 +44,8 @@ RC_WRITE_IOPS: Final = "CUSTOM_PERFVM_WRITE_IOPS"
 TRAIT_HIGH_PERFORMANCE: Final = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 # The host is enrolled: VMs without units stay away (isolated aggregate).
 TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
+# What the names of the project's traits and resource classes begin with.
+CUSTOM_PREFIX: Final = "CUSTOM_PERFVM_"
 # Followed by the child's letter.
 TRAIT_CHILD: Final = "CUSTOM_PERFVM_CHILD_"
 # One letter names a child, in flavors, too: more slots has no elastic host.
@@ -66,6 +68,12 @@ FLAVOR_NUMA_NODES: Final = "flavor.numa_nodes"
 FLAVOR_EMULATOR_THREADS: Final = "flavor.emulator_threads"
 # The class wants a page size that neither flavor nor image asks for.
 FLAVOR_MEM_PAGE_SIZE: Final = "flavor.mem_page_size"
+# The flavor asks Placement for other amounts than the class's VMs are to take.
+FLAVOR_RESOURCES: Final = "flavor.resources"
+# The flavor requires or forbids other traits than the class's VMs are to.
+FLAVOR_TRAITS: Final = "flavor.traits"
+# The image requires a trait of the project, which opens hosts to it.
+REQUEST_IMAGE_TRAIT: Final = "request.image_trait"
 # Neither flavor nor image turns multiqueue on: one CPU gets all interrupts.
 REQUEST_NO_MULTIQUEUE: Final = "request.no_multiqueue"
 # The class lives on network volumes, this server boots from an image.
@@ -102,6 +110,8 @@ HOST_CLASS_CONFLICT: Final = "host.class_conflict"
 # Pins that are no multiple of the class's CPUs: VMs that the policy does not
 # know sit there.
 HOST_FOREIGN_PINS: Final = "host.foreign_pins"
+# An elastic host, and the request takes no units of it.
+HOST_UNITS_LACKING: Final = "host.units_lacking"
 # A pinned VM of no class would strand a slot of this host.
 HOST_CLASSLESS_PINNED: Final = "host.classless_pinned"
 

@@ -65,6 +65,8 @@ class HostFacts(NamedTuple):
         reserved_host_cpus where that is set
     :ivar num_instances: VMs on the host, those moving in not counted yet
     :ivar labels: values of the aggregate metadata ``perfvm:class``
+    :ivar isolating: the project's traits without which its aggregates keep a
+        request away: that of elastic hosts
     """
 
     host: str
@@ -73,6 +75,7 @@ class HostFacts(NamedTuple):
     vcpus_used: int = 0
     num_instances: int = 0
     labels: frozenset[str] = frozenset()
+    isolating: frozenset[str] = frozenset()
 
 
 class RequestCell(NamedTuple):
@@ -92,6 +95,31 @@ class RequestCell(NamedTuple):
     cpu_thread_policy: str | None = None
 
 
+class AskedResource(NamedTuple):
+    """An amount that a request asks Placement for.
+
+    :ivar group: suffix of the group; empty for the group without one
+    """
+
+    group: str
+    name: str
+    amount: int
+
+
+class AskedTrait(NamedTuple):
+    """A trait that a request wants of a provider, or wants none to have.
+
+    :ivar group: suffix of the group; empty for the group without one
+    :ivar state: ``required`` or ``forbidden``
+    :ivar source: who says so: ``flavor`` or ``image``
+    """
+
+    group: str
+    name: str
+    state: str
+    source: str
+
+
 class RequestFacts(NamedTuple):
     """What one request asks for, flavor and image taken together.
 
@@ -99,6 +127,8 @@ class RequestFacts(NamedTuple):
     :ivar cells: the NUMA topology that Nova derived; empty without one
     :ivar multiqueue: whether flavor or image turn virtio-net multiqueue on
     :ivar volume_backed: whether the root disk is a volume; None if unknown
+    :ivar resources: what extra specs name of Placement's resources
+    :ivar traits: what extra specs and the image name of its traits
     """
 
     flavor: str
@@ -109,6 +139,8 @@ class RequestFacts(NamedTuple):
     emulator_threads: str | None = None
     multiqueue: bool = False
     volume_backed: bool | None = None
+    resources: tuple[AskedResource, ...] = ()
+    traits: tuple[AskedTrait, ...] = ()
 
     @property
     def pinned(self) -> bool:

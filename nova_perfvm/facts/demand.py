@@ -9,18 +9,23 @@ classes are made of.  The rest is named in ``Request.unseen``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
-from nova_perfvm.facts import RequestCell, RequestFacts
+from nova_perfvm.facts import (
+    AskedResource,
+    AskedTrait,
+    RequestCell,
+    RequestFacts,
+    placement_request,
+)
 from nova_perfvm.facts.snapshot import Flavor, Image
 from nova_perfvm.policy import even_share
 
-_ASKS: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{1,64})?:(.*)")
 _TRUE: Final = frozenset({"1", "t", "true", "on", "y", "yes"})
 _PAGES: Final = {
     "small": const.PAGE_SMALL,
@@ -123,7 +128,10 @@ def request_for(
     emulator = specs.get(const.EMULATOR_THREADS)
     policy, pcpus = _cpu_policy(flavor, properties)
     cells = _cells(flavor, properties, policy, threads)
-    demand = _demand(flavor, properties, volume_backed=volume_backed)
+    resources, traits = placement_request.read(
+        specs, placement_request.image_traits(properties)
+    )
+    demand = _demand(flavor, resources, traits, volume_backed=volume_backed)
     return Request(
         facts=RequestFacts(
             flavor=flavor.name,
@@ -135,6 +143,8 @@ def request_for(
             multiqueue=flavor.vcpus > 1
             and _true(_either(specs, properties, const.VIF_MULTIQUEUE)),
             volume_backed=volume_backed,
+            resources=resources,
+            traits=traits,
         ),
         demand=_with_cpus(
             demand,
@@ -269,23 +279,22 @@ def _page_size_kb(
 
 
 def _demand(
-    flavor: Flavor, properties: Mapping[str, str], *, volume_backed: bool | None
+    flavor: Flavor,
+    asked_resources: Iterable[AskedResource],
+    asked_traits: Iterable[AskedTrait],
+    *,
+    volume_backed: bool | None,
 ) -> Demand:
     """Return what is asked for whatever kind the CPUs are."""
     resources: dict[str, dict[str, int]] = {"": {}}
     traits: dict[str, dict[str, set[str]]] = {}
-    for key, value in flavor.extra_specs.items():
-        match = _ASKS.fullmatch(key)
-        if match is None:
-            continue
-        kind, suffix, name = match[1], match[2] or "", match[3]
-        if kind == "resources":
-            resources.setdefault(suffix, {})[name] = _count(value, flavor)
-        else:
-            traits.setdefault(suffix, {}).setdefault(value, set()).add(name)
-    for key, value in properties.items():
-        if key.startswith("trait:") and value == "required":
-            traits.setdefault("", {}).setdefault(value, set()).add(key[6:])
+    for suffix, name, amount in asked_resources:
+        if amount < 0:
+            text = flavor.extra_specs[f"resources{suffix}:{name}"]
+            raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
+        resources.setdefault(suffix, {})[name] = amount
+    for suffix, name, state, _ in asked_traits:
+        traits.setdefault(suffix, {}).setdefault(state, set()).add(name)
     named = {name for found in resources.values() for name in found}
     if "MEMORY_MB" not in named:
         resources[""]["MEMORY_MB"] = flavor.memory_mb

@@ -15,8 +15,8 @@ from nova_perfvm.generate.properties import (
     Properties,
     combine,
     merge,
-    placement,
 )
+from nova_perfvm.placement.contract import contract
 from nova_perfvm.policy import FlavorSize, FlavorTemplate, memory_fault, name_fault
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _properties(
     # These two are the policy's own, whatever generators an operator has.
     own: dict[str, Generator] = {
         "perfvm": _class_key,
-        "placement": partial(placement.generate, isolated_aggregates=isolated),
+        "placement": partial(_contract, isolated_aggregates=isolated),
     }
     return combine(own | dict(generators), policy, vm_class)
 
@@ -193,6 +193,13 @@ def _properties(
 def _class_key(_policy: Policy, vm_class: VMClass) -> Properties:
     """Name the class; the default one too, so that a flavor shows what it is."""
     return Properties(flavor={const.CLASS_KEY: vm_class.name})
+
+
+def _contract(
+    policy: Policy, vm_class: VMClass, *, isolated_aggregates: bool
+) -> Properties:
+    carried = contract(policy, vm_class)
+    return Properties(carried.extra_specs(isolated_aggregates=isolated_aggregates))
 
 
 def _flavors_of(

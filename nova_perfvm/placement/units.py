@@ -19,10 +19,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts.demand import Group
+from nova_perfvm.placement import slots
 from nova_perfvm.policy.room import shape_slots
 
 if TYPE_CHECKING:
-    from nova_perfvm.policy import Policy
+    from collections.abc import Iterator
+
+    from nova_perfvm.policy import Policy, VMClass
 
 SUFFIXES = const.CHILD_LETTERS
 
@@ -92,3 +96,23 @@ def children(policy: Policy, provider_name: str, slots: int) -> tuple[Child, ...
         )
         for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
     )
+
+
+def groups(policy: Policy, vm_class: VMClass) -> Iterator[Group]:
+    """Yield what a VM of a class takes of an elastic host.
+
+    A pinned VM takes one child whole, any other VM one unit of every child.
+    """
+    required = frozenset({const.TRAIT_ELASTIC})
+    if vm_class.pinned:
+        yield Group("", {}, required)
+        yield Group("_perfvm", {const.RC_UNIT: policy.elastic_units})
+        return
+    # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
+    yield Group("", {}, required, slots.traits_to_avoid(policy))
+    for suffix in SUFFIXES[: children_per_host(policy)]:
+        yield Group(
+            f"_perfvm_{suffix}",
+            {const.RC_UNIT: 1},
+            required=frozenset({child_trait(suffix)}),
+        )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
+from nova_perfvm.rules.contract import check_units
 from nova_perfvm.rules.request import resolve_class
 from nova_perfvm.rules.slots import (
     cell_cpus,
@@ -36,6 +37,14 @@ def check_host(
     (:func:`nova_perfvm.rules.check_request`).  The first reason is the one to
     act on.
     """
+    # Whatever the policy's labels: Placement does not look at forced hosts.
+    lacking = tuple(check_units(request, host))
+    return lacking or _check_managed(policy, request, host)
+
+
+def _check_managed(
+    policy: Policy, request: RequestFacts, host: HostFacts
+) -> tuple[Reason, ...]:
     vm_class = resolve_class(policy, request)
     if not policy.manages(host.labels):
         # Outside the policy's hosts nothing changes, but VMs that were promised

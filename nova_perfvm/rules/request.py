@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import PAGE_SIZES_KB
+from nova_perfvm.rules.contract import check_contract, check_image_traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,11 +39,13 @@ def resolve_class(policy: Policy, request: RequestFacts) -> VMClass | None:
 def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
     """List all that keeps a request from being of the class it claims.
 
-    A request that claims none is right by definition: the default class takes
-    any size.
+    A request that claims none is right by definition, as the default class takes
+    any size, unless it names what is the project's own.
     """
+    image = tuple(check_image_traits(request))
     if request.class_name is None:
-        return ()
+        vm_class = resolve_class(policy, request)
+        return (*image, *check_contract(policy, vm_class, request))
     vm_class = policy.by_name.get(request.class_name)
     if vm_class is None:
         return (
@@ -50,18 +53,25 @@ def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
                 const.FLAVOR_CLASS_UNKNOWN,
                 {"found": request.class_name, "expected": sorted(policy.by_name)},
             ),
+            *image,
         )
-    return tuple(_violations(vm_class, request))
+    return (
+        *_violations(vm_class, request),
+        *check_contract(policy, vm_class, request),
+        *image,
+    )
 
 
 def check_image(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
     """List what a new image takes from a server that is rebuilt with it.
 
     A rebuild keeps flavor, NUMA topology (nova-api sees to that) and host, so
-    only what an image alone decides is judged: multiqueue.
+    only what an image alone decides is judged: multiqueue, and traits, for which
+    the server's next move would ask Placement.
     """
     vm_class = resolve_class(policy, request)
-    return () if vm_class is None else tuple(_multiqueue(vm_class, request))
+    found = () if vm_class is None else tuple(_multiqueue(vm_class, request))
+    return (*found, *check_image_traits(request))
 
 
 def _violations(vm_class: VMClass, request: RequestFacts) -> Iterator[Reason]:

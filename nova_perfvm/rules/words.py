@@ -46,6 +46,13 @@ def _cell_too_small(data: dict[str, Any]) -> str:
     )
 
 
+def _other_terms(data: dict[str, Any]) -> str:
+    return (
+        f"the flavor asks Placement for {'; '.join(data['found']) or 'nothing'} where "
+        f"its class asks for {'; '.join(data['expected']) or 'nothing'}"
+    )
+
+
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.FLAVOR_CLASS_UNKNOWN: lambda d: (
         f"perfvm:class={d['found']} is not declared; the policy has "
@@ -72,6 +79,15 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.FLAVOR_MEM_PAGE_SIZE: lambda d: (
         f"the class wants hw:mem_page_size={d['expected']}, and neither flavor nor "
         "image asks for it"
+    ),
+    const.FLAVOR_RESOURCES: _other_terms,
+    const.FLAVOR_TRAITS: _other_terms,
+    const.REQUEST_IMAGE_TRAIT: lambda d: (
+        f"the image requires {', '.join(d['found'])}, which only a flavor may"
+    ),
+    const.HOST_UNITS_LACKING: lambda d: (
+        "the host is elastic (an aggregate of it requires "
+        f"{', '.join(d['traits'])}), and the flavor asks for no {const.RC_UNIT}"
     ),
     const.REQUEST_NO_MULTIQUEUE: lambda _: (
         "the class wants multiqueue, and neither hw:vif_multiqueue_enabled of the "

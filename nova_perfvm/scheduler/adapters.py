@@ -21,7 +21,9 @@ from nova_perfvm.facts import (
     PagePool,
     RequestCell,
     RequestFacts,
+    placement_request,
 )
+from nova_perfvm.facts.placement_request import isolating_traits
 
 if TYPE_CHECKING:
     from nova import objects
@@ -45,7 +47,7 @@ _stored_pool = operator.attrgetter(
     "_obj_size_kb", "_obj_total", "_obj_used", "_obj_reserved"
 )
 
-_NO_LABELS: frozenset[str] = frozenset()
+_NOTHING: frozenset[str] = frozenset()
 
 
 def request_facts(spec_obj: objects.RequestSpec) -> RequestFacts:
@@ -71,6 +73,9 @@ def request_facts(spec_obj: objects.RequestSpec) -> RequestFacts:
         )
         if "emulator_threads_policy" in topology:
             emulator_threads = topology.emulator_threads_policy
+    resources, traits = placement_request.read(
+        flavor.extra_specs, _image_traits(spec_obj)
+    )
     return RequestFacts(
         flavor=flavor.name,
         class_name=flavor.extra_specs.get(const.CLASS_KEY),
@@ -81,7 +86,17 @@ def request_facts(spec_obj: objects.RequestSpec) -> RequestFacts:
         multiqueue=_multiqueue(spec_obj),
         # Requests from before Rocky do not know.
         volume_backed=spec_obj.is_bfv if "is_bfv" in spec_obj else None,
+        resources=resources,
+        traits=traits,
     )
+
+
+def _image_traits(spec_obj: objects.RequestSpec) -> Sequence[str]:
+    """Return the traits of the image, or of the volume's copy of its metadata."""
+    if "image" not in spec_obj or spec_obj.image is None:
+        return ()
+    traits: Sequence[str] = spec_obj.image.properties.get("traits_required", ())
+    return traits
 
 
 def _multiqueue(spec_obj: objects.RequestSpec) -> bool:
@@ -105,7 +120,7 @@ def host_facts(host_state: host_manager.HostState) -> HostFacts:
         () if topology is None else [_cell(cell) for cell in topology.cells],
         host_state.vcpus_used,
         host_state.num_instances,
-        _labels(host_state.aggregates),
+        *_reserved(host_state.aggregates),
     )
 
 
@@ -151,20 +166,19 @@ def _declared_pool(pool: objects.NUMAPagesTopology) -> tuple[int, int, int, int]
     return pool.size_kb, pool.total, pool.used, reserved
 
 
-def _labels(aggregates: list[objects.Aggregate]) -> frozenset[str]:
+def _reserved(
+    aggregates: list[objects.Aggregate],
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the labels of a host, and the traits that its aggregates isolate by."""
     if not aggregates:
-        return _NO_LABELS
-    values = [
-        value
-        for aggregate in aggregates
-        if (value := aggregate.metadata.get(const.CLASS_KEY)) is not None
-    ]
-    if not values:
-        return _NO_LABELS
-    # Several values are separated by commas, as everywhere in Nova.
-    return frozenset(
+        return _NOTHING, _NOTHING
+    metadata = [aggregate.metadata for aggregate in aggregates]
+    # Several labels are separated by commas, as everywhere in Nova.
+    labels = {
         label
-        for value in values
-        for part in value.split(",")
+        for found in metadata
+        if const.CLASS_KEY in found
+        for part in found[const.CLASS_KEY].split(",")
         if (label := part.strip())
-    )
+    }
+    return frozenset(labels), isolating_traits(metadata)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from nova_perfvm.diagnose.audit import (
     builds,
     claims,
+    contract,
     hosts,
     placement,
     progress,
@@ -81,6 +82,7 @@ class Report:
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("Servers beside each other", servers.check),
     ("Servers are of their class", claims.check_servers),
+    ("Servers hold what their class takes", contract.check),
     ("Servers have today's flavors", claims.check_changed),
     ("Flavors are the policy's", claims.check_flavors),
     ("Images agree with the classes", claims.check_images),

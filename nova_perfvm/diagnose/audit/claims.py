@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _CODES: Final = {
     const.FLAVOR_CLASS_UNKNOWN: codes.CLASS_UNKNOWN,
     const.FLAVOR_VCPUS: codes.WRONG_SIZE,
+    const.FLAVOR_RESOURCES: codes.CONTRACT_DIFFERS,
+    const.FLAVOR_TRAITS: codes.CONTRACT_DIFFERS,
+    const.REQUEST_IMAGE_TRAIT: codes.IMAGE_TRAIT,
     const.REQUEST_NO_MULTIQUEUE: codes.NO_MULTIQUEUE,
 }
 _WEIGHT_KEY: Final = "perfvm_weight_multiplier"
@@ -66,11 +69,13 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
 def _said(subject: Subject, server: Server, code: str) -> bool:
     """Return whether another check says it, with what the server really owns."""
     vm_class = subject.class_of(server)
-    if (
-        vm_class is None
-        or not vm_class.pinned
-        or not subject.managed(server.host or "")
-    ):
+    if not subject.managed(server.host or ""):
+        return False
+    contracted = code in {const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS}
+    if vm_class is None or (contracted and subject.policy.placement == "units"):
+        # It strands a slot, or its flavor is without units: that is said.
+        return contracted
+    if not vm_class.pinned:
         return False
     if code == const.FLAVOR_NUMA_NODES:
         nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}

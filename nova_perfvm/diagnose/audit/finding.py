@@ -57,6 +57,9 @@ OVER_INVENTORY: Final = "audit.usage_exceeds_inventory"
 UNITS_LACKING: Final = "audit.units_lacking"
 HOST_NOT_ISOLATED: Final = "audit.host_not_isolated"
 
+NOT_CLAIMED: Final = "audit.not_claimed"
+CONTRACT_DIFFERS: Final = "audit.contract_differs"
+IMAGE_TRAIT: Final = "audit.image_trait"
 CLASS_UNKNOWN: Final = "audit.class_unknown"
 CLASSLESS_PINNED: Final = "audit.classless_pinned"
 WRONG_SIZE: Final = "audit.wrong_size"
@@ -94,6 +97,7 @@ _CRITICAL: Final = (
     NOT_IN_ONE_CELL,
     NOT_PINNED,
     OVER_INVENTORY,
+    NOT_CLAIMED,
     UNITS_LACKING,
     HOST_NOT_ISOLATED,
 )

@@ -84,7 +84,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     homeless = {
         server.id: f"{server} is in {server.status} and on no host"
         for server in snapshot.servers
-        if server.host is None and not _moving(snapshot, server)
+        if server.host is None and not is_moving(snapshot, server)
     }
     for leak in check_consumers(
         (consumer for p in snapshot.providers for consumer in p.allocations),
@@ -95,7 +95,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from _places(subject)
 
 
-def _moving(snapshot: Snapshot, server: Server) -> bool:
+def is_moving(snapshot: Snapshot, server: Server) -> bool:
+    """Return whether Nova may be about to add or to remove allocations."""
     return (
         server.task is not None
         or not server.known
@@ -117,7 +118,7 @@ def _places(subject: Subject) -> Iterator[Finding]:
     moving = {migration.server for migration in snapshot.migrations}
     seen = {host.host for host in snapshot.hosts if host.provider in snapshot.trees}
     for server in snapshot.servers:
-        if server.host is None or server.id in moving or _moving(snapshot, server):
+        if server.host is None or server.id in moving or is_moving(snapshot, server):
             continue
         roots = held.get(server.id, {})
         if server.host in seen and not any(

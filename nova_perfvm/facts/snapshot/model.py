@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from nova_perfvm.constants import CLASS_KEY
+from nova_perfvm.facts.placement_request import isolating_traits
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -174,6 +175,19 @@ class Snapshot:
     def labels(self, host: str) -> frozenset[str]:
         """Return the classes that aggregates reserve a host for."""
         return self._labels.get(host, frozenset())
+
+    def isolating(self, host: str) -> frozenset[str]:
+        """Return the project's traits that aggregates of a host isolate it by."""
+        return self._isolating.get(host, frozenset())
+
+    @cached_property
+    def _isolating(self) -> dict[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for aggregate in self.aggregates:
+            traits = isolating_traits([aggregate.metadata])
+            for host in aggregate.hosts if traits else ():
+                found[host] = found.get(host, frozenset()) | traits
+        return found
 
     @cached_property
     def _labels(self) -> dict[str, frozenset[str]]:

@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts import HostFacts, NUMACell, PagePool, RequestCell, RequestFacts
+from nova_perfvm.facts import (
+    HostFacts,
+    NUMACell,
+    PagePool,
+    RequestCell,
+    RequestFacts,
+    placement_request,
+)
 from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
 from nova_perfvm.facts.snapshot.resources import Server
 
@@ -60,6 +67,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
             len(servers) if host.num_instances is None else host.num_instances
         ),
         labels=snapshot.labels(host.host),
+        isolating=snapshot.isolating(host.host),
     )
 
 
@@ -74,6 +82,9 @@ def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
     specs = server.extra_specs
     thread_policy = _either(specs, properties, const.CPU_THREAD_POLICY)
     page_size = _page_size_kb(_either(specs, properties, const.MEM_PAGE_SIZE))
+    resources, traits = placement_request.read(
+        specs, placement_request.image_traits(properties)
+    )
     return RequestFacts(
         flavor=server.flavor,
         class_name=specs.get(const.CLASS_KEY),
@@ -92,6 +103,8 @@ def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
         emulator_threads=specs.get(const.EMULATOR_THREADS),
         multiqueue=_true(_either(specs, properties, const.VIF_MULTIQUEUE)),
         volume_backed=server.image is None,
+        resources=resources,
+        traits=traits,
     )
 
 

@@ -34,6 +34,7 @@ classes:
 """
 # Pinned classes of two kinds need labels.
 SECOND = "  small: {vcpus: 4, cpu_policy: dedicated, exclusive: none}\n"
+ISOLATING = {f"trait:{const.TRAIT_ELASTIC}": "required"}
 SMALL = states.HP_SPECS | {"perfvm:class": "small"}
 GENERAL = {"perfvm:class": "general", "hw:cpu_policy": "shared"}
 CLASSLESS = {"hw:cpu_policy": "dedicated"}
@@ -92,7 +93,7 @@ def random_node(rng, name):
 class AgreementTest(testtools.TestCase):
     """The same verdict and the same reason on every host of every state."""
 
-    STATES = 300
+    STATES = 700
     HOSTS = 3
 
     def setUp(self):
@@ -143,12 +144,17 @@ class AgreementTest(testtools.TestCase):
             nodes = [random_node(rng, f"hp{n}") for n in range(self.HOSTS)]
             labels = {node.host: self.random_labels(rng) for node in nodes}
             flavor = self.random_flavor(rng)
-            ours = self.explained(filter_.policy, nodes, labels, flavor)
+            isolated = {node.host for node in nodes if rng.random() < 0.02}
+            ours = self.explained(filter_.policy, nodes, labels, flavor, isolated)
             spec = states.request_spec(
                 "f", flavor.vcpus, flavor.memory_mb, dict(flavor.extra_specs)
             )
             for node in nodes:
                 state = self.host_state(node, labels[node.host])
+                if node.host in isolated:
+                    state.aggregates.append(
+                        objects.Aggregate(id=9, metadata=ISOLATING, hosts=[node.host])
+                    )
                 decision = filter_.explain(state, spec)
                 passed = filter_.host_passes(state, spec)
                 self.assertEqual(decision.allowed, passed)
@@ -160,17 +166,22 @@ class AgreementTest(testtools.TestCase):
         seldom = {code: found[code] for code in HOST_CODES if found[code] < 5}
         self.assertEqual({}, seldom, found)
 
-    def explained(self, policy, nodes, labels, flavor):
+    def explained(self, policy, nodes, labels, flavor, isolated):
         """Return the reasons of the rules by host, from what a snapshot has."""
         taken = Snapshot(
             taken_at="2026-01-01T00:00:00+00:00",
             hosts=tuple(
                 ComputeHost(node.host, node.host, node.uuid, "s") for node in nodes
             ),
-            aggregates=tuple(
-                Aggregate(n, str(n), label, {const.CLASS_KEY: label}, frozenset({host}))
-                for host, values in labels.items()
-                for n, label in enumerate(values)
+            aggregates=(
+                *(
+                    Aggregate(
+                        n, str(n), label, {const.CLASS_KEY: label}, frozenset({host})
+                    )
+                    for host, values in labels.items()
+                    for n, label in enumerate(values)
+                ),
+                Aggregate(9, "9", "isolated", ISOLATING, frozenset(isolated)),
             ),
             flavors=(flavor,),
         )

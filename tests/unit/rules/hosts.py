@@ -5,12 +5,24 @@ import dataclasses
 
 from hypothesis import strategies as st
 
-from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
+from nova_perfvm.facts import (
+    AskedResource,
+    AskedTrait,
+    HostFacts,
+    NUMACell,
+    RequestCell,
+    RequestFacts,
+)
 from nova_perfvm.policy import HostShape, loader
 
 POLICY = loader.load()
 HP = POLICY.get_class("high-performance")
 GENERAL = POLICY.get_class("general")
+
+HP_CARRIES = {
+    "resources": (AskedResource("", "CUSTOM_PERFVM_SLOT", 1),),
+    "traits": (AskedTrait("", "CUSTOM_PERFVM_HIGH_PERFORMANCE", "required", "flavor"),),
+}
 
 
 def policy(general=None, managed_hosts="all", **high_performance):
@@ -71,7 +83,7 @@ def hp_request(**facts):
         "multiqueue": True,
         "volume_backed": True,
     }
-    return RequestFacts(**given | facts)
+    return RequestFacts(**given | HP_CARRIES | facts)
 
 
 def general_request(**facts):

@@ -15,6 +15,8 @@ HP_SPECS = {
     "hw:cpu_policy": "dedicated",
     "hw:numa_nodes": "1",
     "hw:vif_multiqueue_enabled": "true",
+    "resources:CUSTOM_PERFVM_SLOT": "1",
+    "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "required",
 }
 
 

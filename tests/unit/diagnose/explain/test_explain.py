@@ -457,12 +457,14 @@ class UnitsTest(UnitsCase):
         self.add_elastic()
         self.cloud.change_flavor(GENERAL, extra_specs={})
         verdict, said = self.verdict(GENERAL)
-        self.assertEqual(const.PLACEMENT_ISOLATED, verdict.code)
+        lacking = const.HOST_UNITS_LACKING
+        self.assertEqual(f"{const.PLACEMENT_ISOLATED}, {lacking}", verdict.code)
         self.assertIn("requests with trait CUSTOM_PERFVM_ELASTIC only", said)
         self.assertIn(
             "[scheduler]enable_isolated_aggregate_filtering is False", verdict.notes[0]
         )
-        self.assertEqual("", self.verdict(GENERAL, options={})[1])
+        # The filter closes the host even where Nova does not isolate aggregates.
+        self.assertEqual(lacking, self.verdict(GENERAL, options={})[0].code)
 
     def test_groups_that_fit_one_by_one_only(self):
         self.add_elastic()
@@ -474,10 +476,11 @@ class UnitsTest(UnitsCase):
         }
         specs[f"trait:{const.TRAIT_ELASTIC}"] = "required"
         self.cloud.change_flavor(GENERAL, extra_specs=specs)
-        self.assertEqual(const.PLACEMENT_GROUPS, self.verdict(GENERAL)[0].code)
+        code = f"{const.PLACEMENT_GROUPS}, {const.FLAVOR_RESOURCES}"
+        self.assertEqual(code, self.verdict(GENERAL)[0].code)
         del specs[f"resources_z:{const.RC_UNIT}"]
         self.cloud.change_flavor(GENERAL, extra_specs=specs)
-        self.assertEqual("", self.verdict(GENERAL)[0].code)
+        self.assertEqual(const.FLAVOR_RESOURCES, self.verdict(GENERAL)[0].code)
 
 
 class WordsTest(testtools.TestCase):
