@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.facts.elastic_host import PCPU
-from nova_perfvm.placement import units
+from nova_perfvm.placement import slots, units
+from nova_perfvm.placement.contract import guaranteed_iops
 from nova_perfvm.rules import host_mode
 from nova_perfvm.rules.slots import smallest_memory_mb
 
@@ -98,12 +99,78 @@ def expected_slots(
         return 0
     if host.division_assumed:
         return None
-    slots = rules.host_slots(vm_class, facts.cells)
+    count = rules.host_slots(vm_class, facts.cells)
     memory, each = root.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
     if memory is not None and each:
         # The cells have the memory of the host itself, too.
-        slots = min(slots, memory.capacity // each)
-    return slots
+        count = min(count, memory.capacity // each)
+    return count
+
+
+class OfferFault(NamedTuple):
+    """What a host offers otherwise than the policy says.
+
+    :ivar trait: whether it is a trait, not an inventory
+    """
+
+    words: str
+    trait: bool = False
+
+
+def offer_faults(
+    policy: Policy, host: ComputeHost, facts: HostFacts, root: Provider
+) -> Iterator[OfferFault]:
+    """Yield how slots, their trait and IOPS of a host differ from the policy's.
+
+    :param facts: the host as the rules judge it
+    :param root: its top resource provider
+    """
+    if policy.placement != "slots":
+        for name in filter(slots.is_slot, root.inventories):
+            yield OfferFault(
+                f"{root.total(name)} {name}, and the policy says placement: "
+                f"{policy.placement}"
+            )
+        return
+    mine = slot_class(policy, facts.labels)
+    wanted = expected_slots(policy, host, facts, root)
+    for vm_class in policy.pinned_classes:
+        expected = wanted if vm_class is mine else 0
+        yield from _class_faults(policy, vm_class, host, root, expected)
+    known = {slots.resource_class(policy, c) for c in policy.pinned_classes}
+    for name in sorted(set(filter(slots.is_slot, root.inventories)) - known):
+        yield OfferFault(f"{root.total(name)} {name}, slots of no class of the policy")
+
+
+def _class_faults(
+    policy: Policy,
+    vm_class: VMClass,
+    host: ComputeHost,
+    root: Provider,
+    expected: int | None,
+) -> Iterator[OfferFault]:
+    name, trait = slots.resource_class(policy, vm_class), slots.trait(policy, vm_class)
+    found = root.total(name)
+    if expected is None:
+        # Only whether what is there goes together can be told.
+        expected = found
+    shape = f", a {host.shape}," if host.shape else ""
+    if found != expected:
+        yield OfferFault(
+            f"the host{shape} offers {found} {name} and has room for {expected} "
+            f"(cells: {host.cells_source})"
+        )
+    elif found and root.inventories[name].max_unit != 1:
+        max_unit = root.inventories[name].max_unit
+        yield OfferFault(f"max_unit of {name} is {max_unit}, should be 1")
+    if (trait in root.traits) != bool(expected):
+        words = "is missing" if expected else "is there, without slots"
+        yield OfferFault(f"{trait} {words}", trait=True)
+    for resource, amount in guaranteed_iops(vm_class).items() if expected else ():
+        if root.total(resource) < amount:
+            yield OfferFault(
+                f"{root.total(resource)} {resource}, and one VM is guaranteed {amount}"
+            )
 
 
 def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:
@@ -116,8 +183,8 @@ def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSumma
         and provider.name.startswith(f"{root.name}_perfvm_")
         and const.RC_UNIT in provider.inventories
     ]
-    slots, used = _slots(root, children)
-    mode = _mode(root, children, slots)
+    count, used = _slots(root, children)
+    mode = _mode(root, children, count)
     labels = snapshot.labels(host.host)
     return HostSummary(
         host=host.host,
@@ -125,7 +192,7 @@ def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSumma
         state=("up" if host.up else "down") + ("" if host.enabled else ", disabled"),
         mode=mode,
         shape=host.shape,
-        slots=slots,
+        slots=count,
         used=used,
         classes=tuple(sorted(labels)) or _admitted(policy, mode),
         aggregates=tuple(a.name for a in snapshot.aggregates if host.host in a.hosts),
@@ -138,8 +205,9 @@ def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSumma
 def _slots(
     root: Provider | None, children: Sequence[Provider]
 ) -> tuple[int | None, int | None]:
-    if root and const.RC_SLOT in root.inventories:
-        return root.total(const.RC_SLOT), root.used(const.RC_SLOT)
+    counted = list(filter(slots.is_slot, root.inventories)) if root else []
+    if root and counted:
+        return sum(map(root.total, counted)), sum(map(root.used, counted))
     if not children:
         return None, None
     whole = [c for c in children if _max_unit(c) == c.total(const.RC_UNIT)]
@@ -152,13 +220,13 @@ def _max_unit(provider: Provider) -> int:
 
 
 def _mode(
-    root: Provider | None, children: Sequence[Provider], slots: int | None
+    root: Provider | None, children: Sequence[Provider], count: int | None
 ) -> str:
     if root is None:
         return UNKNOWN
     if root.total("PCPU"):
         return "mixed" if root.total("VCPU") else "dedicated"
-    return "elastic" if children and slots else "shared"
+    return "elastic" if children and count else "shared"
 
 
 def _admitted(policy: Policy, mode: str) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.hosts import expected_slots, summarize
+from nova_perfvm.diagnose.hosts import offer_faults, summarize
 from nova_perfvm.diagnose.preflight import CheckResult, Code
 from nova_perfvm.facts.snapshot import host_facts
+from nova_perfvm.placement import slots
 from nova_perfvm.policy import advice
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _FILTER: Final = "PerfVMFilter"
 _NUMA_FILTER: Final = "NUMATopologyFilter"
-_ISOLATING: Final = f"trait:{const.TRAIT_HIGH_PERFORMANCE}"
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,23 @@ def _aggregates(policy: Policy, view: PolicyView) -> CheckResult:
 def _isolation(policy: Policy, view: PolicyView) -> CheckResult:
     if not view.isolated_aggregates:
         return CheckResult(Code.SUCCESS, ("general flavors forbid the trait",))
-    isolated = {
-        host
-        for aggregate in view.snapshot.aggregates
-        if aggregate.metadata.get(_ISOLATING) == "required"
-        for host in aggregate.hosts
-    }
-    found = tuple(
-        f"{host.host} has slots, and general VMs may come to it"
-        for host in summarize(policy, view.snapshot)
-        if const.TRAIT_HIGH_PERFORMANCE in host.traits and host.host not in isolated
+    aggregates = view.snapshot.aggregates
+    found, keys = [], set()
+    for trait in sorted(slots.traits_to_avoid(policy)):
+        key = f"trait:{trait}"
+        isolated = {
+            host
+            for aggregate in aggregates
+            if aggregate.metadata.get(key) == "required"
+            for host in aggregate.hosts
+        }
+        for host in summarize(policy, view.snapshot):
+            if trait in host.traits and host.host not in isolated:
+                keys.add(f"{key}=required")
+                found.append(f"{host.host} has slots, and general VMs may come to it")
+    return _ended(
+        tuple(found), f"put it into an aggregate with {', '.join(sorted(keys))}"
     )
-    return _ended(found, f"put it into an aggregate with {_ISOLATING}=required")
 
 
 def _hosts(policy: Policy, view: PolicyView) -> CheckResult:
@@ -117,25 +122,8 @@ def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
         if root is None:
             yield f"{host.host} is not known to Placement"
             continue
-        slots = root.total(const.RC_SLOT)
-        if policy.placement != "slots":
-            if slots:
-                yield (
-                    f"{host.host} offers {slots} {const.RC_SLOT}, and the policy says "
-                    f"placement: {policy.placement}"
-                )
-            continue
-        wanted = expected_slots(policy, host, facts, root)
-        if wanted is not None and slots != wanted:
-            words = f"{host.host}, a {host.shape}," if host.shape else host.host
-            yield (
-                f"{words} offers {slots} {const.RC_SLOT} where the policy gives it "
-                f"{wanted}"
-            )
-        trait = const.TRAIT_HIGH_PERFORMANCE in root.traits
-        if bool(slots) != trait:
-            having = "has slots, and not" if slots else "has no slots, but"
-            yield f"{host.host} {having} the trait {const.TRAIT_HIGH_PERFORMANCE}"
+        for fault in offer_faults(policy, host, facts, root):
+            yield f"{host.host}: {fault.words}"
 
 
 def _filters(_policy: Policy, view: PolicyView) -> CheckResult:

@@ -16,7 +16,8 @@ from nova_perfvm.generate.flavors import (
     image_properties,
 )
 from nova_perfvm.generate.properties import BUILT_IN
-from nova_perfvm.placement import units
+from nova_perfvm.placement import slots, units
+from nova_perfvm.policy import shape_slots
 from nova_perfvm.rules import check_request, describe, resolve_class
 
 if TYPE_CHECKING:
@@ -119,12 +120,15 @@ def _hosts(old: Policy, new: Policy) -> Iterator[Difference]:
 
 def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
     """Return what an empty host of a shape has for VMs of pinned classes."""
-    slots = host_slots(policy, shape)
-    found = {"slots": str(slots)}
+    most = host_slots(policy, shape)
+    found = {"slots": str(most)}
     if policy.placement == "slots":
-        found[const.RC_SLOT] = str(slots)
+        found |= {
+            slots.resource_class(policy, c): str(shape_slots(c, shape))
+            for c in policy.pinned_classes
+        }
     elif policy.placement == "units":
-        children = units.children(policy, "", slots)
+        children = units.children(policy, "", most)
         found[const.RC_UNIT] = ", ".join(
             f"{child.total} (at most {child.max_unit} a VM)" for child in children
         )

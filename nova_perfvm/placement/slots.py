@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import os_resource_classes
-
 from nova_perfvm import constants as const
 from nova_perfvm.facts.demand import Group
 
@@ -25,19 +23,19 @@ def resource_class(policy: Policy, vm_class: VMClass) -> str:
     """Return the resource class of the slots of a pinned class."""
     if len(policy.pinned_classes) == 1:
         return const.RC_SLOT
-    return f"{const.RC_SLOT}_{_suffix(vm_class)}"
+    return f"{const.RC_SLOT}_{vm_class.custom_name}"
 
 
 def trait(policy: Policy, vm_class: VMClass) -> str:
     """Return the trait of the hosts that offer slots to a pinned class."""
     if len(policy.pinned_classes) == 1:
         return const.TRAIT_HIGH_PERFORMANCE
-    return f"{const.CUSTOM_PREFIX}{_suffix(vm_class)}"
+    return f"{const.CUSTOM_PREFIX}{vm_class.custom_name}"
 
 
-def _suffix(vm_class: VMClass) -> str:
-    name: str = os_resource_classes.normalize_name(vm_class.name)
-    return name.removeprefix(os_resource_classes.CUSTOM_NAMESPACE)
+def is_slot(name: str) -> bool:
+    """Return whether a resource class counts slots, of whichever class."""
+    return name == const.RC_SLOT or name.startswith(f"{const.RC_SLOT}_")
 
 
 def traits_to_avoid(policy: Policy) -> frozenset[str]:

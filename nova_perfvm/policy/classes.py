@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import os_resource_classes
+
 CPUPolicy = Literal["dedicated", "shared"]
 ThreadPolicy = Literal["prefer", "require", "isolate"]
 SMT = Literal["cores", "threads"]
@@ -99,6 +101,12 @@ class VMClass:
     disk: Disk = field(default_factory=Disk)
     flavors: FlavorTemplate | None = None
     default: bool = False
+
+    @property
+    def custom_name(self) -> str:
+        """The class in names of Placement, such as ``HP_20`` for ``hp-20``."""
+        name: str = os_resource_classes.normalize_name(self.name)
+        return name.removeprefix(os_resource_classes.CUSTOM_NAMESPACE)
 
     @property
     def pinned(self) -> bool:

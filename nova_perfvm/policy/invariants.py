@@ -8,7 +8,7 @@ next, so that an operator sees all mistakes at once.
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import Problem
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from nova_perfvm.policy.model import Policy
 
 _NAME_FIELDS = frozenset({"class", "vcpus", "memory_gb", "root_gb"})
+
+# What the traits of elastic hosts go on with.
+_PROJECT_NAMES: Final = tuple(
+    trait.removeprefix(const.CUSTOM_PREFIX)
+    for trait in (const.TRAIT_ELASTIC, const.TRAIT_CHILD)
+)
 
 # Keys that say something about pinned VMs only, with the value that says
 # nothing.
@@ -288,6 +294,8 @@ def _policy_problems(policy: Policy) -> Iterator[Problem]:
                 )
     if policy.placement == "units":
         yield from _units_problems(policy)
+    if len(policy.pinned_classes) > 1:
+        yield from _custom_name_problems(policy)
     exclusive = [c.name for c in policy.pinned_classes if c.exclusive != "none"]
     if (
         exclusive
@@ -302,6 +310,26 @@ def _policy_problems(policy: Policy) -> Iterator[Problem]:
             "another: use labelled, and reserve hosts for each class by aggregate "
             "metadata perfvm:class",
         )
+
+
+def _custom_name_problems(policy: Policy) -> Iterator[Problem]:
+    """Say which pinned classes would share the names of their slots and traits."""
+    owners: dict[str, str] = {}
+    for vm_class in policy.pinned_classes:
+        path, name = ("classes", vm_class.name), vm_class.custom_name
+        owner = owners.setdefault(name, vm_class.name)
+        if owner != vm_class.name:
+            yield Problem(
+                path,
+                f"is {const.RC_SLOT}_{name} to Placement, as class {owner} is: give "
+                "one of them another name",
+            )
+        if name.startswith(_PROJECT_NAMES):
+            yield Problem(
+                path,
+                f"would make {const.CUSTOM_PREFIX}{name}, which is a name of elastic "
+                "hosts: give the class another name",
+            )
 
 
 def _units_problems(policy: Policy) -> Iterator[Problem]:

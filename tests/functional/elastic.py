@@ -7,6 +7,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import SDKMixin
 
@@ -40,6 +41,13 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
         """Create flavors as a cloud has them before it has units."""
         self.cloud.create_flavor(PLAIN_HP, 20, 65536, 0, base.CLAIMS_HP)
         self.cloud.create_flavor(PLAIN_GENERAL, 2, 4096, 40)
+
+    def boot_before(self, flavor, **options):
+        """Boot a server as from before nova-scheduler knew a policy with units."""
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        server = self.boot(flavor, **options)
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+        return server
 
     def enroll(self, host, **options):
         return converge.enroll(self.api, self.policy, host, **options)

@@ -30,7 +30,7 @@ class TestBackfill(ElasticTest):
         return self.enroll("h1", backfill=True, **options)
 
     def test_high_performance_vms(self):
-        first, second = self.boot(PLAIN_HP), self.boot(PLAIN_HP)
+        first, second = self.boot_before(PLAIN_HP), self.boot_before(PLAIN_HP)
         before = [self.allocations(server) for server in (first, second)]
 
         exc = self.assertRaises(RefusedError, self.enroll, "h1")

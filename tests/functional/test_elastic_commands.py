@@ -5,6 +5,7 @@ import json
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import observe
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
 from tests.functional.client import ClientMixin
@@ -117,6 +118,9 @@ class TestCommands(ClientMixin, ElasticTest):
         # Their flavors still ask for units: only a resize gets them to move.
         exc = self.assertRaises(ActionFailedError, self.servers.cold_migrate, high)
         self.assertIn("No valid host", str(exc))
+        # As long as nova-scheduler has the policy with units it refuses others.
+        self.assertRaises(ActionFailedError, self.servers.resize, high, PLAIN_HP)
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
         high = self.servers.confirm(self.servers.resize(high, PLAIN_HP))
         self.servers.confirm(self.servers.cold_migrate(high))
         self.servers.delete(general)

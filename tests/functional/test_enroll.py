@@ -220,7 +220,7 @@ class TestUnenroll(ElasticTest):
         self.assert_ordinary("h1")
         self.assertEqual((), observe.aggregates(self.api))
         self.assertEqual(0, self.unenroll("h1"))
-        self.boot(PLAIN_HP)
+        self.boot_before(PLAIN_HP)
 
     def test_death_between_any_two_steps(self):
         self.create_plain_flavors()

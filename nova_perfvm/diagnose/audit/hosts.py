@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
-from nova_perfvm.diagnose.hosts import expected_slots, slot_class
+from nova_perfvm.diagnose.hosts import offer_faults, slot_class
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
 
 if TYPE_CHECKING:
@@ -27,15 +27,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         provider = subject.snapshot.provider_by_uuid.get(host.provider)
         if provider is None or not subject.managed(host.host):
             continue
-        if subject.policy.placement == "slots":
-            yield from _slots(subject, host, provider)
-        elif const.RC_SLOT in provider.inventories:
+        facts = subject.hosts[host.host]
+        for fault in offer_faults(subject.policy, host, facts, provider):
+            code = codes.TRAIT_DIFFERS if fault.trait else codes.INVENTORY_DIFFERS
             yield Finding(
-                codes.INVENTORY_DIFFERS,
-                host.host,
-                f"{provider.total(const.RC_SLOT)} {const.RC_SLOT}, and the policy says "
-                f"placement: {subject.policy.placement}",
-                _configure(subject, host, provider),
+                code, host.host, fault.words, _configure(subject, host, provider)
             )
 
 
@@ -49,61 +45,6 @@ def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:
             f"has {', '.join(sorted(subject.policy.by_name))}: nothing comes here",
             f"openstack aggregate set --property {const.CLASS_KEY}=CLASS AGGREGATE",
         )
-
-
-def _slots(
-    subject: Subject, host: ComputeHost, provider: Provider
-) -> Iterator[Finding]:
-    trait = const.TRAIT_HIGH_PERFORMANCE in provider.traits
-    inventory = provider.inventories.get(const.RC_SLOT)
-    found = inventory.total if inventory else 0
-    facts = subject.hosts[host.host]
-    expected = expected_slots(subject.policy, host, facts, provider)
-    if expected is None:
-        # Only whether what is there goes together can be told.
-        expected = found
-    if found != expected:
-        yield Finding(
-            codes.INVENTORY_DIFFERS,
-            host.host,
-            f"{found} {const.RC_SLOT}, and the host has room for {expected} "
-            f"(cells: {host.cells_source})",
-            _configure(subject, host, provider),
-        )
-    elif inventory is not None and inventory.max_unit != 1:
-        yield Finding(
-            codes.INVENTORY_DIFFERS,
-            host.host,
-            f"max_unit of {const.RC_SLOT} is {inventory.max_unit}, should be 1",
-            _configure(subject, host, provider),
-        )
-    if trait != bool(expected):
-        words = "is missing" if expected else "is there, without slots"
-        yield Finding(
-            codes.TRAIT_DIFFERS,
-            host.host,
-            f"{const.TRAIT_HIGH_PERFORMANCE} {words}",
-            _configure(subject, host, provider),
-        )
-    if expected:
-        yield from _iops(subject, host, provider)
-
-
-def _iops(subject: Subject, host: ComputeHost, provider: Provider) -> Iterator[Finding]:
-    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
-    if vm_class is None:
-        return
-    for name, amount in (
-        (const.RC_READ_IOPS, vm_class.disk.read_iops),
-        (const.RC_WRITE_IOPS, vm_class.disk.write_iops),
-    ):
-        if amount is not None and provider.total(name) < amount:
-            yield Finding(
-                codes.INVENTORY_DIFFERS,
-                host.host,
-                f"{provider.total(name)} {name}, and one VM is guaranteed {amount}",
-                _configure(subject, host, provider),
-            )
 
 
 def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:

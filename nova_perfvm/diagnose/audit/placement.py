@@ -11,7 +11,7 @@ from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.preflight import asks_units
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
-from nova_perfvm.placement import units
+from nova_perfvm.placement import slots, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -198,4 +198,5 @@ def _is_child(provider: Provider) -> bool:
 
 def _is_compute(provider: Provider) -> bool:
     project = any(trait.startswith("CUSTOM_PERFVM_") for trait in provider.traits)
-    return project or bool({PCPU, VCPU, const.RC_SLOT} & provider.inventories.keys())
+    names = provider.inventories.keys()
+    return project or bool({PCPU, VCPU} & names) or any(map(slots.is_slot, names))

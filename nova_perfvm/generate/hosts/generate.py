@@ -81,7 +81,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     known = request.topology.memory_mb is not None
     room = slots.count_slots(vm_class, cells, memory_known=known)
     count = units.usable_slots(request.policy, room)
-    document = provider.document(request, count, iops)
+    document = provider.document(request, vm_class, count, iops)
     return HostConfig(
         request=request,
         vm_class=vm_class,

@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.placement import slots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nova_perfvm.generate.hosts.request import HostRequest
+    from nova_perfvm.policy import VMClass
 
 # nova.compute.provider_config.SUPPORTED_SCHEMA_VERSIONS
 SCHEMA_VERSION: Final = "1.0"
@@ -19,23 +21,27 @@ _CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
 
 
 def document(
-    request: HostRequest, slots: int, iops: Mapping[str, tuple[int, int]]
+    request: HostRequest,
+    vm_class: VMClass | None,
+    count: int,
+    iops: Mapping[str, tuple[int, int]],
 ) -> dict[str, Any] | None:
     """Return the content of provider.yaml; None where the host needs none.
 
-    :param slots: VMs of the pinned class that the host holds
+    :param vm_class: the pinned class that the host is for, None for none
+    :param count: its VMs that the host holds
     :param iops: for ``read`` and ``write`` the capacity, and the guarantee
     """
     inventories: list[dict[str, Any]] = []
     traits: list[str] = []
     placement, mode = request.policy.placement, request.mode
     # Placement takes no inventory of 0.
-    if placement == "slots" and slots:
-        inventories.append({const.RC_SLOT: _inventory(slots, 1)})
-    if (placement == "slots" and slots) or (
-        placement == "units" and mode == "dedicated"
-    ):
-        traits.append(const.TRAIT_HIGH_PERFORMANCE)
+    offers = placement == "slots" and count > 0
+    if vm_class and offers:
+        name = slots.resource_class(request.policy, vm_class)
+        inventories.append({name: _inventory(count, 1)})
+    if vm_class and (offers or (placement == "units" and mode == "dedicated")):
+        traits.append(slots.trait(request.policy, vm_class))
     inventories += [
         {_CLASS_OF[kind]: _inventory(capacity, capacity)}
         for kind, (capacity, _) in iops.items()

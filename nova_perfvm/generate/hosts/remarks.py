@@ -9,6 +9,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts.admission import most_reserve
 from nova_perfvm.generate.hosts.cpus import owned_nodes
+from nova_perfvm.placement import slots as slots_of
 from nova_perfvm.policy import groups_of
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 
@@ -274,7 +275,8 @@ def notes(
     :param provider: content of provider.yaml, None if there is none
     """
     has_provider = provider is not None
-    offers = const.TRAIT_HIGH_PERFORMANCE in str(provider)
+    traits = [slots_of.trait(request.policy, c) for c in request.policy.pinned_classes]
+    offers = any(trait in str(provider) for trait in traits)
     found = []
     if cpus.dedicated or cpus.shared:
         found.append(
@@ -307,14 +309,15 @@ def notes(
         found.append(
             "If the host offered slots before: "
             + ("" if has_provider else "remove its old provider.yaml, and ")
-            + "take the trait CUSTOM_PERFVM_HIGH_PERFORMANCE off its provider by "
+            + f"take the trait {' or '.join(traits)} off its provider by "
             "openstack resource provider trait set, which wants all traits that are to "
             "stay. Nova never removes one, and general VMs would stay away."
         )
     if len(request.policy.pinned_classes) > 1 and request.class_name:
         found.append(
-            "Slots of all pinned classes look alike to Placement: put the host into an "
-            f"aggregate with metadata perfvm:class={','.join(c.name for c in classes)}."
+            "The filter tells the hosts of pinned classes apart by their labels: put "
+            "the host into an aggregate with "
+            f"metadata perfvm:class={','.join(c.name for c in classes)}."
         )
     if request.policy.placement == "units":
         # No API shows the cpu sets and cores that these follow from.

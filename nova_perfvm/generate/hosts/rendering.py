@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from nova_perfvm import constants as const
 from nova_perfvm import cpuset
+from nova_perfvm.placement.slots import traits_to_avoid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -139,14 +139,14 @@ def _host(config: HostConfig) -> str:
 
 def _names(policy: Policy) -> str:
     """Return which name Placement has to know before general flavors forbid it."""
-    if policy.placement == "none":
+    if policy.placement == "none" or not traits_to_avoid(policy):
         return ""
     return _comment(
         "Before the first generated flavor, and until a host reports it, the trait has "
         "to be made, or Placement answers 400 and no general VM boots:"
-    ) + (
-        "#   openstack --os-placement-api-version 1.6 trait create "
-        f"{const.TRAIT_HIGH_PERFORMANCE}\n"
+    ) + "".join(
+        f"#   openstack --os-placement-api-version 1.6 trait create {trait}\n"
+        for trait in sorted(traits_to_avoid(policy))
     )
 
 

@@ -10,6 +10,7 @@ from nova_perfvm.cloud import converge
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
 from nova_perfvm.generate.properties import extensions
+from nova_perfvm.placement import slots
 from nova_perfvm.sandbox.processes.errors import SandboxError
 
 if TYPE_CHECKING:
@@ -51,9 +52,9 @@ class Content:
         self._image()
         tell(f"network {NETWORK}, image {IMAGE}")
         if self._policy.placement != "none":
-            # General flavors forbid it; no host may have reported it.
-            name = const.TRAIT_HIGH_PERFORMANCE
-            self._request("placement", "PUT", f"/traits/{name}", None, _PLACEMENT)
+            # General flavors forbid them; no host may have reported them.
+            for name in sorted(slots.traits_to_avoid(self._policy)):
+                self._request("placement", "PUT", f"/traits/{name}", None, _PLACEMENT)
         flavors = generate_flavors(self._policy, generators=extensions.load())
         for flavor in flavors:
             self._flavor(flavor)

@@ -167,7 +167,7 @@ class CheckTest(testtools.TestCase):
         found = cloud()
         found.change_provider("h1", traits=frozenset())
         result = self.check(HOSTS, snapshot=found.snapshot())
-        self.assertIn("and not the trait", result.details[0])
+        self.assertIn("HIGH_PERFORMANCE is missing", result.details[0])
         snapshot = dataclasses.replace(found.snapshot(), providers=())
         result = self.check(HOSTS, snapshot=snapshot)
         self.assertIn("not known to Placement", result.details[0])
@@ -188,7 +188,7 @@ class CheckTest(testtools.TestCase):
         self.assertIn("offers 0", self.faults(found))
         self.assertEqual("", self.faults(found, LABELLED))
         found.parts["aggregates"] = (LABEL,)
-        self.assertIn("gives it 2", self.faults(found, LABELLED))
+        self.assertIn("has room for 2", self.faults(found, LABELLED))
         general = dataclasses.replace(LABEL, metadata={const.CLASS_KEY: "general"})
         found.parts["aggregates"] = (general,)
         self.assertEqual("", self.faults(found, LABELLED))
@@ -227,9 +227,9 @@ class CheckTest(testtools.TestCase):
         found.change_inventories("h2", **{const.RC_SLOT: Inventory(2, 1)})
         snapshot = dataclasses.replace(found.snapshot(), hosts=tuple(bare))
         self.assertEqual(
-            [f"h2 offers 2 {const.RC_SLOT}"],
+            [f"h2: the host offers 2 {const.RC_SLOT}"],
             [
-                detail.partition(" where")[0]
+                detail.partition(" and has")[0]
                 for detail in self.check(HOSTS, snapshot=snapshot).details
                 if "offers" in detail
             ],

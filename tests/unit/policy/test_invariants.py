@@ -214,6 +214,19 @@ class ProblemsTest(testtools.TestCase):
         self.check("managed_hosts", "perfvm:class", classes)
         self.assertEqual({}, problems_of(f"managed_hosts: labelled\n{classes}"))
 
+    def test_pinned_classes_of_one_name_to_placement(self):
+        pinned = "{cpu_policy: dedicated, vcpus: 4}"
+        self.check(
+            "classes.hp_20",
+            "is CUSTOM_PERFVM_SLOT_HP_20 to Placement, as class hp-20 is",
+            f"classes:\n{GENERAL}  hp-20: {pinned}\n  hp_20: {pinned}\n",
+        )
+        self.check(
+            "classes.elastic-2",
+            "CUSTOM_PERFVM_ELASTIC_2, which is a name of elastic hosts",
+            f"classes:\n{GENERAL}  hp: {pinned}\n  elastic-2: {pinned}\n",
+        )
+
 
 class AdviceTest(testtools.TestCase):
     """What a valid policy costs is said."""

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What does not carry its class's contract does not get in, nor hide."""
+
+import fixtures
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.policy import loader
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.functional import base
+from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
+from tests.functional.test_audit import AuditMixin
+
+NO_SLOT = "hp-without-slot"
+
+
+class TestImageOpensElasticHost(ElasticTest):
+    """A tenant's image that requires the trait of elastic hosts."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.start_host("e1")
+        self.enroll("e1")
+        self.create_plain_flavors()
+        (trait,) = (
+            t for t in self.cloud.traits("e1") if t.startswith(const.TRAIT_ELASTIC)
+        )
+        self.image = self.cloud.create_image(**{f"trait:{trait}": "required"})
+
+    def start_cloud(self, **options):
+        super().start_cloud(enabled_filters=DEFAULT_FILTERS, **options)
+
+    def test_with_a_flavor_from_before(self):
+        server = self.boot_refused(PLAIN_GENERAL, image=self.image)
+        self.assert_reason(server, const.REQUEST_IMAGE_TRAIT)
+        self.assertEqual({"a": [], "b": []}, self.units("e1"))
+
+    def test_with_its_metadata_on_a_volume(self):
+        server = self.boot_refused(PLAIN_GENERAL, image=self.image, from_volume=True)
+        self.assert_reason(server, const.REQUEST_IMAGE_TRAIT)
+
+    def test_beside_high_performance_vms_at_once(self):
+        for _ in range(2):
+            servers = self.cloud.boot_at_once([base.HP_64] * 2)
+            self.boot_refused(PLAIN_GENERAL, image=self.image)
+            self.servers.delete_at_once(servers)
+
+    def test_by_a_rebuild(self):
+        server = self.boot(base.GENERAL_2)
+        error = self.assertRaises(
+            ActionFailedError, self.servers.rebuild, server, self.image
+        )
+        self.assertIn("No valid host", error.detail)
+        self.assert_reason(server, const.REQUEST_IMAGE_TRAIT)
+
+    def test_without_the_image_the_same_flavors_work(self):
+        self.boot(base.HP_64)
+        self.boot_refused(PLAIN_GENERAL)
+
+
+class TestFlavorWithoutSlot(AuditMixin, base.FunctionalTest):
+    """A flavor that names the class and does not take its slot."""
+
+    PLACEMENT = "slots"
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.start_configured(
+            "hp1", self.policy, "dedicated", shape="2x40", memory_gb=1000
+        )
+        self.cloud.create_flavor(
+            NO_SLOT,
+            20,
+            65536,
+            0,
+            base.CLAIMS_HP | {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"},
+        )
+
+    def test_it_is_refused(self):
+        server = self.boot_refused(NO_SLOT)
+        self.assert_reason(server, const.FLAVOR_RESOURCES)
+        self.boot()
+
+    def test_two_schedulers_at_once_let_none_in(self):
+        """The verdict rests on the flavor, however old the facts of the host are."""
+        servers = self.cloud.boot_at_once([NO_SLOT] * 4)
+        self.assertEqual({"ERROR"}, {server.status for server in servers})
+
+    def test_the_audit_finds_it_afterwards(self):
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        server = self.boot(NO_SLOT)
+        self.assertEqual(0, self.cloud.usages("hp1")[const.RC_SLOT])
+        self.cloud.api.delete_flavor(NO_SLOT)
+        name = f"{server.name} ({server.id})"
+
+        for snapshot in ((), ("--snapshot", self.save_snapshot())):
+            status, found = self.audit(*snapshot)
+
+            self.assertEqual(2, status)
+            self.assertEqual(
+                [(codes.NOT_CLAIMED, name), (codes.CONTRACT_DIFFERS, name)], found
+            )
+
+    def save_snapshot(self):
+        path = self.useFixture(fixtures.TempDir()).join("cloud.json")
+        status, *said = self.run_command("snapshot", "save", path)
+        self.assertEqual(0, status, said)
+        return path
+
+
+class TestSeveralPinnedClasses(base.FunctionalTest):
+    """Slots of one class are none of another's, also for a forced host."""
+
+    CLOUD = None
+    PLACEMENT = "slots"
+    FLAVORS = ("hp20", "hp8")
+
+    def setUp(self):
+        super().setUp()
+        high = self.policy.as_document()["classes"]["high-performance"]
+        keys = {k: v for k, v in high.items() if k != "flavors"}
+        classes = {
+            f"hp{vcpus}": keys
+            | {
+                "vcpus": vcpus,
+                "max_per_host": cap,
+                "flavors": {"name": f"hp{vcpus}", "memory_gb": [32], "root_gb": 0},
+            }
+            for vcpus, cap in ((20, 2), (8, 8))
+        }
+        classes["general"] = {"default": True}
+        path = self.write_policy(classes=classes, managed_hosts="labelled")
+        self.policy = loader.load(path)
+        self.start_cloud(policy_file=path, enabled_filters=FILTERS_WITHOUT_PERFVM)
+        self.cloud.start_configured(
+            "h8", self.policy, "dedicated", shape="2x40", class_name="hp8"
+        )
+
+    def create_flavors(self, *names):
+        # The process's validator knows the built-in policy's classes; at this
+        # microversion nova-api asks none.
+        before, self.cloud.api.microversion = self.cloud.api.microversion, "2.61"
+        super().create_flavors(*names)
+        self.cloud.api.microversion = before
+
+    def test_the_host_counts_the_slots_of_its_class(self):
+        inventory = self.cloud.inventory("h8")
+        self.assertEqual(8, inventory["CUSTOM_PERFVM_SLOT_HP8"])
+        self.assertNotIn("CUSTOM_PERFVM_SLOT_HP20", inventory)
+        self.assertIn("CUSTOM_PERFVM_HP8", self.cloud.traits("h8"))
+
+    def test_another_class_takes_none_of_them(self):
+        self.boot("hp8")
+        for where in ({}, {"az": "nova:h8"}):
+            self.boot_refused("hp20", **where)
+        self.assertEqual(1, self.cloud.usages("h8")["CUSTOM_PERFVM_SLOT_HP8"])
+
+    def test_each_class_keeps_its_cap_at_once(self):
+        self.cloud.start_configured(
+            "h20", self.policy, "dedicated", shape="2x40", class_name="hp20"
+        )
+        servers = self.cloud.boot_at_once(["hp20"] * 4)
+        running = [server for server in servers if server.status == "ACTIVE"]
+        self.assertEqual([("h20", "ACTIVE")] * 2, [(s.host, s.status) for s in running])
