@@ -41,14 +41,14 @@ objects.ComputeNode(
 """
 READ = """
 import sys
-from nova_perfvm import novadb, snapshot
+from nova_perfvm.cloud import nova_database, snapshot
 taken = snapshot.Snapshot(
     "now", hosts=(snapshot.ComputeHost("hp1", "hp1", sys.argv[2], "s"),)
 )
 try:
-    novadb.configure(sys.argv[1])
-    print(snapshot.dumps(novadb.with_cells(taken, novadb.compute_nodes())))
-except novadb.NovaDBError as exc:
+    nova_database.configure(sys.argv[1])
+    print(snapshot.dumps(nova_database.with_cells(taken, nova_database.compute_nodes())))
+except nova_database.NovaDBError as exc:
     sys.exit(str(exc))
 """
 UUID = "b5e2f0b4-8a0c-4b7a-9a0a-222222222222"
