@@ -41,13 +41,15 @@ objects.ComputeNode(
 """
 READ = """
 import sys
-from nova_perfvm.cloud import nova_database, snapshot
+from nova_perfvm.cloud import nova_database
+from nova_perfvm.facts import snapshot
 taken = snapshot.Snapshot(
     "now", hosts=(snapshot.ComputeHost("hp1", "hp1", sys.argv[2], "s"),)
 )
 try:
     nova_database.configure(sys.argv[1])
-    print(snapshot.dumps(nova_database.with_cells(taken, nova_database.compute_nodes())))
+    taken = nova_database.with_cells(taken, nova_database.compute_nodes())
+    print(snapshot.dumps(taken))
 except nova_database.NovaDBError as exc:
     sys.exit(str(exc))
 """
