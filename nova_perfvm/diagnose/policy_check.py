@@ -14,6 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import expected_slots, summarize
 from nova_perfvm.diagnose.preflight import CheckResult, Code
 from nova_perfvm.facts.snapshot import host_facts
+from nova_perfvm.placement import units
 from nova_perfvm.policy import advice
 
 if TYPE_CHECKING:
@@ -118,6 +119,12 @@ def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
             yield f"{host.host} is not known to Placement"
             continue
         slots = root.total(const.RC_SLOT)
+        others = root.elastic_traits - {units.elastic_trait(policy)}
+        if policy.placement == "units" and others:
+            yield (
+                f"{host.host} is enrolled for {', '.join(sorted(others))}, and "
+                f"flavors of the policy ask for {units.elastic_trait(policy)}"
+            )
         if policy.placement != "slots":
             if slots:
                 yield (

@@ -7,10 +7,31 @@ concluded from it is elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from nova_perfvm import constants as const
+
+_ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}(_[0-9]+)?")
+
+
+def elastic_traits(names: Iterable[str]) -> frozenset[str]:
+    """Return those traits that enrolled hosts have, of any number of children."""
+    return frozenset(name for name in names if _ELASTIC.fullmatch(name))
+
+
+def required_traits(keys: Mapping[str, str]) -> frozenset[str]:
+    """Return the traits that extra specs or metadata require.
+
+    Not those of a flavor's numbered or named groups.
+    """
+    return frozenset(
+        key.removeprefix("trait:")
+        for key, value in keys.items()
+        if key.startswith("trait:") and value == "required"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +73,11 @@ class Provider:
     aggregates: frozenset[str] = frozenset()
     parent: str | None = None
     root: str = ""
+
+    @property
+    def elastic_traits(self) -> frozenset[str]:
+        """The traits that say that it is enrolled; more than one is a mistake."""
+        return elastic_traits(self.traits)
 
     def total(self, resource_class: str) -> int:
         """Return the total of a resource class, 0 without an inventory."""
@@ -175,9 +201,24 @@ class Aggregate:
     hosts: frozenset[str]
 
     @property
+    def required_traits(self) -> frozenset[str]:
+        """The traits without which a request is kept off its hosts."""
+        return required_traits(self.metadata)
+
+    @property
+    def elastic_traits(self) -> frozenset[str]:
+        """Those of them that enrolled hosts have."""
+        return elastic_traits(self.required_traits)
+
+    @property
     def isolates(self) -> bool:
-        """Return whether requests that do not ask for the trait stay away."""
-        return self.metadata.get(f"trait:{const.TRAIT_ELASTIC}") == "required"
+        """Return whether requests without units stay away."""
+        return bool(self.elastic_traits)
+
+    @property
+    def only_isolates(self) -> bool:
+        """Return whether it has no other metadata than that."""
+        return self.isolates and len(self.metadata) == len(self.elastic_traits)
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,12 @@ def _keep_off(policy: Policy) -> dict[str, str]:
 def _units(policy: Policy, vm_class: VMClass) -> dict[str, str]:
     # Several groups in one request need a group policy; without it the server
     # ends in ERROR.  Isolated aggregates let in only what names their trait.
-    flavor = {"group_policy": "none", f"trait:{const.TRAIT_ELASTIC}": "required"}
+    flavor = {
+        "group_policy": "none",
+        f"trait:{units.elastic_trait(policy)}": "required",
+    }
     if vm_class.pinned:
-        flavor[f"resources_perfvm:{const.RC_UNIT}"] = str(policy.elastic_units)
+        flavor[f"resources_perfvm:{const.RC_UNIT}"] = str(const.UNITS_PER_CHILD)
         return flavor
     for suffix in units.SUFFIXES[: units.children_per_host(policy)]:
         flavor[f"resources_perfvm_{suffix}:{const.RC_UNIT}"] = "1"

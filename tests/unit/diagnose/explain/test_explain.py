@@ -14,6 +14,7 @@ from nova_perfvm.placement import units
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
 UNITS = dataclasses.replace(POLICY, placement="units")
+TRAIT = units.elastic_trait(UNITS)
 
 
 class ExplainCase(testtools.TestCase):
@@ -379,7 +380,7 @@ class UnitsCase(ExplainCase):
         self.cloud.change_provider(
             name,
             inventories=inventories,
-            traits=frozenset({const.TRAIT_ELASTIC}),
+            traits=frozenset({TRAIT}),
             aggregates=frozenset({"elastic"}),
         )
         for child in units.children(UNITS, name, slots):
@@ -397,7 +398,7 @@ class UnitsCase(ExplainCase):
                 1,
                 "elastic",
                 "elastic",
-                {f"trait:{const.TRAIT_ELASTIC}": "required"},
+                {f"trait:{TRAIT}": "required"},
                 frozenset({name}),
             ),
         )
@@ -458,7 +459,7 @@ class UnitsTest(UnitsCase):
         self.cloud.change_flavor(GENERAL, extra_specs={})
         verdict, said = self.verdict(GENERAL)
         self.assertEqual(const.PLACEMENT_ISOLATED, verdict.code)
-        self.assertIn("requests with trait CUSTOM_PERFVM_ELASTIC only", said)
+        self.assertIn("requests with trait CUSTOM_PERFVM_ELASTIC_2 only", said)
         self.assertIn(
             "[scheduler]enable_isolated_aggregate_filtering is False", verdict.notes[0]
         )
@@ -472,7 +473,7 @@ class UnitsTest(UnitsCase):
             f"resources_y:{const.RC_UNIT}": "600",
             f"resources_z:{const.RC_UNIT}": "600",
         }
-        specs[f"trait:{const.TRAIT_ELASTIC}"] = "required"
+        specs[f"trait:{TRAIT}"] = "required"
         self.cloud.change_flavor(GENERAL, extra_specs=specs)
         self.assertEqual(const.PLACEMENT_GROUPS, self.verdict(GENERAL)[0].code)
         del specs[f"resources_z:{const.RC_UNIT}"]
