@@ -38,11 +38,16 @@ IMAGE_RECORD: Final = "perfvm_properties"
 RC_SLOT: Final = "CUSTOM_PERFVM_SLOT"
 # A share of an elastic host's child provider; see nova_perfvm.placement.units.
 RC_UNIT: Final = "CUSTOM_PERFVM_UNIT"
+# N, the units of each child.  No key of the policy: flavors are written for it,
+# those that servers have embedded, too, and two that differ in it fit one child.
+UNITS_PER_CHILD: Final = 1000
 RC_READ_IOPS: Final = "CUSTOM_PERFVM_READ_IOPS"
 RC_WRITE_IOPS: Final = "CUSTOM_PERFVM_WRITE_IOPS"
 # The host offers slots: VMs that share CPUs stay away.
 TRAIT_HIGH_PERFORMANCE: Final = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
-# The host is enrolled: VMs without units stay away (isolated aggregate).
+# The host is enrolled: VMs without units stay away (isolated aggregate).  What
+# follows is _ and the number of its children, so that a flavor that was made for
+# another number finds no host; earlier versions had nothing follow.
 TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
 # What the names of the project's traits and resource classes begin with.
 CUSTOM_PREFIX: Final = "CUSTOM_PERFVM_"

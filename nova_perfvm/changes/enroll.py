@@ -4,28 +4,47 @@
 First the host is isolated, so that nothing without units comes to it any more;
 last comes the trait, without which nothing with units does.  Between the two
 nobody comes, and whoever is there is counted.
+
+A host that was enrolled for another number of children is closed first, and
+goes from one isolated aggregate to the other: it is in both for a moment, in
+which no flavor brings anybody, and never in none.
 """
 
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.diagnose.sizing import SlotsError, desired_inventory, host_slots
+from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nova_perfvm.diagnose.residents import Shares
-    from nova_perfvm.facts.elastic_host import ElasticHost, Provider
+    from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Provider
     from nova_perfvm.placement.units import Child
     from nova_perfvm.policy import Policy
 
-DEFAULT_AGGREGATE = "perfvm-elastic"
+
+def aggregate_name(trait: str) -> str:
+    """Return the default name of the aggregate for hosts with a trait."""
+    number = trait.removeprefix(const.TRAIT_ELASTIC).replace("_", "-")
+    return f"perfvm-elastic{number}"
+
+
+def is_left_over(aggregate: Aggregate) -> bool:
+    """Return whether a run that was cut off has left an aggregate without hosts.
+
+    One of another name somebody has prepared.
+    """
+    made = aggregate.name in map(aggregate_name, aggregate.elastic_traits)
+    return made and aggregate.only_isolates and not aggregate.hosts
 
 
 def plan_enroll(
@@ -33,14 +52,15 @@ def plan_enroll(
     view: ElasticHost,
     *,
     slots: int | None = None,
-    aggregate: str = DEFAULT_AGGREGATE,
+    aggregate: str | None = None,
     backfill: bool = False,
 ) -> do.Plan:
     """Return the steps from what is seen of a host to what should be.
 
     :param slots: see :func:`nova_perfvm.diagnose.sizing.host_slots`
-    :param aggregate: the isolated aggregate for the host, unless it is in one
-    :param backfill: give units to VMs that run on the host without them
+    :param aggregate: name of the isolated aggregate for the host, unless it is in
+        one for the policy's trait; None for the default
+    :param backfill: give VMs that run on the host the units that they should have
     """
     if policy.placement != "units":
         refusal = (
@@ -52,54 +72,57 @@ def plan_enroll(
         slots = host_slots(policy, view, slots)
     except SlotsError as exc:
         return do.Plan(refusals=(str(exc),))
+    trait = units.elastic_trait(policy)
+    aggregate = aggregate or aggregate_name(trait)
     children = units.children(policy, view.root.name, slots)
-    refusals = list(_in_the_way(view, children))
+    refusals = list(_in_the_way(view, children, trait, aggregate))
     shares = divide(policy, view, children)
     refusals.extend(shares.faults)
-    if shares.lacking and not backfill and not refusals:
-        names = ", ".join(view.describe(consumer) for consumer in shares.lacking)
-        refusals.append(
-            f"{view.host} has VMs without units: {names}: move them away, or give "
-            "them units with --backfill"
-        )
+    if not backfill and not refusals:
+        refusals.extend(_unsettled(view, children, shares))
     if refusals:
         return do.Plan(refusals=tuple(refusals))
-    return do.Plan(tuple(_steps(view, children, aggregate, shares)))
+    return do.Plan(tuple(_steps(view, children, trait, aggregate, shares)))
 
 
 def plan_close(view: ElasticHost) -> do.Plan:
     """Return the step that keeps VMs with units off a host, if they may come."""
     if not view.enrolled:
         return do.Plan()
-    return do.Plan((_set_root(view, view.root.traits - {const.TRAIT_ELASTIC}),))
+    return do.Plan((_set_root(view, view.root.traits - view.root.elastic_traits),))
 
 
 def _steps(
     view: ElasticHost,
     children: Sequence[Child],
+    trait: str,
     aggregate: str,
     shares: Shares,
 ) -> Iterator[do.Change]:
-    lacking = shares.lacking
-    yield from _names(view, children)
+    changing = bool(shares.lacking or shares.surplus)
+    yield from _names(view, trait, children)
     traits = view.root.traits
-    if lacking and view.enrolled:
-        # Who came now could take what belongs to those who lack units.
-        traits = traits - {const.TRAIT_ELASTIC}
+    if view.enrolled and (changing or view.root.elastic_traits != {trait}):
+        # Who came now could take what belongs to those who lack units, or come
+        # by a flavor of the old number of children.
+        traits = traits - view.root.elastic_traits
         yield _set_root(view, traits)
-    yield from _isolate(view, aggregate)
+    yield from _isolate(view, trait, aggregate)
+    yield from _leave_others(view, trait)
     service = view.service
-    if lacking and service.enabled:
+    if changing and service.enabled:
         yield do.SetService(service.id, view.host, enabled=False)
     found = {provider.name: provider for provider in view.children}
     for child in children:
         yield from _child(view, child, found.get(child.name))
+    yield from _give(view, shares, found)
+    for consumer, providers in shares.surplus.items():
+        yield do.RemoveUnits(consumer, view.describe(consumer), providers)
     wanted = {child.name for child in children}
     for name, provider in found.items():
         if name not in wanted:
             yield from remove_child(provider)
-    yield from _give(view, shares, found)
-    desired = traits | {const.TRAIT_ELASTIC}
+    desired = traits | {trait}
     if view.mode == "dedicated":
         desired |= {const.TRAIT_HIGH_PERFORMANCE}
     else:
@@ -107,12 +130,21 @@ def _steps(
         desired -= {const.TRAIT_HIGH_PERFORMANCE}
     if desired != traits:
         yield _set_root(view, desired, before=traits)
-    if service.interrupted or (lacking and service.enabled):
+    if service.interrupted or (changing and service.enabled):
         yield do.SetService(service.id, view.host, enabled=True)
 
 
-def _in_the_way(view: ElasticHost, children: Sequence[Child]) -> Iterator[str]:
-    """Return what a change of the children would break."""
+def _in_the_way(
+    view: ElasticHost, children: Sequence[Child], trait: str, aggregate: str
+) -> Iterator[str]:
+    """Return what a change of the children or of the aggregate would break."""
+    for found in _others(view, trait):
+        if found.name == aggregate:
+            yield (
+                f"aggregate {aggregate} is for hosts with "
+                f"{', '.join(sorted(found.elastic_traits - {trait}))}, and this "
+                f"policy's have {trait}: name another one with --aggregate"
+            )
     wanted = {child.name: child for child in children}
     for name, other in view.elsewhere.items():
         yield (
@@ -122,16 +154,10 @@ def _in_the_way(view: ElasticHost, children: Sequence[Child]) -> Iterator[str]:
     for provider in view.children:
         units = provider.units()
         child = wanted.get(provider.name)
-        if not units:
+        if not units or child is None:
             continue
         names = ", ".join(view.describe(consumer) for consumer in sorted(units))
-        if child is None:
-            yield (
-                f"{provider.name} is to be removed, as {view.host} has "
-                f"{len(children)} children under this policy, and is in use by "
-                f"{names}: move them away"
-            )
-        elif max(units.values()) > child.max_unit or sum(units.values()) > child.total:
+        if max(units.values()) > child.max_unit or sum(units.values()) > child.total:
             yield (
                 f"{provider.name} is to have {child.total} units, at most "
                 f"{child.max_unit} a VM, and {sum(units.values())} are in use by "
@@ -142,6 +168,25 @@ def _in_the_way(view: ElasticHost, children: Sequence[Child]) -> Iterator[str]:
                 f"{provider.name} has {provider.total(const.RC_UNIT)} units and is to "
                 f"have {child.total}, while it is in use by {names}: move them away"
             )
+
+
+def _unsettled(
+    view: ElasticHost, children: Sequence[Child], shares: Shares
+) -> Iterator[str]:
+    """Return what changes allocations, which is done only where it is asked for."""
+    if shares.lacking:
+        names = ", ".join(view.describe(consumer) for consumer in shares.lacking)
+        yield (
+            f"{view.host} has VMs without units: {names}: move them away, or give "
+            "them units with --backfill"
+        )
+    if shares.surplus:
+        names = ", ".join(view.describe(consumer) for consumer in shares.surplus)
+        yield (
+            f"{view.host} has {len(children)} children under this policy, and VMs "
+            f"hold units of others: {names}: move them away, or take these units "
+            "from them with --backfill"
+        )
 
 
 def _give(
@@ -160,32 +205,53 @@ def _give(
         yield do.Allocate(consumer, name, resources)
 
 
-def _names(view: ElasticHost, children: Sequence[Child]) -> Iterator[do.Change]:
+def _names(
+    view: ElasticHost, trait: str, children: Sequence[Child]
+) -> Iterator[do.Change]:
     if const.RC_UNIT not in view.names:
         yield do.CreateName(const.RC_UNIT, "resource class")
-    traits = {const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE}
-    for trait in sorted(traits | {child.trait for child in children}):
-        if trait not in view.names:
-            yield do.CreateName(trait, "trait")
+    traits = {trait, const.TRAIT_HIGH_PERFORMANCE}
+    for name in sorted(traits | {child.trait for child in children}):
+        if name not in view.names:
+            yield do.CreateName(name, "trait")
 
 
-def _isolate(view: ElasticHost, name: str) -> Iterator[do.Change]:
-    if view.isolated_by:
-        if not view.closed:
+def _isolate(view: ElasticHost, trait: str, name: str) -> Iterator[do.Change]:
+    """Return the steps after which an aggregate with this very trait has the host."""
+    mine = {a.uuid for a in view.isolated_by if a.elastic_traits == {trait}}
+    if mine:
+        known = view.root.aggregates
+        if not mine & known:
             # Nova tells Placement, and only logs where that fails.
-            known = view.root.aggregates | {a.uuid for a in view.isolated_by}
+            known |= mine
+        known -= {a.uuid for a in _others(view, trait) if view.host not in a.hosts}
+        if known != view.root.aggregates:
             yield do.SetProviderAggregates(view.root.uuid, view.root.name, known)
         return
     found = next((a for a in view.aggregates if a.name == name), None)
     if found is None:
         yield do.CreateAggregate(name)
     if found is None or not found.isolates:
-        yield do.IsolateAggregate(name)
+        yield do.IsolateAggregate(name, trait)
     if found is None or view.host not in found.hosts:
         yield do.AddHost(name, view.host)
     elif found.uuid not in view.root.aggregates:
         known = view.root.aggregates | {found.uuid}
         yield do.SetProviderAggregates(view.root.uuid, view.root.name, known)
+
+
+def _others(view: ElasticHost, trait: str) -> list[Aggregate]:
+    """Return the aggregates that keep out who asks for this trait only."""
+    return [a for a in view.aggregates if a.elastic_traits - {trait}]
+
+
+def _leave_others(view: ElasticHost, trait: str) -> Iterator[do.Change]:
+    """Return the steps out of aggregates for another number of children."""
+    for aggregate in _others(view, trait):
+        if view.host in aggregate.hosts:
+            yield do.LeaveAggregate(aggregate.name, view.host)
+        if is_left_over(replace(aggregate, hosts=aggregate.hosts - {view.host})):
+            yield do.DeleteAggregate(aggregate.name)
 
 
 def _child(
@@ -229,5 +295,5 @@ def _set_root(
         view.root.name,
         traits,
         view.root.traits if before is None else before,
-        opens=const.TRAIT_ELASTIC in traits,
+        opens=bool(elastic_traits(traits)),
     )

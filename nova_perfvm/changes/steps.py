@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from nova_perfvm.facts.elastic_host import ISOLATING_KEY
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -65,12 +63,13 @@ class CreateAggregate(Change):
 
 @dataclass(frozen=True)
 class IsolateAggregate(Change):
-    """Keep what does not ask for the trait off the hosts of an aggregate."""
+    """Keep what does not ask for a trait off the hosts of an aggregate."""
 
     name: str
+    trait: str
 
     def __str__(self) -> str:
-        return f"set {ISOLATING_KEY}=required on aggregate {self.name}"
+        return f"set trait:{self.trait}=required on aggregate {self.name}"
 
 
 @dataclass(frozen=True)
@@ -94,6 +93,13 @@ class RemoveHost(Change):
 
     def __str__(self) -> str:
         return f"take {self.host} out of aggregate {self.name}"
+
+
+@dataclass(frozen=True)
+class LeaveAggregate(RemoveHost):
+    """Take a host out of an aggregate whose trait is another than the host's."""
+
+    look_again = True
 
 
 @dataclass(frozen=True)

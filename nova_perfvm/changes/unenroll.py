@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import DEFAULT_AGGREGATE, remove_child
-from nova_perfvm.facts.elastic_host import ISOLATING
+from nova_perfvm.changes.enroll import is_left_over, remove_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,7 +47,7 @@ def plan_forget(
     steps: list[do.Change] = [
         do.DeleteAggregate(a.name)
         for a in aggregates
-        if dict(a.metadata) == ISOLATING and (emptied or not a.hosts)
+        if a.only_isolates and (emptied or not a.hosts)
     ]
     for name in sorted(names):
         kind = "resource class" if name == const.RC_UNIT else "trait"
@@ -70,7 +69,7 @@ def _holders(view: ElasticHost) -> dict[str, set[str]]:
 def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Change]:
     root = view.root
     if view.enrolled:
-        away = {const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE}
+        away = root.elastic_traits | {const.TRAIT_HIGH_PERFORMANCE}
         yield do.SetTraits(root.uuid, root.name, root.traits - away, root.traits)
     for consumer, providers in sorted(holders.items()):
         name = view.describe(consumer)
@@ -82,22 +81,12 @@ def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Chang
         yield do.RemoveHost(aggregate.name, view.host)
         stale.discard(aggregate.uuid)
     for aggregate in view.aggregates:
-        if _is_left_over(aggregate, view.host):
+        if is_left_over(aggregate) or (
+            aggregate.only_isolates and aggregate.hosts == {view.host}
+        ):
             yield do.DeleteAggregate(aggregate.name)
     if stale:
         known = root.aggregates - stale
         yield do.SetProviderAggregates(root.uuid, root.name, known)
     if view.service.interrupted:
         yield do.SetService(view.service.id, view.host, enabled=True)
-
-
-def _is_left_over(aggregate: Aggregate, host: str) -> bool:
-    """Return whether nothing is left of an aggregate without its host.
-
-    One that is empty already an earlier run may have emptied, if enroll made it;
-    others somebody has prepared.
-    """
-    if dict(aggregate.metadata) != ISOLATING:
-        return False
-    made = not aggregate.hosts and aggregate.name == DEFAULT_AGGREGATE
-    return made or aggregate.hosts == {host}

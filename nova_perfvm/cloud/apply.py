@@ -16,7 +16,7 @@ from nova_perfvm.cloud.errors import (
     NotThereError,
     openstack_errors,
 )
-from nova_perfvm.facts.elastic_host import DISABLED_REASON, ISOLATING, Aggregate
+from nova_perfvm.facts.elastic_host import DISABLED_REASON, Aggregate, isolating
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
@@ -82,7 +82,7 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.IsolateAggregate) -> None:
-        self._act(change.name, {"set_metadata": {"metadata": dict(ISOLATING)}})
+        self._act(change.name, {"set_metadata": {"metadata": isolating(change.trait)}})
 
     @_apply.register
     def _(self, change: do.AddHost) -> None:

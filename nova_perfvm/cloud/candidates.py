@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from nova_perfvm.cloud.errors import openstack_errors
-from nova_perfvm.facts.host_view import wanted_traits
 from nova_perfvm.placement.candidates import DISABLED
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _query(
         isolating = [
             aggregate.uuid
             for aggregate in aggregates
-            if wanted_traits(aggregate) - demand.required
+            if aggregate.required_traits - demand.required
         ]
         if isolating:
             yield "member_of", f"!in:{','.join(isolating)}"

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import DEFAULT_AGGREGATE, plan_close, plan_enroll
+from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier
@@ -41,14 +41,15 @@ def enroll(
     host: str,
     *,
     slots: int | None = None,
-    aggregate: str = DEFAULT_AGGREGATE,
+    aggregate: str | None = None,
     backfill: bool = False,
     tell: Tell = silent,
 ) -> int:
     """Make a host elastic, or repair it; return the number of changes made.
 
     :param slots: see :func:`nova_perfvm.diagnose.sizing.host_slots`
-    :param backfill: give units to VMs that run on the host without them
+    :param aggregate: see :func:`nova_perfvm.changes.enroll.plan_enroll`
+    :param backfill: give VMs that run on the host the units that they should have
     :param tell: called before each change
     :raises RefusedError: when something is in the way; then nothing was
         changed, or the host was left closed to new VMs

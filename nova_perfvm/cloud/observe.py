@@ -25,6 +25,7 @@ from nova_perfvm.facts.elastic_host import (
     Provider,
     Server,
     describe_consumer,
+    elastic_traits,
 )
 from nova_perfvm.placement import units
 
@@ -78,13 +79,15 @@ def view_hosts(api: API, hosts: frozenset[str]) -> list[ElasticHost]:
 
 
 @openstack_errors()
-def stray_providers(api: API, views: list[ElasticHost]) -> tuple[str, ...]:
-    """Return the names of providers with the trait that no compute host has."""
-    if const.TRAIT_ELASTIC not in names(api):
-        return ()
-    found = providers(api, required=const.TRAIT_ELASTIC)
+def stray_providers(api: API, views: list[ElasticHost]) -> tuple[tuple[str, str], ...]:
+    """Return name and trait of enrolled providers that no compute host has."""
     roots = {view.root.uuid for view in views}
-    return tuple(p["name"] for p in found if p["uuid"] not in roots)
+    return tuple(
+        (p["name"], trait)
+        for trait in sorted(elastic_traits(names(api)))
+        for p in providers(api, required=trait)
+        if p["uuid"] not in roots
+    )
 
 
 @openstack_errors()
@@ -203,15 +206,15 @@ def _service(api: API, host: str) -> ComputeService:
 
 
 def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
-    """Return the hosts that have the trait, or a child with units."""
-    found = []
-    if const.TRAIT_ELASTIC in made:
-        found += providers(api, required=const.TRAIT_ELASTIC)
+    """Return the hosts that have a trait of elastic ones, or a child with units."""
     # A child of each host has the first letter's trait.
     first = units.child_trait(units.SUFFIXES[0])
-    if first in made:
-        found += providers(api, required=first)
-    return {provider["root_provider_uuid"] for provider in found}
+    traits = elastic_traits(made) | ({first} & made)
+    return {
+        provider["root_provider_uuid"]
+        for trait in sorted(traits)
+        for provider in providers(api, required=trait)
+    }
 
 
 def _elsewhere(api: API, root: Provider, tree: set[str]) -> dict[str, str]:

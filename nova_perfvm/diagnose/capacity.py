@@ -144,7 +144,7 @@ def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) 
     """Return how many VMs an empty host in service would take."""
     slots = host_slots(vm_class, view.facts.cells)
     if policy.placement == "units":
-        children = slots_of_children(view, policy.elastic_units)
+        children = slots_of_children(view)
         return 0 if children is None else min(slots, children)
     if not any("PCPU" in provider.inventories for provider in view.tree):
         return 0

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.facts.elastic_host import PCPU
-from nova_perfvm.placement import slots, units
+from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import guaranteed_iops
+from nova_perfvm.policy import largest_slots
 from nova_perfvm.rules import host_mode
 from nova_perfvm.rules.slots import smallest_memory_mb
 
@@ -65,7 +66,7 @@ def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
 
 def host_slots(policy: Policy, shape: HostShape) -> int:
     """Return how many VMs of a pinned class an empty host of a shape holds."""
-    return units.children_per_host(replace(policy, host_shapes=(shape,)))
+    return largest_slots(replace(policy, host_shapes=(shape,)))
 
 
 def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:

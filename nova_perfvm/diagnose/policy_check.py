@@ -14,7 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import offer_faults, summarize
 from nova_perfvm.diagnose.preflight import CheckResult, Code
 from nova_perfvm.facts.snapshot import host_facts
-from nova_perfvm.placement import slots
+from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import advice
 
 if TYPE_CHECKING:
@@ -122,6 +122,12 @@ def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
         if root is None:
             yield f"{host.host} is not known to Placement"
             continue
+        others = root.elastic_traits - {units.elastic_trait(policy)}
+        if policy.placement == "units" and others:
+            yield (
+                f"{host.host} is enrolled for {', '.join(sorted(others))}, and "
+                f"flavors of the policy ask for {units.elastic_trait(policy)}"
+            )
         for fault in offer_faults(policy, host, facts, root):
             yield f"{host.host}: {fault.words}"
 

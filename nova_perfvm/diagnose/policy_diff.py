@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.audit import ServerFacts, check_servers
+from nova_perfvm.diagnose.audit import ServerFacts, Subject, check_servers
+from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND
 from nova_perfvm.diagnose.hosts import host_slots
+from nova_perfvm.diagnose.preflight import check_left_behind, left_behind
+from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts.snapshot import host_facts, server_facts
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from nova_perfvm.facts.snapshot import Snapshot
     from nova_perfvm.generate.properties import Generator
     from nova_perfvm.policy import HostShape, Policy
+
+
+_CONTRACT: Final = frozenset({const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS})
 
 
 class Difference(NamedTuple):
@@ -63,10 +70,20 @@ def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Differ
     Servers keep the flavor that they were made with, so a policy that changes a
     class leaves them behind.  Of hosts each policy counts those that it manages.
     """
-    before, after = (set(_violations(policy, snapshot)) for policy in (old, new))
+    before, after = (
+        {(kind, name, code): text for kind, name, code, text in found}
+        for found in (_violations(old, snapshot), _violations(new, snapshot))
+    )
+    left_behind = list(_left_behind(old, new, snapshot))
+    names = {found.name for found in left_behind}
     return [
-        Difference(kind, name, code, "", text)
-        for kind, name, code, text in sorted(after - before)
+        *(
+            Difference(kind, name, code, "", after[kind, name, code])
+            for kind, name, code in sorted(after.keys() - before.keys())
+            # What their flavors lack is said with what it costs.
+            if not (name in names and code in _CONTRACT)
+        ),
+        *left_behind,
     ]
 
 
@@ -129,6 +146,7 @@ def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
         }
     elif policy.placement == "units":
         children = units.children(policy, "", most)
+        found["trait"] = units.elastic_trait(policy)
         found[const.RC_UNIT] = ", ".join(
             f"{child.total} (at most {child.max_unit} a VM)" for child in children
         )
@@ -162,6 +180,21 @@ def _violations(
     ]
     for found in check_servers(policy, cells, on_hosts, snapshot.assumed_divisions):
         yield "host", found.subject, found.code, found.evidence
+
+
+def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Difference]:
+    """List servers whose flavors ask for elastic hosts as the new policy has none."""
+    if new.placement != "units":
+        return
+    view = cloud_view(snapshot, None)
+    subject = Subject(new, snapshot)
+    for server in snapshot.servers:
+        if old.placement == "units" and left_behind(old, server.extra_specs):
+            continue
+        for detail in check_left_behind(new, replace(view, servers=(server,))).details:
+            command = subject.resize(server).replace("\n", " && ")
+            text = f"{detail}, until it is resized: {command}"
+            yield Difference("server", str(server), FLAVOR_LEFT_BEHIND, "", text)
 
 
 def _differences(

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.residents import divide
-from nova_perfvm.diagnose.sizing import enrolled_slots
+from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
+from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.placement import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Server
     from nova_perfvm.policy import Policy
@@ -60,7 +61,7 @@ class CloudView:
         are to be
     :ivar wanted: names of the hosts that are to be enrolled
     :ivar servers: all of the cloud
-    :ivar stray: providers with the trait that are no compute host's
+    :ivar stray: name and trait of enrolled providers that are no compute host's
     :ivar settings: what a file of nova.conf's options says, None without one
     :ivar placement_settings: the same for placement.conf
     """
@@ -69,7 +70,7 @@ class CloudView:
     wanted: frozenset[str] = frozenset()
     servers: tuple[Server, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
-    stray: tuple[str, ...] = ()
+    stray: tuple[tuple[str, str], ...] = ()
     settings: FileOptions | None = None
     placement_settings: FileOptions | None = field(default=None)
 
@@ -174,22 +175,50 @@ def check_membership(_policy: Policy, view: CloudView) -> CheckResult:
             found.append(f"{host.host} is in {members}, but not enrolled")
         if host.service.interrupted:
             found.append(f"{host.host}: an enroll was cut off, nova-compute is off")
-    found += [f"provider {name} has {const.TRAIT_ELASTIC}" for name in view.stray]
+    found += [f"provider {name} has {trait}" for name, trait in view.stray]
     return _ended(found, "openstack perfvm host enroll (or unenroll) for each")
+
+
+def check_enrolment(policy: Policy, view: CloudView) -> CheckResult:
+    """List enrolled hosts to which no flavor of the policy brings a VM."""
+    trait = units.elastic_trait(policy)
+    found = []
+    for host in view.hosts:
+        if not host.enrolled:
+            continue
+        has = host.root.elastic_traits
+        if has != {trait}:
+            found.append(
+                f"{host.host} is enrolled for VMs that ask for {_list(has)}, and "
+                f"flavors of this policy ask for {trait}"
+            )
+        found += [
+            f"aggregate {aggregate.name} keeps off {host.host} whoever does not ask "
+            f"for {_list(aggregate.elastic_traits)}, and it has {_list(has)}"
+            for aggregate in host.isolated_by
+            if aggregate.elastic_traits - has
+        ]
+    return _ended(
+        found,
+        "openstack perfvm host enroll for each; with VMs on it, --backfill gives them "
+        "the units that they then should have",
+        Code.WARNING,
+    )
 
 
 def check_children(policy: Policy, view: CloudView) -> CheckResult:
     """List hosts whose child providers are not as they should be."""
-    count = units.children_per_host(policy)
     found = []
     for host in view.hosts:
         if not (host.enrolled or host.children):
             continue
+        own = as_enrolled(policy, host)
+        count = units.children_per_host(own)
         if len(host.children) != count:
             found.append(
                 f"{host.host} has {len(host.children)} child provider(s), not {count}"
             )
-        elif enrolled_slots(policy, host) is None:
+        elif enrolled_slots(own, host) is None:
             found.append(
                 f"{host.host}: names, inventories or traits of its child providers "
                 "are not as they should be"
@@ -202,10 +231,11 @@ def check_residents(policy: Policy, view: CloudView) -> CheckResult:
     broken: list[str] = []
     pending: list[str] = []
     for host in view.hosts:
-        slots = enrolled_slots(policy, host)
+        own = as_enrolled(policy, host)
+        slots = enrolled_slots(own, host)
         if slots is None:
-            slots = units.children_per_host(policy)
-        shares = divide(policy, host, units.children(policy, host.root.name, slots))
+            slots = units.children_per_host(own)
+        shares = divide(own, host, units.children(own, host.root.name, slots))
         found = [
             f"{host.describe(c)} on {host.host} has no units" for c in shares.lacking
         ]
@@ -236,9 +266,46 @@ def flavor_lacks(extra_specs: Mapping[str, str]) -> str:
     lacking = []
     if not asks_units(extra_specs):
         lacking.append("units")
-    if extra_specs.get(f"trait:{const.TRAIT_ELASTIC}") != "required":
+    if not elastic_traits(required_traits(extra_specs)):
         lacking.append("the trait")
     return f"its flavor lacks {' and '.join(lacking)}" if lacking else ""
+
+
+def check_left_behind(policy: Policy, view: CloudView) -> CheckResult:
+    """List servers whose flavors ask for hosts with another number of children."""
+    trait = units.elastic_trait(policy)
+    found = []
+    for server in view.servers:
+        others = left_behind(policy, server.extra_specs)
+        if not others:
+            continue
+        left = sum(
+            others <= host.root.elastic_traits and host.host != server.host
+            for host in view.hosts
+        )
+        where = f"only to the {left} other host(s) with that" if left else "to no host"
+        found.append(
+            f"{server} on {server.host or 'no host'}: its flavor asks for "
+            f"{_list(others)}, and hosts of this policy have {trait}: Nova migrates, "
+            f"evacuates or unshelves it {where}"
+        )
+    return _ended(
+        found,
+        "they run, restart and are rebuilt as ever; to move each again, resize it to "
+        "a flavor of this policy: openstack server resize --flavor FLAVOR SERVER (for "
+        "a flavor of the same name, openstack perfvm flavor sync --prefix new- first)",
+        Code.WARNING,
+    )
+
+
+def left_behind(policy: Policy, extra_specs: Mapping[str, str]) -> frozenset[str]:
+    """Return the traits that a flavor asks for and elastic hosts no longer have.
+
+    A server has the flavor that it was made with, so a change of the number of
+    children leaves it behind.
+    """
+    asked = elastic_traits(required_traits(extra_specs))
+    return asked - {units.elastic_trait(policy)}
 
 
 def asks_units(extra_specs: Mapping[str, str]) -> bool:
@@ -263,7 +330,7 @@ def _usage(_policy: Policy, view: CloudView) -> CheckResult:
     )
 
 
-def _list(names: list[str]) -> str:
+def _list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
@@ -273,8 +340,10 @@ CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], CheckResult]], ...]
     ("Pinned VMs may use VCPU", _fallback),
     ("Placement grants what it has", check_retries),
     ("Hosts are isolated and enrolled", check_membership),
+    ("Hosts are enrolled for this policy", check_enrolment),
     ("Child providers", check_children),
     ("VMs on these hosts carry units", check_residents),
     ("Embedded flavors", check_flavors),
+    ("Embedded flavors are of this policy", check_left_behind),
     ("Usage is within inventory", _usage),
 )

@@ -24,6 +24,8 @@ class Shares:
 
     :ivar lacking: servers without all of their units, and what each needs: the
         amount by name of the child
+    :ivar surplus: who holds units of children that the host is not to have, as it
+        had more under another policy; UUIDs of those children
     :ivar lost: what those of them need of the host's own provider that have no
         allocation at all; the amount by resource class
     :ivar faults: why this cannot be; each names the servers and the remedy
@@ -31,6 +33,7 @@ class Shares:
 
     lacking: dict[str, dict[str, int]] = field(default_factory=dict)
     lost: dict[str, dict[str, int]] = field(default_factory=dict)
+    surplus: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 
 
@@ -56,9 +59,12 @@ def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shar
     """Work out the units that each VM of a host should have.
 
     What a VM holds already is never changed: one that holds the whole of a
-    child, or one unit of each, is right whatever its flavor says.
+    child, or one unit of each, is right whatever its flavor says.  Only of
+    children that are not to be it holds units too many.
     """
-    held = _held(view, children)
+    surplus = _surplus(view, children)
+    held: dict[str, dict[str, int]] = {consumer: {} for consumer in surplus}
+    held |= _held(view, children)
     groups: dict[str, list[str]] = {"whole": [], "shared": [], "none": []}
     faults: list[str] = []
     lost: dict[str, dict[str, int]] = {}
@@ -89,7 +95,7 @@ def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shar
     for sharer in sharers:
         has = held.get(sharer, {})
         needs[sharer] = {c.name: 1 for c in children if c.name not in has}
-    return Shares(needs, lost)
+    return Shares(needs, lost, surplus)
 
 
 def _judge(
@@ -129,6 +135,17 @@ def _held(view: ElasticHost, children: Sequence[Child]) -> dict[str, dict[str, i
         for consumer, amount in provider.units().items():
             held.setdefault(consumer, {})[provider.name] = amount
     return held
+
+
+def _surplus(view: ElasticHost, children: Sequence[Child]) -> dict[str, frozenset[str]]:
+    """Return who holds units of other children than these, and of which."""
+    names = {child.name for child in children}
+    found: dict[str, set[str]] = {}
+    for provider in view.children:
+        if provider.name not in names:
+            for consumer in provider.units():
+                found.setdefault(consumer, set()).add(provider.uuid)
+    return {consumer: frozenset(uuids) for consumer, uuids in sorted(found.items())}
 
 
 def _kind(units: dict[str, int], children: Sequence[Child]) -> str:
@@ -177,8 +194,8 @@ def _impossible(
         )
     if children and len(shared) > children[0].total:
         faults.append(
-            f"{view.host} has {len(shared)} general VMs and the policy "
-            f"{children[0].total} units: raise elastic: units"
+            f"{view.host} has {len(shared)} general VMs and units for "
+            f"{children[0].total}: move away {len(shared) - children[0].total}"
         )
     return faults
 

@@ -10,6 +10,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import PCPU, VCPU, Inventory
 from nova_perfvm.placement import units
+from nova_perfvm.policy import largest_slots
 
 if TYPE_CHECKING:
     from nova_perfvm.facts.elastic_host import ElasticHost
@@ -28,32 +29,34 @@ def desired_inventory(child: units.Child) -> dict[str, Inventory]:
 def host_slots(policy: Policy, view: ElasticHost, asked: int | None = None) -> int:
     """Return the slots of a host.
 
-    Those asked for; else those that its children say, if it has them all; else
-    those of the shape that Nova shows, if it explains the CPUs; else those of
+    Those asked for; else those that its children say, if it has them all, or if
+    it was enrolled for another number of them with slots that an operator chose;
+    else those of the shape that Nova shows, if it explains the CPUs; else those of
     the policy's host shape with as many CPUs.  No API shows cpu sets, so there
     the operator may have to say.
 
     :raises SlotsError: when the number asked for is more than the policy gives
         any host, or when nothing tells
     """
-    most = units.children_per_host(policy)
+    most = units.most_slots(policy)
     if asked is not None:
         if not 0 <= asked <= most:
             raise SlotsError(
                 f"{asked} slots: the policy gives a host 0 to {most}; change its "
-                "host_shape or max_per_host first, and then all flavors"
+                "host_shape, max_per_host or elastic: slots first (openstack perfvm "
+                "policy diff says what that costs)"
             )
         return asked
     present = enrolled_slots(policy, view)
-    if present is not None:
-        return present
-    return _slots_by_shape(policy, view)
+    if present is None:
+        present = _slots_chosen(policy, view)
+    return _slots_by_shape(policy, view) if present is None else present
 
 
 def enrolled_slots(policy: Policy, view: ElasticHost) -> int | None:
     """Return the slots that a host's children say, None unless they are right."""
     found = {provider.name: provider for provider in view.children}
-    for slots in range(units.children_per_host(policy) + 1):
+    for slots in range(units.most_slots(policy) + 1):
         children = units.children(policy, view.root.name, slots)
         if found.keys() == {child.name for child in children} and all(
             dict(found[child.name].inventories) == desired_inventory(child)
@@ -62,6 +65,43 @@ def enrolled_slots(policy: Policy, view: ElasticHost) -> int | None:
         ):
             return slots
     return None
+
+
+def _slots_chosen(policy: Policy, view: ElasticHost) -> int | None:
+    """Return the slots of a host with another number of children, None if not chosen.
+
+    What its shape says has to be worked out anew.
+    """
+    found = [
+        p.inventories[const.RC_UNIT]
+        for p in sorted(view.children, key=lambda provider: provider.name)
+        if const.RC_UNIT in p.inventories
+    ]
+    slots = sum(inventory.max_unit == inventory.total for inventory in found)
+    if not found or any(
+        inventory.max_unit != inventory.total - (index >= slots)
+        for index, inventory in enumerate(found)
+    ):
+        return None
+    try:
+        if slots == _slots_by_shape(replace(policy, elastic_slots=len(found)), view):
+            return None
+    except SlotsError:
+        pass
+    return min(slots, units.most_slots(policy))
+
+
+def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
+    """Return the policy with as many children as a host was enrolled for.
+
+    What is there has to be judged by that, whatever is to be.
+    """
+    traits = view.root.elastic_traits
+    if not traits or units.elastic_trait(policy) in traits:
+        return policy
+    numbers = [number for trait in traits if (number := units.children_of(trait))]
+    count = max(numbers, default=len(view.children))
+    return replace(policy, elastic_slots=count or None)
 
 
 def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:
@@ -76,9 +116,9 @@ def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:
     shapes = [view.shape] if view.shape else []
     if not any(cpus in _totals(shape, mode) for shape in shapes):
         shapes = [s for s in policy.host_shapes if cpus in _totals(s, mode)]
-    most = units.children_per_host(policy)
+    most = units.most_slots(policy)
     slots = {
-        min(most, units.children_per_host(replace(policy, host_shapes=(shape,))))
+        min(most, largest_slots(replace(policy, host_shapes=(shape,))))
         for shape in shapes
     }
     if len(slots) != 1:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nova_perfvm import constants as const
 from nova_perfvm.diagnose.preflight import CloudView, FileOptions
 from nova_perfvm.facts.elastic_host import (
     ComputeService,
@@ -28,9 +27,10 @@ def cloud_view(snapshot: Snapshot, placement_settings: FileOptions | None) -> Cl
         servers=snapshot.servers,
         aggregates=snapshot.aggregates,
         stray=tuple(
-            provider.name
+            (provider.name, trait)
             for provider in snapshot.providers
-            if const.TRAIT_ELASTIC in provider.traits and provider.uuid not in roots
+            if provider.uuid not in roots
+            for trait in sorted(provider.elastic_traits)
         ),
         placement_settings=placement_settings,
     )

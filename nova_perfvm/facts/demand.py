@@ -129,7 +129,7 @@ def request_for(
     policy, pcpus = _cpu_policy(flavor, properties)
     cells = _cells(flavor, properties, policy, threads)
     resources, traits = placement_request.read(
-        specs, placement_request.image_traits(properties)
+        specs, placement_request.required_traits(properties)
     )
     demand = _demand(flavor, resources, traits, volume_backed=volume_backed)
     return Request(

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot.resources import Aggregate, Inventory, Provider, Server
+from nova_perfvm.facts.snapshot.resources import (
+    Aggregate,
+    Inventory,
+    Provider,
+    Server,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DISABLED_REASON",
-    "ISOLATING",
-    "ISOLATING_KEY",
     "PCPU",
     "VCPU",
     "Aggregate",
@@ -27,6 +30,7 @@ __all__ = [
     "Provider",
     "Server",
     "describe_consumer",
+    "isolating",
 ]
 
 # Placement's names for CPUs that VMs own, and for CPUs that they share.
@@ -36,8 +40,10 @@ VCPU = "VCPU"
 # The service was enabled, and an interrupted run took it out of service.
 DISABLED_REASON = "nova-perfvm: enroll in progress, was enabled"
 
-ISOLATING_KEY = f"trait:{const.TRAIT_ELASTIC}"
-ISOLATING = {ISOLATING_KEY: "required"}
+
+def isolating(trait: str) -> dict[str, str]:
+    """Return the metadata by which an aggregate keeps out who does not ask for it."""
+    return {f"trait:{trait}": "required"}
 
 
 @dataclass(frozen=True)
@@ -93,8 +99,8 @@ class ElasticHost:
 
     @property
     def enrolled(self) -> bool:
-        """Return whether the host is open to VMs with units."""
-        return const.TRAIT_ELASTIC in self.root.traits
+        """Return whether the host is open to VMs with units, whatever their m."""
+        return bool(self.root.elastic_traits)
 
     @property
     def isolated_by(self) -> tuple[Aggregate, ...]:

@@ -103,7 +103,7 @@ class HostView:
 def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
     """Return all hosts of a cloud, in the snapshot's order."""
     sharing = [p for p in snapshot.providers if SHARING in p.traits]
-    isolating = [a for a in snapshot.aggregates if wanted_traits(a)]
+    isolating = [a for a in snapshot.aggregates if a.required_traits]
     found = []
     for host in snapshot.hosts:
         tree = snapshot.trees.get(host.provider, ())
@@ -127,19 +127,10 @@ def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
     return tuple(found)
 
 
-def wanted_traits(aggregate: Aggregate) -> frozenset[str]:
-    """Return the traits without which a request is kept off an aggregate."""
-    return frozenset(
-        key.removeprefix("trait:")
-        for key, value in aggregate.metadata.items()
-        if key.startswith("trait:") and value == "required"
-    )
-
-
-def slots_of_children(view: HostView, units: int) -> int | None:
+def slots_of_children(view: HostView) -> int | None:
     """Return how many of a host's children can be taken whole; None without any."""
     found = [
-        inventory.max_unit >= units
+        inventory.max_unit >= const.UNITS_PER_CHILD
         for provider in view.tree
         if (inventory := provider.inventories.get(const.RC_UNIT))
     ]

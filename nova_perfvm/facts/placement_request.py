@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _KEY: Final = re.compile(r"^(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)$")
-_ISOLATING: Final = f"trait:{const.TRAIT_ELASTIC}"
+_ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}(_[0-9]+)?")
 # An amount that Nova refuses fulfils no contract.
 _NO_AMOUNT: Final = -1
 
@@ -44,26 +44,29 @@ def read(
     return tuple(resources), tuple(traits)
 
 
-def image_traits(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the traits that an image requires, from its properties in Glance."""
-    return tuple(
+def required_traits(keys: Mapping[str, str]) -> frozenset[str]:
+    """Return the traits that extra specs, an image or an aggregate require.
+
+    Not those of a flavor's groups with a suffix.
+    """
+    return frozenset(
         key.removeprefix("trait:")
-        for key, value in properties.items()
+        for key, value in keys.items()
         if key.startswith("trait:") and value == "required"
     )
 
 
+def elastic_traits(names: Iterable[str]) -> frozenset[str]:
+    """Return those traits that enrolled hosts have, of any number of children."""
+    return frozenset(name for name in names if _ELASTIC.fullmatch(name))
+
+
 def isolating_traits(metadata: Iterable[Mapping[str, str]]) -> frozenset[str]:
-    """Return the project's traits that aggregates keep requests without off by.
+    """Return the traits of elastic hosts that aggregates require of a request.
 
     :param metadata: of each aggregate of a host
     """
-    return frozenset(
-        key.removeprefix("trait:")
-        for found in metadata
-        for key, value in found.items()
-        if key.startswith(_ISOLATING) and value == "required"
-    )
+    return elastic_traits(trait for keys in metadata for trait in required_traits(keys))
 
 
 def _amount(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm.changes import DEFAULT_AGGREGATE, plan_enroll, plan_unenroll
+from nova_perfvm.changes import plan_enroll, plan_unenroll
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
@@ -108,16 +108,15 @@ class EnrollHost(HostCommand):
         )
         parser.add_argument(
             "--aggregate",
-            default=DEFAULT_AGGREGATE,
             metavar="NAME",
-            help="isolated aggregate for the host, unless it is in one "
-            "(default: %(default)s)",
+            help="isolated aggregate for the host, unless it is in one for this "
+            "policy (default: perfvm-elastic-M, M the number of its children)",
         )
         parser.add_argument(
             "--backfill",
             action="store_true",
-            help="give units to VMs that run on the host without them; nova-compute "
-            "is disabled meanwhile",
+            help="give VMs that run on the host the units that they should have; "
+            "nova-compute is disabled meanwhile",
         )
         return parser
 

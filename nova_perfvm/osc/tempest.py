@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc.base import OfflineCommand
-from nova_perfvm.placement.units import children_per_host
+from nova_perfvm.policy import largest_slots
 
 if TYPE_CHECKING:
     import argparse
@@ -46,7 +46,7 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
     """
     pinned = _pinned_class(policy, class_name)
     general = _by_size(policy, policy.default_class)
-    most = children_per_host(replace(policy, classes=(pinned,)))
+    most = largest_slots(replace(policy, classes=(pinned,)))
     return (
         "[service_available]\n"
         "perfvm = True\n"

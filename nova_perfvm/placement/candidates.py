@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Demand, Group
-from nova_perfvm.facts.host_view import HostView, wanted_traits
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
@@ -88,7 +88,7 @@ def _barred(view: HostView, demand: Demand, *, isolated: bool) -> Iterator[Reaso
     if not isolated:
         return
     for aggregate in view.isolating:
-        missing = wanted_traits(aggregate) - demand.required
+        missing = aggregate.required_traits - demand.required
         if missing:
             yield Reason(
                 const.PLACEMENT_ISOLATED,

@@ -9,8 +9,13 @@ blocks high-performance ones, any high-performance VM blocks general ones, and
 m high-performance VMs fit.
 
 Flavors are the same in the whole cloud, so every host has m children, m being
-the largest number of slots that the policy gives any host.  On a host with
-fewer, no VM can take the whole of a surplus child: its max_unit is N - 1.
+the largest number of slots that the policy gives any host, or what it declares
+for hosts to grow to.  On a host with fewer, no VM can take the whole of a surplus
+child: its max_unit is N - 1.
+
+All this holds only between VMs whose flavors agree on N and m, and a server keeps
+the flavor that it was made with.  So N is a constant, and m is part of the trait
+that flavors require of a host.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 from nova_perfvm.facts.demand import Group
 from nova_perfvm.placement import slots
-from nova_perfvm.policy.room import shape_slots
+from nova_perfvm.policy import largest_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,25 +53,35 @@ class Child:
 
 
 def children_per_host(policy: Policy) -> int:
-    """Return m: the largest number of VMs of a pinned class on one host.
+    """Return m: declared, or the largest number of VMs of a pinned class on a host.
 
     No more than there are letters, or the policy is not valid.
     """
-    return max(
-        (
-            shape_slots(vm_class, shape)
-            for shape in policy.host_shapes
-            for vm_class in policy.pinned_classes
-        ),
-        default=0,
-    )
+    return policy.elastic_slots or largest_slots(policy)
+
+
+def most_slots(policy: Policy) -> int:
+    """Return the largest number of slots that a host of any shape may have."""
+    count = children_per_host(policy)
+    return max((c.capped(count) for c in policy.pinned_classes), default=0)
 
 
 def usable_slots(policy: Policy, slots: int) -> int:
     """Return how many of a host's slots VMs can take: under units, one a child."""
     if policy.placement != "units":
         return slots
-    return min(slots, children_per_host(policy))
+    return min(slots, most_slots(policy))
+
+
+def elastic_trait(policy: Policy) -> str:
+    """Return the trait that elastic hosts have, and flavors require of them."""
+    return f"{const.TRAIT_ELASTIC}_{children_per_host(policy)}"
+
+
+def children_of(trait: str) -> int | None:
+    """Return the m of a trait of elastic hosts; None for one of earlier versions."""
+    _, _, number = trait.removeprefix(const.TRAIT_ELASTIC).partition("_")
+    return int(number) if number else None
 
 
 def child_trait(suffix: str) -> str:
@@ -86,7 +101,7 @@ def children(policy: Policy, provider_name: str, slots: int) -> tuple[Child, ...
     :param slots: how many high-performance VMs the host may have; 0 for a host
         of general VMs only
     """
-    units = policy.elastic_units
+    units = const.UNITS_PER_CHILD
     return tuple(
         Child(
             name=child_name(provider_name, suffix),
@@ -103,10 +118,10 @@ def groups(policy: Policy, vm_class: VMClass) -> Iterator[Group]:
 
     A pinned VM takes one child whole, any other VM one unit of every child.
     """
-    required = frozenset({const.TRAIT_ELASTIC})
+    required = frozenset({elastic_trait(policy)})
     if vm_class.pinned:
         yield Group("", {}, required)
-        yield Group("_perfvm", {const.RC_UNIT: policy.elastic_units})
+        yield Group("_perfvm", {const.RC_UNIT: const.UNITS_PER_CHILD})
         return
     # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
     yield Group("", {}, required, slots.traits_to_avoid(policy))

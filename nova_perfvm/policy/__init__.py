@@ -11,7 +11,7 @@ from nova_perfvm.policy.classes import (
 from nova_perfvm.policy.invariants import advice, problems
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
 from nova_perfvm.policy.model import SCHEMA_VERSION, Policy
-from nova_perfvm.policy.room import cell_slots, groups_of, shape_slots
+from nova_perfvm.policy.room import cell_slots, groups_of, largest_slots, shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "cell_slots",
     "even_share",
     "groups_of",
+    "largest_slots",
     "memory_fault",
     "name_fault",
     "problems",

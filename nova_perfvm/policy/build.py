@@ -50,7 +50,7 @@ def build_policy(document: dict[str, Any]) -> Policy:
         classes=tuple(
             _build_class(name, keys) for name, keys in full["classes"].items()
         ),
-        elastic_units=int(elastic["units"]),
+        elastic_slots=_int(elastic["slots"]),
     )
 
 

@@ -53,5 +53,5 @@ DEFAULT_DOCUMENT: Final[dict[str, Any]] = {
             },
         },
     },
-    "elastic": {"units": 1000},
+    "elastic": {"slots": None},
 }

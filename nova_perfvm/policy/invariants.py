@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import Problem
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
-from nova_perfvm.policy.room import cell_slots, shape_slots
+from nova_perfvm.policy.room import cell_slots, largest_slots, shape_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -362,3 +362,10 @@ def _units_problems(policy: Policy) -> Iterator[Problem]:
                     f"{slots} VMs fit a host of {shape}, and units tell at most {most} "
                     f"apart: set max_per_host: {most} or less, or use placement: slots",
                 )
+    declared, slots = policy.elastic_slots, largest_slots(policy)
+    if declared is not None and declared < slots:
+        yield Problem(
+            ("elastic", "slots"),
+            f"{declared}, but {slots} VMs fit a host of the policy's largest "
+            f"host_shape: expected {slots} or more, or null for just as many",
+        )

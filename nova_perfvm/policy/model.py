@@ -31,14 +31,15 @@ class Policy:
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
-    :ivar elastic_units: units of each child provider of an elastic host
+    :ivar elastic_slots: child providers of every elastic host, where hosts are to
+        grow; None for as many as VMs fit the largest host shape
     """
 
     host_shapes: tuple[HostShape, ...]
     classes: tuple[VMClass, ...]
     placement: Placement = "slots"
     managed_hosts: ManagedHosts = "all"
-    elastic_units: int = 1000
+    elastic_slots: int | None = None
     schema_version: str = SCHEMA_VERSION
 
     @cached_property
@@ -89,7 +90,7 @@ class Policy:
             "classes": {
                 vm_class.name: _class_document(vm_class) for vm_class in self.classes
             },
-            "elastic": {"units": self.elastic_units},
+            "elastic": {"slots": self.elastic_slots},
         }
 
     @cached_property

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nova_perfvm.policy.classes import VMClass
+    from nova_perfvm.policy.model import Policy
     from nova_perfvm.policy.shapes import HostShape
 
 
@@ -38,3 +39,15 @@ def shape_slots(vm_class: VMClass, shape: HostShape) -> int:
     """Count the VMs that an empty host of a shape holds, capped by max_per_host."""
     slots = [cell_slots(vm_class, shape)] * shape.cells
     return vm_class.capped(groups_of(slots, vm_class.cells_per_vm))
+
+
+def largest_slots(policy: Policy) -> int:
+    """Return the largest number of VMs of a pinned class on a host of any shape."""
+    return max(
+        (
+            shape_slots(vm_class, shape)
+            for shape in policy.host_shapes
+            for vm_class in policy.pinned_classes
+        ),
+        default=0,
+    )

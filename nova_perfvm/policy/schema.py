@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, cast
 
+from nova_perfvm import constants as const
 from nova_perfvm.exceptions import Problem
 from nova_perfvm.policy import SCHEMA_VERSION
 
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 SHAPE_PATTERN = r"^\s*[1-9]\d{0,3}x[1-9]\d{0,3}(x[1-9]\d?)?\s*$"
+# Keys that there were, and what to do about them.
+_REMOVED: dict[tuple[str, ...], str] = {
+    ("elastic", "units"): (
+        f"no key any more: every child provider has {const.UNITS_PER_CHILD} units. "
+        "Remove it; a cloud with elastic hosts then needs openstack perfvm flavor "
+        "sync, and openstack perfvm host enroll for each of them"
+    ),
+}
 # \Z: $ would let a newline follow.
 _CLASS_NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,62}\Z"
 
@@ -137,7 +146,9 @@ SCHEMA: dict[str, Any] = {
                 "propertyNames": {"pattern": _CLASS_NAME_PATTERN},
                 "description": "a mapping of class names to classes",
             },
-            "elastic": _mapping({"units": _count(2, 1000000, "units")}),
+            "elastic": _mapping(
+                {"slots": _nullable(_count(1, len(const.CHILD_LETTERS), "slots"))}
+            ),
         },
         required=("schema_version",),
     ),
@@ -173,6 +184,10 @@ def _unknown_keys(
     known = list(schema["properties"])
     for key in found:
         if key in known:
+            continue
+        removed = _REMOVED.get((*path, str(key)))
+        if removed is not None:
+            yield Problem((*path, str(key)), removed)
             continue
         close = difflib.get_close_matches(str(key), known, n=1)
         hint = (

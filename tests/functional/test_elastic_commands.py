@@ -131,6 +131,6 @@ class TestCommands(ClientMixin, ElasticTest):
         for flavor in (base.HP_64, base.GENERAL_2):
             self.cloud.api.delete_flavor(flavor)
         self.assert_command(
-            0, f"delete trait {const.TRAIT_ELASTIC}", "rollback", "--yes"
+            0, f"delete trait {const.TRAIT_ELASTIC}_2", "rollback", "--yes"
         )
         self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, observe.names(self.api))

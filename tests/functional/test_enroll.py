@@ -119,7 +119,7 @@ class TestEnroll(ElasticTest):
         self.api.placement("DELETE", f"/resource_providers/{uuid}")
 
     def _take_roots_trait(self, view):
-        traits = sorted(view.root.traits - {const.TRAIT_ELASTIC})
+        traits = sorted(view.root.traits - view.root.elastic_traits)
         self.put(view.root, "traits", traits=traits)
 
     def _leave_placements_aggregate(self, view):

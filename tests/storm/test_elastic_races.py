@@ -9,7 +9,7 @@ from tests.storm.test_races import OPEN_HOSTS, Storm
 class TestElastic(Storm, ElasticCase):
     """Elastic hosts, without the filter; few units, so that most are refused."""
 
-    CHANGES = {"elastic": {"units": 8}}  # noqa: RUF012
+    UNITS = 8
 
     def test_invariants_hold(self):
         self.start(*OPEN_HOSTS)

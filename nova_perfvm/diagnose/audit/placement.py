@@ -169,9 +169,7 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
                 evidence = f"the policy says placement: {subject.policy.placement}"
                 remove = f"openstack perfvm host unenroll {quote(root.host)}"
             elif (
-                top is not None
-                and const.TRAIT_ELASTIC not in top.traits
-                and root.host not in isolated
+                top is not None and not top.elastic_traits and root.host not in isolated
             ):
                 evidence = f"{root.host} is not enrolled"
                 remove = f"openstack perfvm host unenroll {quote(root.host)}"

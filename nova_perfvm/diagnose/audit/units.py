@@ -16,11 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nova_perfvm.diagnose.audit.subject import Subject
+    from nova_perfvm.diagnose.preflight import CloudView
 
 _CHECKS: Final = (
     (codes.HOST_NOT_ISOLATED, preflight.check_membership, ""),
+    (codes.TRAIT_DIFFERS, preflight.check_enrolment, ""),
     (codes.CHILDREN_DIFFER, preflight.check_children, ""),
     (codes.UNITS_LACKING, preflight.check_residents, " --backfill"),
+)
+
+_SERVER_CHECKS: Final = (
+    (codes.FLAVOR_WITHOUT_UNITS, preflight.check_flavors),
+    (codes.FLAVOR_LEFT_BEHIND, preflight.check_left_behind),
 )
 
 
@@ -36,9 +43,16 @@ def check(subject: Subject) -> Iterator[Finding]:
             for detail in judge(policy, alone).details:
                 remedy = f"openstack perfvm host enroll {quote(host.host)}{option}"
                 yield Finding(code, host.host, detail, remedy)
-    for detail in preflight.check_membership(policy, replace(view, hosts=())).details:
-        remedy = "openstack resource provider list --required CUSTOM_PERFVM_ELASTIC"
-        yield Finding(codes.HOST_NOT_ISOLATED, "Placement", detail, remedy)
+    for stray in view.stray:
+        alone = replace(view, hosts=(), stray=(stray,))
+        for detail in preflight.check_membership(policy, alone).details:
+            remedy = f"openstack resource provider list --required {stray[1]}"
+            yield Finding(codes.HOST_NOT_ISOLATED, "Placement", detail, remedy)
+    yield from _servers(subject, view)
+
+
+def _servers(subject: Subject, view: CloudView) -> Iterator[Finding]:
+    """List servers that their flavors bring to no elastic host."""
     ours = {host.host for host in view.hosts}
     for server in view.servers:
         if server.host is None or not (
@@ -46,6 +60,6 @@ def check(subject: Subject) -> Iterator[Finding]:
         ):
             continue
         alone = replace(view, servers=(server,))
-        for detail in preflight.check_flavors(policy, alone).details:
-            remedy = subject.resize(server)
-            yield Finding(codes.FLAVOR_WITHOUT_UNITS, str(server), detail, remedy)
+        for code, judge in _SERVER_CHECKS:
+            for detail in judge(subject.policy, alone).details:
+                yield Finding(code, str(server), detail, subject.resize(server))

@@ -83,7 +83,7 @@ def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
     thread_policy = _either(specs, properties, const.CPU_THREAD_POLICY)
     page_size = _page_size_kb(_either(specs, properties, const.MEM_PAGE_SIZE))
     resources, traits = placement_request.read(
-        specs, placement_request.image_traits(properties)
+        specs, placement_request.required_traits(properties)
     )
     return RequestFacts(
         flavor=server.flavor,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class Provider:
     aggregates: frozenset[str] = frozenset()
     parent: str | None = None
     root: str = ""
+
+    @property
+    def elastic_traits(self) -> frozenset[str]:
+        """The traits that say that it is enrolled; more than one is a mistake."""
+        return elastic_traits(self.traits)
 
     def total(self, resource_class: str) -> int:
         """Return the total of a resource class, 0 without an inventory."""
@@ -175,9 +181,24 @@ class Aggregate:
     hosts: frozenset[str]
 
     @property
+    def required_traits(self) -> frozenset[str]:
+        """The traits without which a request is kept off its hosts."""
+        return required_traits(self.metadata)
+
+    @property
+    def elastic_traits(self) -> frozenset[str]:
+        """Those of them that enrolled hosts have."""
+        return elastic_traits(self.required_traits)
+
+    @property
     def isolates(self) -> bool:
-        """Return whether requests that do not ask for the trait stay away."""
-        return self.metadata.get(f"trait:{const.TRAIT_ELASTIC}") == "required"
+        """Return whether requests without units stay away."""
+        return bool(self.elastic_traits)
+
+    @property
+    def only_isolates(self) -> bool:
+        """Return whether it has no other metadata than that."""
+        return self.isolates and len(self.metadata) == len(self.elastic_traits)
 
 
 @dataclass(frozen=True)

@@ -5,28 +5,38 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes import (
-    DEFAULT_AGGREGATE,
-    plan_enroll,
-    plan_forget,
-    plan_unenroll,
-)
+from nova_perfvm.changes import plan_enroll, plan_forget, plan_unenroll
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.preflight import CloudView, Code, preflight, worst
 from nova_perfvm.facts.elastic_host import (
     DISABLED_REASON,
-    ISOLATING,
     Aggregate,
     ComputeService,
     ElasticHost,
     Inventory,
     Provider,
     Server,
+    elastic_traits,
+    isolating,
 )
 from nova_perfvm.placement import units
 from nova_perfvm.policy import HostShape, loader
 
 POLICY = dataclasses.replace(loader.load(), placement="units")
+# Four children: the policy has grown, or was another one before.
+WIDE = HostShape.parse("4x20")
+FOUR = dataclasses.replace(
+    POLICY,
+    host_shapes=(HostShape.parse("2x20"), WIDE),
+    classes=tuple(
+        dataclasses.replace(c, max_per_host=4) if c.pinned else c
+        for c in POLICY.classes
+    ),
+)
+FOUR_TRAIT = f"{const.TRAIT_ELASTIC}_4"
+TRAIT = f"{const.TRAIT_ELASTIC}_2"
+ISOLATING = isolating(TRAIT)
+AGGREGATE = "perfvm-elastic-2"
 ROOT = "00000000-0000-0000-0000-000000000001"
 CLASS = {"perfvm:class": "high-performance"}
 
@@ -51,6 +61,24 @@ def view(*servers, total=40, resource="VCPU", **facts):
     )
     service = ComputeService("s1", enabled=True)
     return ElasticHost("h1", service, root, servers=servers, **facts)
+
+
+def earlier(seen):
+    """Return an enrolled host as earlier versions of enroll left it."""
+    (now,) = seen.aggregates
+    before = dataclasses.replace(
+        now, name="perfvm-elastic", metadata=isolating(const.TRAIT_ELASTIC)
+    )
+    traits = seen.root.traits - seen.root.elastic_traits | {const.TRAIT_ELASTIC}
+    seen = dataclasses.replace(seen, names=seen.names - {TRAIT})
+    return _provider(_renamed(seen, before), ROOT, traits=traits)
+
+
+def _renamed(seen, aggregate):
+    """Return a host in one aggregate, whose UUID is as the changes have it."""
+    found = dataclasses.replace(aggregate, uuid=f"uuid-{aggregate.name}")
+    seen = dataclasses.replace(seen, aggregates=(found,))
+    return _provider(seen, ROOT, aggregates=frozenset({found.uuid}))
 
 
 def after(seen, change):
@@ -101,7 +129,8 @@ def _joined(seen, change):
 
 def _left(seen, change):
     known = seen.root.aggregates - {f"uuid-{change.name}"}
-    seen = _aggregates(seen, change.name, hosts=frozenset())
+    (found,) = (a for a in seen.aggregates if a.name == change.name)
+    seen = _aggregates(seen, change.name, hosts=found.hosts - {"h1"})
     return _provider(seen, ROOT, aggregates=known)
 
 
@@ -141,8 +170,9 @@ def _allocated(seen, change):
 
 def _taken(seen, change):
     for child in seen.below:
-        rest = {c: r for c, r in child.allocations.items() if c != change.consumer}
-        seen = _provider(seen, child.uuid, allocations=rest)
+        if child.uuid in change.providers:
+            rest = {c: r for c, r in child.allocations.items() if c != change.consumer}
+            seen = _provider(seen, child.uuid, allocations=rest)
     return seen
 
 
@@ -152,10 +182,11 @@ _AFTER = {
     ),
     do.CreateAggregate: _aggregate,
     do.IsolateAggregate: lambda seen, change: _aggregates(
-        seen, change.name, metadata=ISOLATING
+        seen, change.name, metadata=isolating(change.trait)
     ),
     do.AddHost: _joined,
     do.RemoveHost: _left,
+    do.LeaveAggregate: _left,
     do.DeleteAggregate: _without,
     do.SetProviderAggregates: lambda seen, change: _provider(
         seen, change.uuid, aggregates=change.aggregates
@@ -194,9 +225,9 @@ class PlanCase(testtools.TestCase):
         self.assertEqual((), plan(states[-1], **options).changes)
         return states[-1]
 
-    def enrolled(self, seen, **options):
+    def enrolled(self, seen, policy=POLICY, **options):
         return self.carried_out(
-            seen, lambda v, **o: plan_enroll(POLICY, v, **o), **options
+            seen, lambda v, **o: plan_enroll(policy, v, **o), **options
         )
 
     def units(self, seen):
@@ -265,8 +296,11 @@ class EnrollTest(PlanCase):
     def test_what_is_in_use_is_not_shrunk(self):
         host = self.enrolled(view(high("a")), backfill=True)
         self.assert_refused("move them away", host, slots=0)
-        few = dataclasses.replace(POLICY, elastic_units=500)
-        self.assert_refused("1000 are in use by a (a)", host, few)
+        # As somebody left it who changed the inventory by hand.
+        child = _provider(
+            host, host.children[0].uuid, allocations={"a": {const.RC_UNIT: 1001}}
+        )
+        self.assert_refused("and 1001 are in use by a (a)", child, backfill=True)
 
     def test_a_name_that_is_taken(self):
         taken = view(elsewhere={"h1_perfvm_a": "other"})
@@ -338,22 +372,6 @@ class BackfillTest(PlanCase):
         seen = dataclasses.replace(view(server("a")), service=off)
         self.assertEqual(off, self.enrolled(seen, backfill=True).service)
 
-    def test_a_policy_that_has_grown(self):
-        host = self.enrolled(view(server("a")), backfill=True)
-        wide = dataclasses.replace(
-            POLICY,
-            host_shapes=(HostShape.parse("4x20"),),
-            classes=tuple(
-                dataclasses.replace(c, max_per_host=4) if c.pinned else c
-                for c in POLICY.classes
-            ),
-        )
-        changes = plan_enroll(wide, host, slots=2, backfill=True).changes
-        (added,) = (c for c in changes if isinstance(c, do.AddUnits))
-        self.assertEqual([1, 1], list(added.units.values()))
-        # First closed, as whoever came now could take the whole of a new one.
-        self.assertNotIn(const.TRAIT_ELASTIC, changes[2].traits)
-
     def test_refused(self):
         odd = {"perfvm:class": "high-performance"}
         moving = dataclasses.replace(server("m"), task="migrating")
@@ -370,9 +388,11 @@ class BackfillTest(PlanCase):
                 self.assert_refused(words, view(*servers), backfill=True)
 
     def test_more_than_there_are_units(self):
-        few = dataclasses.replace(POLICY, elastic_units=2)
+        self.patch(const, "UNITS_PER_CHILD", 2)
         servers = [server(name) for name in "abc"]
-        self.assert_refused("raise elastic", view(*servers), few, backfill=True)
+        self.assert_refused(
+            "3 general VMs and units for 2: move away 1", view(*servers), backfill=True
+        )
 
     def test_consumers_that_are_no_servers(self):
         seen = view(consumers={"m1": "consumer m1, a migration,"})
@@ -411,7 +431,143 @@ class BackfillTest(PlanCase):
         self.assert_refused("is being changed (migrating)", seen, backfill=True)
 
 
+class AnotherNumberTest(PlanCase):
+    """Hosts that were enrolled for another number of children."""
+
+    def changed(self, seen, policy, **options):
+        """Enroll anew; look that nobody is let in before all is done."""
+        plan = plan_enroll(policy, seen, **options)
+        self.assertEqual((), plan.refusals)
+        first = next(c for c in plan.changes if not isinstance(c, do.CreateName))
+        self.assertEqual(frozenset(), elastic_traits(first.traits))
+        opening = [c for c in plan.changes if getattr(c, "opens", False)]
+        (opened,) = opening
+        later = plan.changes[plan.changes.index(opened) + 1 :]
+        self.assertTrue(all(isinstance(c, do.SetService) for c in later), later)
+        host = self.enrolled(seen, policy, **options)
+        trait = units.elastic_trait(policy)
+        self.assertEqual({trait}, host.root.elastic_traits)
+        (aggregate,) = host.isolated_by
+        self.assertEqual({trait}, aggregate.elastic_traits)
+        self.assertEqual({aggregate.uuid}, host.root.aggregates)
+        return host
+
+    def whole(self, host):
+        return [
+            inventory.max_unit == 1000
+            for child in host.children
+            for inventory in child.inventories.values()
+        ]
+
+    def test_more_and_fewer_on_an_empty_host(self):
+        two = self.enrolled(view(total=80, shape=WIDE))
+        four = self.changed(two, FOUR)
+        self.assertEqual([True] * 4, self.whole(four))
+        self.assertEqual(["perfvm-elastic-4"], [a.name for a in four.aggregates])
+        back = self.changed(four, POLICY)
+        self.assertEqual([True] * 2, self.whole(back))
+        self.assertEqual([AGGREGATE], [a.name for a in back.aggregates])
+
+    def test_slots_that_were_chosen_stay(self):
+        for slots in (0, 1):
+            two = self.enrolled(view(total=80, shape=WIDE), slots=slots)
+            four = self.changed(two, FOUR)
+            self.assertEqual(slots, sum(self.whole(four)))
+
+    def test_one_of_an_earlier_version(self):
+        good = self.enrolled(view(high("a")), backfill=True)
+        host = self.changed(earlier(good), POLICY)
+        self.assertEqual(good.children, host.children)
+        self.assertEqual([AGGREGATE], [a.name for a in host.aggregates])
+
+    def test_the_aggregate_has_other_hosts_or_other_metadata(self):
+        good = earlier(self.enrolled(view()))
+        (old,) = good.aggregates
+        for facts, left in (
+            ({"hosts": frozenset({"h1", "h2"})}, {"perfvm-elastic", AGGREGATE}),
+            ({"name": "rack2"}, {"rack2", AGGREGATE}),
+            ({"metadata": {**old.metadata, "ssd": "1"}}, {old.name, AGGREGATE}),
+        ):
+            with self.subTest(facts):
+                kept = dataclasses.replace(old, **facts)
+                seen = dataclasses.replace(good, aggregates=(kept,))
+                seen = _provider(seen, ROOT, aggregates=frozenset({kept.uuid}))
+                # As the changes name it.
+                seen = _renamed(seen, kept)
+                host = self.changed(seen, POLICY)
+                self.assertEqual(left, {a.name for a in host.aggregates})
+
+    def test_an_aggregate_for_others_is_refused(self):
+        good = self.enrolled(view())
+        words = "is for hosts with CUSTOM_PERFVM_ELASTIC_2, and this policy's have"
+        self.assert_refused(words, good, FOUR, aggregate=AGGREGATE)
+
+    def test_placement_knows_the_old_aggregate_still(self):
+        """Nova only logs where it fails to tell Placement."""
+        good = self.enrolled(view())
+        old = Aggregate(9, "u9", "old", isolating(FOUR_TRAIT), frozenset())
+        seen = dataclasses.replace(good, aggregates=(*good.aggregates, old))
+        known = good.root.aggregates
+        seen = _provider(seen, ROOT, aggregates=known | {"u9"})
+        self.assertEqual(known, self.enrolled(seen).root.aggregates)
+
+    def test_general_vms_get_units_of_the_new_children(self):
+        seen = view(server("a"), server("b"), total=80, shape=WIDE)
+        two = self.enrolled(seen, backfill=True)
+        self.assert_refused("without units: a (a), b (b)", two, FOUR)
+        four = self.changed(two, FOUR, backfill=True)
+        self.assertEqual([{"a": 1, "b": 1}] * 4, self.units(four))
+        self.assertEqual(ComputeService("s1", enabled=True), four.service)
+
+    def test_general_vms_lose_units_of_children_that_go(self):
+        seen = view(server("a"), server("b"), total=80, shape=WIDE)
+        four = self.enrolled(seen, FOUR, backfill=True)
+        self.assert_refused("hold units of others: a (a), b (b)", four)
+        two = self.changed(four, POLICY, backfill=True)
+        self.assertEqual([{"a": 1, "b": 1}] * 2, self.units(two))
+
+    def test_high_performance_vms_take_a_child_that_stays(self):
+        four = self.enrolled(
+            view(*map(high, "abc"), total=80, shape=WIDE), FOUR, backfill=True
+        )
+        self.assert_refused("3 high-performance VMs and 2 slot(s)", four, backfill=True)
+        gone = dataclasses.replace(four, servers=four.servers[1:])
+        gone = _provider(gone, ROOT, allocations={c: {"VCPU": 20} for c in "bc"})
+        gone = _provider(gone, four.children[0].uuid, allocations={})
+        two = self.changed(gone, POLICY, backfill=True)
+        self.assertEqual([{"c": 1000}, {"b": 1000}], self.units(two))
+
+    def test_who_is_no_server_is_in_the_way(self):
+        """A migration that holds a child which is to go."""
+        four = self.enrolled(view(total=80, shape=WIDE), FOUR)
+        held = {"m": {const.RC_UNIT: 1000}}
+        seen = _provider(four, four.children[3].uuid, allocations=held)
+        self.assert_refused("consumer m has an allocation", seen, backfill=True)
+
+    def test_declared_ahead(self):
+        """A host grows without a flavor or another host being touched."""
+        ahead = dataclasses.replace(POLICY, elastic_slots=4)
+        small = self.enrolled(view(server("a")), ahead, backfill=True)
+        self.assertEqual([True, True, False, False], self.whole(small))
+        self.assertEqual((), plan_enroll(FOUR, small).changes)
+        wide = self.enrolled(view(total=80, shape=WIDE), FOUR)
+        self.assertEqual([True] * 4, self.whole(wide))
+        # max_per_host holds, however many children there are.
+        wide = self.enrolled(view(total=80, shape=WIDE), ahead)
+        self.assertEqual([True, True, False, False], self.whole(wide))
+        self.assert_refused("gives a host 0 to 2", wide, ahead, slots=3)
+
+
 class UnenrollTest(PlanCase):
+    def test_whatever_it_was_enrolled_for(self):
+        for seen in (
+            earlier(self.enrolled(view())),
+            self.enrolled(view(total=80, shape=WIDE), FOUR),
+        ):
+            host = self.carried_out(seen, plan_unenroll)
+            self.assertEqual(((), ()), (host.below, host.aggregates))
+            self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
+
     def test_all_goes(self):
         host = self.carried_out(self.enrolled(view()), plan_unenroll)
         self.assertEqual(dataclasses.replace(view(), names=host.names), host)
@@ -441,21 +597,21 @@ class UnenrollTest(PlanCase):
         prepared = Aggregate(7, "u", "rack2", ISOLATING, frozenset())
         self.assertEqual((), plan_unenroll(view(aggregates=(prepared,))).changes)
         # Enroll gives this name: an earlier run was cut off.
-        emptied = dataclasses.replace(prepared, name=DEFAULT_AGGREGATE)
+        emptied = dataclasses.replace(prepared, name=AGGREGATE)
         self.assertEqual(
-            (do.DeleteAggregate(DEFAULT_AGGREGATE),),
+            (do.DeleteAggregate(AGGREGATE),),
             plan_unenroll(view(aggregates=(emptied,))).changes,
         )
 
     def test_forget(self):
         empty = Aggregate(1, "u", "a", ISOLATING, frozenset())
         used = Aggregate(2, "v", "b", ISOLATING, frozenset({"h2"}))
-        names = [const.RC_UNIT, const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE]
+        names = [const.RC_UNIT, TRAIT, const.TRAIT_HIGH_PERFORMANCE]
         changes = plan_forget(names, [empty, used]).changes
         self.assertEqual(
             (
                 do.DeleteAggregate("a"),
-                do.DeleteName(const.TRAIT_ELASTIC, "trait"),
+                do.DeleteName(TRAIT, "trait"),
                 do.DeleteName(const.RC_UNIT, "resource class"),
             ),
             changes,
@@ -515,7 +671,36 @@ class PreflightTest(PlanCase):
             dataclasses.replace(good, service=off),
         ):
             self.assertEqual({title: Code.FAILURE}, self.found(host))
-        self.assertEqual({title: Code.FAILURE}, self.found(stray=("x",)))
+        self.assertEqual({title: Code.FAILURE}, self.found(stray=(("x", TRAIT),)))
+
+    def test_another_number_of_children(self):
+        """Nothing is broken, but no VM of the policy comes."""
+        title = "Hosts are enrolled for this policy"
+        good = self.enrolled(view())
+        for seen in (earlier(good), self.enrolled(view(), policy=FOUR)):
+            with self.subTest(seen.root.traits):
+                self.assertEqual({title: Code.WARNING}, self.found(seen))
+        both = Aggregate(8, "u8", "x", isolating(FOUR_TRAIT), frozenset({"h1"}))
+        seen = dataclasses.replace(good, aggregates=(*good.aggregates, both))
+        result = self.results(seen)[title]
+        self.assertEqual(Code.WARNING, result.code)
+        self.assertIn("aggregate x keeps off h1", result.details[0])
+
+    def test_servers_left_behind(self):
+        title = "Embedded flavors are of this policy"
+        specs = {
+            f"resources_perfvm:{const.RC_UNIT}": "1000",
+            f"trait:{FOUR_TRAIT}": "required",
+        }
+        left = server("a", 20, **specs)
+        self.assertEqual({title: Code.WARNING}, self.found(servers=(left,)))
+        (detail,) = self.results(servers=(left,))[title].details
+        self.assertIn("a (a) on h1: its flavor asks for CUSTOM_PERFVM_EL", detail)
+        self.assertIn("unshelves it to no host", detail)
+        wide = self.enrolled(view(), policy=FOUR)
+        other = dataclasses.replace(wide, host="h2")
+        (detail,) = self.results(wide, other, servers=(left,))[title].details
+        self.assertIn("only to the 1 other host(s) with that", detail)
 
     def test_children(self):
         good = self.enrolled(view())
@@ -538,7 +723,7 @@ class PreflightTest(PlanCase):
         self.assertEqual({title: Code.WARNING}, self.found(servers=(server("a"),)))
         specs = {
             f"resources_perfvm:{const.RC_UNIT}": "1000",
-            f"trait:{const.TRAIT_ELASTIC}": "required",
+            f"trait:{TRAIT}": "required",
         }
         self.assertEqual({}, self.found(servers=(server("a", 20, **specs),)))
         # Nova knows nothing of it while its cell is down.

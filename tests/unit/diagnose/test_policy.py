@@ -159,6 +159,16 @@ class CheckTest(testtools.TestCase):
         result = self.check(title, snapshot=found.snapshot(), isolated_aggregates=True)
         self.assertEqual(Code.SUCCESS, result.code)
 
+    def test_hosts_with_another_number_of_children(self):
+        found = Cloud(UNITS)
+        found.add_host("h1", mode="shared")
+        for number, code in ((2, Code.SUCCESS), (4, Code.WARNING)):
+            trait = f"{const.TRAIT_ELASTIC}_{number}"
+            found.change_provider("h1", traits=frozenset({trait}))
+            result = self.check(HOSTS, UNITS, found.snapshot())
+            self.assertEqual(code, result.code)
+        self.assertIn(f"h1 is enrolled for {trait}", result.details[0])
+
     def test_hosts(self):
         self.assertEqual(Code.SUCCESS, self.check(HOSTS).code)
         one = change_class(POLICY, "high-performance", max_per_host=1)
@@ -288,6 +298,38 @@ class DiffTest(testtools.TestCase):
         self.assertEqual(("2", ""), found["host", "2x20", const.RC_SLOT])
         self.assertEqual(
             ("", "1000 (at most 1000 a VM)"), found["host", "1x20", const.RC_UNIT]
+        )
+
+    def test_another_number_of_children(self):
+        wide = dataclasses.replace(UNITS, elastic_slots=4)
+        found = {d[:3]: (d.old, d.new) for d in compare(UNITS, wide)}
+        traits = (f"{const.TRAIT_ELASTIC}_2", f"{const.TRAIT_ELASTIC}_4")
+        self.assertEqual(("null", "4"), found["policy", "", "elastic.slots"])
+        self.assertEqual(traits, found["host", "2x20", "trait"])
+        new = ("", "required")
+        self.assertEqual(new, found["flavor", "g.1c.2g", f"trait:{traits[1]}"])
+
+    def test_servers_that_another_number_of_children_leaves_behind(self):
+        wide = dataclasses.replace(UNITS, elastic_slots=4)
+        cloud_of_two = Cloud(UNITS)
+        cloud_of_two.add_host("h1", mode="shared")
+        cloud_of_two.add_general("vm3", "h1")
+        snapshot = cloud_of_two.snapshot()
+        self.assertEqual([], compare_servers(UNITS, UNITS, snapshot))
+        (found,) = compare_servers(UNITS, wide, snapshot)
+        self.assertEqual(
+            ("server", "vm3 (i-vm3)", codes.FLAVOR_LEFT_BEHIND),
+            (found.kind, found.name, found.what),
+        )
+        self.assertIn("evacuates or unshelves it to no host", found.new)
+        self.assertIn("openstack server resize --flavor", found.new)
+        # It was left behind before.
+        three = dataclasses.replace(UNITS, elastic_slots=3)
+        self.assertEqual([], compare_servers(wide, three, snapshot))
+        # Without elastic hosts its flavor asks for what no class takes.
+        self.assertEqual(
+            [const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS],
+            [found.what for found in compare_servers(UNITS, POLICY, snapshot)],
         )
 
     def test_a_shape_with_fewer_numa_nodes_than_a_vm(self):

@@ -180,7 +180,7 @@ class GenerateFlavorsTest(testtools.TestCase):
                 ("resource class", "CUSTOM_PERFVM_UNIT"),
                 ("trait", "CUSTOM_PERFVM_CHILD_A"),
                 ("trait", "CUSTOM_PERFVM_CHILD_B"),
-                ("trait", "CUSTOM_PERFVM_ELASTIC"),
+                ("trait", "CUSTOM_PERFVM_ELASTIC_2"),
                 high,
             ],
             names("units"),

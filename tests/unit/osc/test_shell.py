@@ -172,10 +172,10 @@ class PolicyTest(CommandCase):
     def test_diff(self):
         self.run_command("policy", "show")
         old = self.file(self.stdout)
-        new = self.file(self.stdout.replace("units: 1000", "units: 20"))
+        new = self.file(self.stdout.replace("slots: null", "slots: 3"))
         arguments = ("policy", "diff", old, new, "-f", "value")
         self.assertEqual(0, self.run_command(*arguments), self.stderr)
-        self.assertIn("policy  elastic.units 1000 20\n", self.stdout)
+        self.assertIn("policy  elastic.slots null 3\n", self.stdout)
         bad = self.file(BAD)
         self.assert_refused(1, "placement", "policy", "diff", old, bad)
         self.assert_refused(1, "nowhere", *arguments[:4], "--snapshot", "/nowhere")

@@ -66,7 +66,7 @@ class UnitsTest(testtools.TestCase):
             {
                 "group_policy": "none",
                 "resources_perfvm:CUSTOM_PERFVM_UNIT": "1000",
-                "trait:CUSTOM_PERFVM_ELASTIC": "required",
+                "trait:CUSTOM_PERFVM_ELASTIC_2": "required",
             },
             flavor_of("high-performance", "units"),
         )
@@ -77,7 +77,7 @@ class UnitsTest(testtools.TestCase):
                 "group_policy": "none",
                 "resources_perfvm_a:CUSTOM_PERFVM_UNIT": "1",
                 "resources_perfvm_b:CUSTOM_PERFVM_UNIT": "1",
-                "trait:CUSTOM_PERFVM_ELASTIC": "required",
+                "trait:CUSTOM_PERFVM_ELASTIC_2": "required",
                 "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden",
                 "trait_perfvm_a:CUSTOM_PERFVM_CHILD_A": "required",
                 "trait_perfvm_b:CUSTOM_PERFVM_CHILD_B": "required",

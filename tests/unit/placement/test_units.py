@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
-
 import testtools
 
+from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
 from nova_perfvm.policy import loader
 
@@ -43,6 +42,24 @@ class ChildrenTest(testtools.TestCase):
             children = units.children(policy(), "h", slots)
             self.assertEqual(expected, [child.max_unit for child in children])
 
-    def test_units_of_the_policy(self):
-        few = dataclasses.replace(policy(), elastic_units=3)
-        self.assertEqual([3, 3], [c.total for c in units.children(few, "h", 2)])
+    def test_declared_ahead(self):
+        ahead = policy("elastic: {slots: 4}\n")
+        children = units.children(ahead, "h", 2)
+        self.assertEqual([1000, 1000, 999, 999], [c.max_unit for c in children])
+        # As many may be there as max_per_host says, not as there are children.
+        self.assertEqual((4, 2), (len(children), units.most_slots(ahead)))
+        self.assertEqual(2, units.usable_slots(ahead, 3))
+
+
+class TraitTest(testtools.TestCase):
+    def test_it_names_the_number_of_children(self):
+        for text, expected in (("", 2), ("elastic: {slots: 4}\n", 4)):
+            trait = units.elastic_trait(policy(text))
+            self.assertEqual(f"CUSTOM_PERFVM_ELASTIC_{expected}", trait)
+            self.assertEqual(expected, units.children_of(trait))
+        self.assertIsNone(units.children_of("CUSTOM_PERFVM_ELASTIC"))
+
+    def test_those_of_any_number_are_known(self):
+        ours = {"CUSTOM_PERFVM_ELASTIC", "CUSTOM_PERFVM_ELASTIC_12"}
+        others = {"CUSTOM_PERFVM_ELASTICITY", "CUSTOM_PERFVM_ELASTIC_", "HW_CPU_X"}
+        self.assertEqual(ours, elastic_traits(ours | others))

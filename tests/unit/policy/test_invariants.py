@@ -298,6 +298,13 @@ class UnitsTest(testtools.TestCase):
         found = problems_of(f"placement: units\nclasses:\n{GENERAL}")
         self.assertEqual(["placement"], list(found))
 
+    def test_fewer_slots_declared_than_fit(self):
+        for slots, fault in ((1, True), (2, False), ("null", False), (26, False)):
+            keys = f"exclusive: host}}\nelastic: {{slots: {slots}"
+            found = self.problems(keys)
+            self.assertEqual(["elastic.slots"] * fault, list(found))
+            self.assertIn("expected 2 or more" * fault, "".join(found.values()))
+
     def test_more_slots_than_letters(self):
         for keys, shape, fault in (
             ("", "2x13", False),

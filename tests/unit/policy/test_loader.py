@@ -192,13 +192,21 @@ class LoadTest(testtools.TestCase):
     def test_a_mistake_is_told_once(self):
         for text, message in (
             (
-                f"{HEAD}elastic: {{units: .inf}}\n",
-                "found inf, expected a whole number of units from 2 to 1000000",
+                f"{HEAD}elastic: {{slots: .inf}}\n",
+                "found inf, expected a whole number of slots from 1 to 26",
             ),
             ("schema_version: 1.0\n", 'found 1.0, expected "1.0", in quotes'),
         ):
             error = self.assertRaises(PolicyError, loader.parse, text)
             self.assertEqual([message], [p.message for p in error.problems])
+
+    def test_a_key_that_there_was(self):
+        text = f"{HEAD}managed_hosts: all\nelastic:\n  units: 1000\n"
+        error = self.assertRaises(PolicyError, loader.parse, text)
+        (problem,) = error.problems
+        line = HEAD.count("\n") + 3
+        self.assertEqual((line, ("elastic", "units")), (problem.line, problem.path))
+        self.assertIn("has 1000 units. Remove it;", problem.message)
 
     def test_dump_is_read_back_equal(self):
         policy = loader.load()
@@ -247,7 +255,9 @@ class LoadTest(testtools.TestCase):
                         ),
                     ),
                 ),
-                "elastic": st.sampled_from([{}, {"units": 5}, {"units": "x"}, None]),
+                "elastic": st.sampled_from(
+                    [{}, {"slots": 5}, {"slots": 1}, {"units": "x"}, None]
+                ),
             },
         )
     )

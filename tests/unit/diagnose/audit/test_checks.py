@@ -26,6 +26,7 @@ from tests.unit.rules import hosts
 
 RIGHT = {("placement", "allocation_conflict_retry_count"): "1"}
 ELASTIC = dataclasses.replace(POLICY, placement="units")
+TRAIT = units.elastic_trait(ELASTIC)
 
 
 def small():
@@ -94,7 +95,7 @@ def elastic_cloud():
     """Return a cloud with an enrolled host and one VM of each child."""
     cloud = Cloud(ELASTIC)
     cloud.add_host("e1", "open")
-    cloud.change_provider("e1", traits=frozenset({const.TRAIT_ELASTIC}))
+    cloud.change_provider("e1", traits=frozenset({TRAIT}))
     cloud.change_provider("e1", aggregates=frozenset({"u"}))
     for child in units.children(ELASTIC, "e1", 2):
         cloud.providers[child.name] = Provider(
@@ -108,7 +109,7 @@ def elastic_cloud():
         )
     cloud.add_hp("a", "e1", 0)
     cloud.allocate("i-a", "e1_perfvm_a", {const.RC_UNIT: 1000})
-    metadata = {f"trait:{const.TRAIT_ELASTIC}": "required"}
+    metadata = {f"trait:{TRAIT}": "required"}
     cloud.parts["aggregates"] = (
         Aggregate(1, "u", "elastic", metadata, frozenset({"e1"})),
     )
@@ -578,11 +579,42 @@ class ElasticTest(AuditTest):
             set(self.found(cloud)),
         )
 
+    def test_enrolled_for_another_number_of_children(self):
+        """It fails closed: nothing here is critical."""
+        cloud = elastic_cloud()
+        earlier = const.TRAIT_ELASTIC
+        traits = cloud.providers["e1"].traits - {TRAIT} | {earlier}
+        cloud.change_provider("e1", traits=traits)
+        metadata = {f"trait:{earlier}": "required"}
+        (aggregate,) = cloud.parts["aggregates"]
+        aggregate = dataclasses.replace(aggregate, metadata=metadata)
+        cloud.parts["aggregates"] = (aggregate,)
+        self.assertEqual([(codes.TRAIT_DIFFERS, "e1")], self.found(cloud))
+        (finding,) = self.audit(cloud).findings
+        self.assertEqual("openstack perfvm host enroll e1", finding.remedy)
+
+    def test_servers_left_behind(self):
+        cloud = elastic_cloud()
+        specs = dict(cloud.servers["a"].extra_specs)
+        del specs[f"trait:{TRAIT}"]
+        specs[f"trait:{const.TRAIT_ELASTIC}_4"] = "required"
+        cloud.change_server("a", extra_specs=specs)
+        found = [
+            (codes.FLAVOR_CHANGED, "a (i-a)"),
+            (codes.FLAVOR_LEFT_BEHIND, "a (i-a)"),
+        ]
+        self.assertCountEqual(found, self.found(cloud))
+        finding = next(
+            f for f in self.audit(cloud).findings if f.code == codes.FLAVOR_LEFT_BEHIND
+        )
+        self.assertIn("unshelves it to no host", finding.evidence)
+        self.assertIn("openstack server resize --flavor new-hp.20c.", finding.remedy)
+
     def test_a_stray_trait_and_children_of_an_ordinary_host(self):
         cloud = elastic_cloud()
         cloud.add_host("x")
         cloud.providers["stray"] = Provider(
-            "s", "s", 1, traits=frozenset({const.TRAIT_ELASTIC}), root="s"
+            "s", "s", 1, traits=frozenset({TRAIT}), root="s"
         )
         cloud.providers["x_perfvm_a"] = Provider(
             "c", "x_perfvm_a", 1, parent="p-x", root="p-x"

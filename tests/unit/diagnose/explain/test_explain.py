@@ -14,6 +14,7 @@ from nova_perfvm.placement import units
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
 UNITS = dataclasses.replace(POLICY, placement="units")
+TRAIT = units.elastic_trait(UNITS)
 
 
 class ExplainCase(testtools.TestCase):
@@ -379,7 +380,7 @@ class UnitsCase(ExplainCase):
         self.cloud.change_provider(
             name,
             inventories=inventories,
-            traits=frozenset({const.TRAIT_ELASTIC}),
+            traits=frozenset({TRAIT}),
             aggregates=frozenset({"elastic"}),
         )
         for child in units.children(UNITS, name, slots):
@@ -397,7 +398,7 @@ class UnitsCase(ExplainCase):
                 1,
                 "elastic",
                 "elastic",
-                {f"trait:{const.TRAIT_ELASTIC}": "required"},
+                {f"trait:{TRAIT}": "required"},
                 frozenset({name}),
             ),
         )
@@ -459,7 +460,7 @@ class UnitsTest(UnitsCase):
         verdict, said = self.verdict(GENERAL)
         lacking = const.HOST_UNITS_LACKING
         self.assertEqual(f"{const.PLACEMENT_ISOLATED}, {lacking}", verdict.code)
-        self.assertIn("requests with trait CUSTOM_PERFVM_ELASTIC only", said)
+        self.assertIn("requests with trait CUSTOM_PERFVM_ELASTIC_2 only", said)
         self.assertIn(
             "[scheduler]enable_isolated_aggregate_filtering is False", verdict.notes[0]
         )
@@ -474,7 +475,7 @@ class UnitsTest(UnitsCase):
             f"resources_y:{const.RC_UNIT}": "600",
             f"resources_z:{const.RC_UNIT}": "600",
         }
-        specs[f"trait:{const.TRAIT_ELASTIC}"] = "required"
+        specs[f"trait:{TRAIT}"] = "required"
         self.cloud.change_flavor(GENERAL, extra_specs=specs)
         code = f"{const.PLACEMENT_GROUPS}, {const.FLAVOR_RESOURCES}"
         self.assertEqual(code, self.verdict(GENERAL)[0].code)
