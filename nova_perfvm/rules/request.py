@@ -54,13 +54,20 @@ def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
     return tuple(_violations(vm_class, request))
 
 
-def check_image(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
+def check_image(
+    policy: Policy, request: RequestFacts, labels: frozenset[str]
+) -> tuple[Reason, ...]:
     """List what a new image takes from a server that is rebuilt with it.
 
     A rebuild keeps flavor, NUMA topology (nova-api sees to that) and host, so
-    only what an image alone decides is judged: multiqueue.
+    only what an image alone decides is judged: multiqueue.  As when a server is
+    created, a flavor that names no class promises nothing.
+
+    :param labels: of the server's host
     """
-    vm_class = resolve_class(policy, request)
+    if request.class_name is None or not policy.manages(labels):
+        return ()
+    vm_class = policy.by_name.get(request.class_name)
     return () if vm_class is None else tuple(_multiqueue(vm_class, request))
 
 
