@@ -13,6 +13,7 @@ from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.osc.base import OfflineCommand, file_path
+from nova_perfvm.printable import one_line, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -136,6 +137,7 @@ class ProgressLine:
     def __call__(self, what: str, done: int, total: int) -> None:
         """Show how far it is; a total of 0 is one that is not known."""
         line = f"{what}: {done} of {total}" if total else f"{what}: {done}"
+        line = printable(one_line(line))
         sys.stderr.write(f"\r{line:<{self._width}}")
         sys.stderr.flush()
         self._width = len(line)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nova_perfvm import constants as const
+from nova_perfvm.printable import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,11 @@ class Image:
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
     hidden: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name in one line, or its ID if it has none."""
+        return one_line(self.name) or self.id
 
 
 @dataclass(frozen=True)
