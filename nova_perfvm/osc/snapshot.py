@@ -49,7 +49,7 @@ class SaveSnapshot(OfflineCommand):
         if parsed_args.file == "-":
             self.write(snapshot.dumps(found))
             return
-        write_whole(parsed_args.file, snapshot.dumps(found))
+        write_whole(parsed_args.file, snapshot.dumps(found), private=True)
         self.write(
             f"{parsed_args.file}: {len(found.hosts)} host(s), "
             f"{len(found.servers)} server(s)\n"
@@ -148,9 +148,10 @@ class ProgressLine:
         sys.stderr.flush()
 
 
-def write_whole(path: str, text: str) -> None:
+def write_whole(path: str, text: str, *, private: bool = False) -> None:
     """Write a file, or leave the one that is there as it is.
 
+    :param private: whether only its owner may read it, whoever could before
     :raises PerfVMError: when it cannot be written
     """
     target = Path(path)
@@ -166,7 +167,8 @@ def write_whole(path: str, text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            scratch.chmod(_mode(target))
+            if not private:
+                scratch.chmod(_mode(target))
             scratch.replace(target)
         except BaseException:
             scratch.unlink(missing_ok=True)
