@@ -11,7 +11,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell, Reason, RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import UNKNOWN
+from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import decide, describe_cells, resolve_class
@@ -123,7 +123,7 @@ def judge(
         placement=answer.reasons,
         rules=rules,
         numa=() if rules else _numa(request, view),
-        cells=describe_cells(policy, request.facts, view.facts),
+        cells=_cells(policy, request, view, settings),
         notes=tuple(notes),
         allocation=None if answer.reasons else answer.allocation,
     )
@@ -258,6 +258,29 @@ def _ask(
             # Such a host is meant to be found by the second request.
             return other, ""
     return answer, ""
+
+
+def _cells(
+    policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
+) -> tuple[str, ...]:
+    """Return the arithmetic of each NUMA cell, or what is known instead.
+
+    Where Placement counts VCPU alone, cells are assumed to be of CPUs of either
+    kind.  That is of use where Nova asks for VCPU in place of PCPU; elsewhere it
+    would show CPUs as free that nobody offers.
+    """
+    lines = describe_cells(policy, request.facts, view.facts)
+    guessed = view.host.cells_source == ASSUMED and not any(
+        "PCPU" in provider.inventories for provider in view.tree
+    )
+    if not lines or not guessed or (settings.fallback and request.fallback):
+        return lines
+    vcpus = sum(provider.total("VCPU") for provider in view.tree)
+    line = (
+        f"Placement counts {vcpus} VCPU and no PCPU: no CPU is offered to pinned VMs; "
+        "whether one could be is in no API: see --from-nova-db and --inventory"
+    )
+    return (line,)
 
 
 def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ...]:
