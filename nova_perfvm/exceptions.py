@@ -7,6 +7,8 @@ import reprlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nova_perfvm.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -17,6 +19,10 @@ _SHORT.maxstring = 200
 
 class PerfVMError(Exception):
     """Any mistake that this package reports to its user in one message."""
+
+    def __str__(self) -> str:
+        """Return the message; names in it may be of anybody's choice."""
+        return printable(super().__str__())
 
 
 class CPUSetError(PerfVMError, ValueError):

@@ -18,6 +18,7 @@ from nova_perfvm.changes.steps import Change
 from nova_perfvm.changes.sync import Left, SyncPlan, assignments, differences
 from nova_perfvm.generate.flavors import generate_image_properties
 from nova_perfvm.generate.properties import PropertiesConflictError, merge
+from nova_perfvm.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,7 +59,7 @@ class SeenImage:
         tags = document.get("tags")
         return cls(
             id=str(document["id"]),
-            name=str(document.get("name") or document["id"]),
+            name=one_line(str(document.get("name") or document["id"])),
             properties={
                 key: value
                 for key, value in document.items()
@@ -170,8 +171,8 @@ def _unknown(image: SeenImage, tag: str) -> str:
             "(openstack image unset --tag)"
         )
     return (
-        f"image {image.name} ({image.id}) has the tag {tag}, and the policy has no "
-        "such class: remove it (openstack image unset --tag)"
+        f"image {image.name} ({image.id}) has the tag {one_line(tag)}, and the "
+        "policy has no such class: remove it (openstack image unset --tag)"
     )
 
 

@@ -25,8 +25,8 @@ from nova_perfvm.facts.elastic_host import (
     Provider,
     Server,
     describe_consumer,
-    elastic_traits,
 )
+from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
 
 __all__ = [

@@ -12,6 +12,7 @@ from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc import output
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import file_path, policy_argument
 from nova_perfvm.osc.checks import JudgingLister
@@ -139,13 +140,13 @@ class Audit(JudgingLister):
         if parsed_args.output is None:
             super().produce_output(parsed_args, column_names, data)
         else:
-            kept, self.app.stdout = self.app.stdout, io.StringIO()
+            kept, text = self.app.stdout, io.StringIO()
+            self.app.stdout = output.escaping(text)
             try:
                 super().produce_output(parsed_args, column_names, data)
-                text = self.app.stdout.getvalue()
             finally:
                 self.app.stdout = kept
-            snapshots.write_whole(parsed_args.output, text)
+            snapshots.write_whole(parsed_args.output, text.getvalue())
         self.app.stderr.write(_summary(parsed_args.report))
         return 0
 

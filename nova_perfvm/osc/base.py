@@ -8,12 +8,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from cliff.command import Command
-
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import output
+from nova_perfvm.osc.output import PrintableCommand
 from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ CANNOT_TELL: Final = 3
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
 
 
-class OfflineCommand(Command):
+class OfflineCommand(PrintableCommand):
     """A command that needs a policy and no cloud."""
 
     # The openstack client asks for credentials otherwise.

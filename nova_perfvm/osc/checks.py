@@ -10,6 +10,7 @@ from cliff.lister import Lister
 from nova_perfvm.diagnose.preflight import worst
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import CANNOT_TELL
+from nova_perfvm.osc.output import PrintableCommand
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
-class JudgingLister(Lister):
+class JudgingLister(PrintableCommand, Lister):
     """A command that lists what it finds, and ends with the code of the worst.
 
     :cvar cannot_tell: its code if it could not look

@@ -11,6 +11,7 @@ from cliff.show import ShowOne
 from nova_perfvm.diagnose.hosts import UNKNOWN, host_slots, summarize
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import policy_argument
+from nova_perfvm.osc.output import PrintableCommand
 from nova_perfvm.osc.snapshot import take
 from nova_perfvm.policy import loader
 
@@ -28,7 +29,7 @@ _COLUMNS = (
 _LONG = ("Shape", "Servers", "Traits", "Inventories")
 
 
-class ListHosts(Lister):
+class ListHosts(PrintableCommand, Lister):
     """List the compute hosts with their modes and slots.
 
     Exits with 1 if Placement knows nothing of one of them.
@@ -65,7 +66,7 @@ class ListHosts(Lister):
         return columns, [_row(host)[: len(columns)] for host in found]
 
 
-class ShowHost(ShowOne):
+class ShowHost(PrintableCommand, ShowOne):
     """Show what a compute host is to the policy."""
 
     auth_required = True

@@ -11,6 +11,7 @@ from nova_perfvm.diagnose.policy_diff import compare, compare_servers
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import OfflineCommand, file_path, policy_path
 from nova_perfvm.osc.formats import document
+from nova_perfvm.osc.output import PrintableCommand
 from nova_perfvm.osc.snapshot import read
 from nova_perfvm.policy import advice, cell_slots, loader, shape_slots
 
@@ -82,7 +83,7 @@ class CheckPolicy(OfflineCommand):
             self.app.stderr.write(f"warning: {problem}\n")
 
 
-class DiffPolicy(Lister):
+class DiffPolicy(PrintableCommand, Lister):
     """List what a change of the policy would do.
 
     To flavors, image properties and hosts; with a snapshot of a cloud, the

@@ -9,9 +9,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
-from cliff.command import Command
 from cliff.lister import Lister
 
+from nova_perfvm.osc.output import PrintableCommand
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
 from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
@@ -28,7 +28,7 @@ _FORGET: Final = (
 )
 
 
-class SandboxCommand(Command):
+class SandboxCommand(PrintableCommand):
     """A command for one sandbox."""
 
     auth_required = False
@@ -115,7 +115,7 @@ class Up(SandboxCommand):
         )
 
 
-class Status(Lister):
+class Status(PrintableCommand, Lister):
     """List the processes of the sandbox; 1 if one that was started is dead."""
 
     auth_required = False

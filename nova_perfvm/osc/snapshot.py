@@ -13,6 +13,7 @@ from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.osc.base import OfflineCommand, file_path
+from nova_perfvm.printable import one_line, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +49,7 @@ class SaveSnapshot(OfflineCommand):
         if parsed_args.file == "-":
             self.write(snapshot.dumps(found))
             return
-        write_whole(parsed_args.file, snapshot.dumps(found))
+        write_whole(parsed_args.file, snapshot.dumps(found), private=True)
         self.write(
             f"{parsed_args.file}: {len(found.hosts)} host(s), "
             f"{len(found.servers)} server(s)\n"
@@ -136,6 +137,7 @@ class ProgressLine:
     def __call__(self, what: str, done: int, total: int) -> None:
         """Show how far it is; a total of 0 is one that is not known."""
         line = f"{what}: {done} of {total}" if total else f"{what}: {done}"
+        line = printable(one_line(line))
         sys.stderr.write(f"\r{line:<{self._width}}")
         sys.stderr.flush()
         self._width = len(line)
@@ -146,9 +148,10 @@ class ProgressLine:
         sys.stderr.flush()
 
 
-def write_whole(path: str, text: str) -> None:
+def write_whole(path: str, text: str, *, private: bool = False) -> None:
     """Write a file, or leave the one that is there as it is.
 
+    :param private: whether only its owner may read it, whoever could before
     :raises PerfVMError: when it cannot be written
     """
     target = Path(path)
@@ -164,7 +167,8 @@ def write_whole(path: str, text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            scratch.chmod(_mode(target))
+            if not private:
+                scratch.chmod(_mode(target))
             scratch.replace(target)
         except BaseException:
             scratch.unlink(missing_ok=True)

@@ -23,6 +23,7 @@ from nova_perfvm.osc.base import (
     names_of,
     policy_argument,
 )
+from nova_perfvm.osc.output import PrintableCommand
 from nova_perfvm.osc.snapshot import ProgressLine
 from nova_perfvm.policy import loader
 
@@ -39,7 +40,7 @@ _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
 
 
-class SyncCommand(Lister):
+class SyncCommand(PrintableCommand, Lister):
     """A command that lists its changes, asks, and makes them."""
 
     auth_required = True

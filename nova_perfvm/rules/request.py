@@ -62,16 +62,22 @@ def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
     )
 
 
-def check_image(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
+def check_image(
+    policy: Policy, request: RequestFacts, labels: frozenset[str]
+) -> tuple[Reason, ...]:
     """List what a new image takes from a server that is rebuilt with it.
 
     A rebuild keeps flavor, NUMA topology (nova-api sees to that) and host, so
-    only what an image alone decides is judged: multiqueue, and traits, for which
-    the server's next move would ask Placement.
+    only what an image alone decides is judged: multiqueue, which a flavor without a
+    class does not promise, and traits, for which the next move would ask Placement.
+
+    :param labels: of the server's host
     """
-    vm_class = resolve_class(policy, request)
-    found = () if vm_class is None else tuple(_multiqueue(vm_class, request))
-    return (*found, *check_image_traits(request))
+    traits = tuple(check_image_traits(request))
+    if request.class_name is None or not policy.manages(labels):
+        return traits
+    vm_class = policy.by_name.get(request.class_name)
+    return traits if vm_class is None else (*_multiqueue(vm_class, request), *traits)
 
 
 def _violations(vm_class: VMClass, request: RequestFacts) -> Iterator[Reason]:

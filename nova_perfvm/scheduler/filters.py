@@ -58,14 +58,11 @@ class PerfVMFilter(filters.BaseHostFilter):
         hosts = list(filter_obj_list)
         request = adapters.request_facts(spec_obj)
         if scheduler_utils.request_is_rebuild(spec_obj):
-            reasons = rules.check_image(self.policy, request)
-        else:
-            reasons = rules.check_request(self.policy, request)
+            return self._check_image(hosts, request, spec_obj.instance_uuid)
+        reasons = rules.check_request(self.policy, request)
         if reasons:
             _log_request(request, spec_obj.instance_uuid, reasons)
             return []
-        if scheduler_utils.request_is_rebuild(spec_obj):
-            return hosts
 
         debug = LOG.isEnabledFor(logging.DEBUG)
         elastic = self.policy.placement == "units"
@@ -104,6 +101,20 @@ class PerfVMFilter(filters.BaseHostFilter):
             adapters.request_facts(spec_obj),
             adapters.host_facts(host_state),
         )
+
+    def _check_image(
+        self, hosts: Sequence[HostState], request: RequestFacts, instance_uuid: str
+    ) -> list[HostState]:
+        """Return the hosts that a rebuild may stay on: Nova asks about its own."""
+        passed = []
+        for host_state in hosts:
+            labels = adapters.host_facts(host_state).labels
+            reasons = rules.check_image(self.policy, request, labels)
+            if reasons:
+                _log_request(request, instance_uuid, reasons)
+            else:
+                passed.append(host_state)
+        return passed
 
     def _log_host(
         self,

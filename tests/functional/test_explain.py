@@ -116,6 +116,14 @@ class TestSlots(AgreementMixin, client.ClientMixin, base.FunctionalTest):
         self.assertEqual(1, status)
         self.assertIn("cell 0: 0 of 20 pCPUs free, need 20", stdout)
         self._bad_input()
+        self.cloud.start_configured("g1", self.policy, "shared")
+        status, stdout, _ = self.run_command(
+            "explain", "--flavor", base.HP_64, "--host", "g1", "--long", "-f", "json"
+        )
+        (row,) = json.loads(stdout)
+        self.assertIn("PCPU: need 20, the host has none", row["Placement"])
+        vcpus = self.cloud.inventory("g1")["VCPU"]
+        self.assertIn(f"Placement counts {vcpus} VCPU and no PCPU", row["Cells"])
 
     def _bad_input(self):
         for words, *arguments in (

@@ -4,6 +4,7 @@
 import logging
 
 from nova_perfvm.sandbox.embedded import EmbeddedCloud, ServiceExitError
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
 
 
@@ -65,6 +66,27 @@ class TestOwnPolicy(base.FunctionalTest):
             self.assertEqual((10, 1), (len(guest.pins), len(guest.host_nodes)))
             nodes |= guest.host_nodes
         self.assertEqual({0, 1, 2, 3}, nodes)
+
+    def test_multiqueue_of_the_default_class(self):
+        classes = self.policy.as_document()["classes"]
+        classes["general"]["vif_multiqueue"] = True
+        self.start_cloud(policy_file=self.write_policy(classes=classes))
+        self.cloud.start_host("general1", shared="0-39")
+        self.cloud.create_flavor("plain", 2, 4096, 20)
+        self.cloud.create_flavor("named", 2, 4096, 20, {"perfvm:class": "general"})
+        queues = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
+        without = self.cloud.create_image()
+
+        # A flavor that names no class is not judged, at boot and ever after.
+        self.servers.rebuild(self.boot("plain"), without)
+
+        # One that names it is.
+        self.assert_reason(self.boot_refused("named"), "request.no_multiqueue")
+        server = self.boot("named", image=queues)
+        other = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
+        self.servers.rebuild(server, other)
+        self.assertRaises(ActionFailedError, self.servers.rebuild, server, without)
+        self.assert_reason(server, "request.no_multiqueue")
 
     def test_start_names_the_policy(self):
         path = self.write_policy()

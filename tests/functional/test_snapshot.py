@@ -2,6 +2,7 @@
 """Snapshots of a real Nova and Placement, by the command that takes them."""
 
 import json
+import os
 import pathlib
 
 import fixtures
@@ -104,6 +105,16 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
         self.assertIn("flavor", alone)
         # So this list cannot tell that a cell was down.
         self.assertEqual([], paged)
+
+    def test_nobody_else_may_read_it(self):
+        self.addCleanup(os.umask, os.umask(0o022))
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "file"
+        for _ in range(2):
+            status, _, stderr = self.run_command("snapshot", "save", str(path))
+            self.assertEqual(0, status, stderr)
+            self.assertEqual(0o600, path.stat().st_mode & 0o777)
+            # And now over one that everybody may read.
+            path.chmod(0o644)
 
     def test_to_standard_output_and_to_nowhere(self):
         status, stdout, _ = self.run_command("snapshot", "save", "-")

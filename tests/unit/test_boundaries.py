@@ -15,6 +15,7 @@ PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
 # The rooms of the house: each may import those before it.
 ROOMS = (
     "constants",
+    "printable",
     "exceptions",
     "cpuset",
     "microversions",

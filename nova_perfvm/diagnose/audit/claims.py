@@ -13,6 +13,7 @@ from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import ANEW
 from nova_perfvm.generate import flavors as generating
+from nova_perfvm.printable import one_line
 from nova_perfvm.rules import check_request, describe, host_slots
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def check_images(subject: Subject) -> Iterator[Finding]:
         if value is not None and value.lower() in {"false", "no", "0", "off"}:
             yield Finding(
                 codes.IMAGE_CONFLICT,
-                f"image {image.name or image.id}",
+                f"image {image.title}",
                 f"{const.IMAGE_VIF_MULTIQUEUE}={value}: Nova refuses it together with "
                 f"flavors that have {const.VIF_MULTIQUEUE}=true",
                 "openstack image set --property "
@@ -284,9 +285,9 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
         for key, meant in _near(image.properties):
             yield Finding(
                 codes.NEAR_MISS,
-                f"image {image.name or image.id}",
-                f"{key} means nothing, whatever is meant: an image has no class, "
-                f"{meant} belongs to flavors",
+                f"image {image.title}",
+                f"{one_line(key)} means nothing, whatever is meant: an image has no "
+                f"class, {meant} belongs to flavors",
                 f"openstack image unset --property {quote(key)} {image.id}",
             )
 

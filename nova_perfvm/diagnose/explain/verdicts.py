@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts import Reason
+from nova_perfvm.facts import NUMACell, Reason, RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import UNKNOWN
+from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import decide, describe_cells, resolve_class
@@ -124,7 +123,7 @@ def judge(
         placement=answer.reasons,
         rules=rules,
         numa=() if rules else _numa(request, view),
-        cells=describe_cells(policy, request.facts, view.facts),
+        cells=_cells(policy, request, view, settings),
         notes=tuple(notes),
         allocation=None if answer.reasons else answer.allocation,
     )
@@ -261,6 +260,29 @@ def _ask(
     return answer, ""
 
 
+def _cells(
+    policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
+) -> tuple[str, ...]:
+    """Return the arithmetic of each NUMA cell, or what is known instead.
+
+    Where Placement counts VCPU alone, cells are assumed to be of CPUs of either
+    kind.  That is of use where Nova asks for VCPU in place of PCPU; elsewhere it
+    would show CPUs as free that nobody offers.
+    """
+    lines = describe_cells(policy, request.facts, view.facts)
+    guessed = view.host.cells_source == ASSUMED and not any(
+        "PCPU" in provider.inventories for provider in view.tree
+    )
+    if not lines or not guessed or (settings.fallback and request.fallback):
+        return lines
+    vcpus = sum(provider.total("VCPU") for provider in view.tree)
+    line = (
+        f"Placement counts {vcpus} VCPU and no PCPU: no CPU is offered to pinned VMs; "
+        "whether one could be is in no API: see --from-nova-db and --inventory"
+    )
+    return (line,)
+
+
 def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ...]:
     reasons = decide(policy, request.facts, view.facts).reasons
     if view.host.cells_source != UNKNOWN:
@@ -283,11 +305,33 @@ def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
     wanted = request.facts.cells
     if not wanted or view.host.cells_source == UNKNOWN:
         return ()
-    for chosen in itertools.permutations(view.facts.cells, len(wanted)):
-        if all(
-            cell.pcpus <= len(host.free_pcpus) and cell.vcpus <= len(host.cpuset)
-            for cell, host in zip(wanted, chosen, strict=True)
-        ):
-            return ()
+    if _have_cells(wanted, view.facts.cells):
+        return ()
     found = [[cell.vcpus, cell.pcpus] for cell in wanted]
     return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": found}),)
+
+
+def _have_cells(wanted: Sequence[RequestCell], cells: Sequence[NUMACell]) -> bool:
+    """Return whether each cell of a request finds one of the host's to itself.
+
+    By augmenting paths: a cell of the request may take one that is taken if its
+    holder finds another.  Nova tries every order, of which there are 500
+    million for 8 cells on 16.
+    """
+    holders: dict[int, RequestCell] = {}
+
+    def place(guest: RequestCell, tried: set[int]) -> bool:
+        for index, host in enumerate(cells):
+            if (
+                index in tried
+                or guest.pcpus > len(host.free_pcpus)
+                or guest.vcpus > len(host.cpuset)
+            ):
+                continue
+            tried.add(index)
+            if index not in holders or place(holders[index], tried):
+                holders[index] = guest
+                return True
+        return False
+
+    return all(place(guest, set()) for guest in wanted)

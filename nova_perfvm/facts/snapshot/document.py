@@ -52,7 +52,7 @@ class SnapshotError(PerfVMError):
 
 def dumps(snapshot: Snapshot) -> str:
     """Return the JSON of a snapshot."""
-    return json.dumps(_plain(snapshot), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(_plain(snapshot), indent=1) + "\n"
 
 
 def loads(text: str, source: str = "the snapshot") -> Snapshot:

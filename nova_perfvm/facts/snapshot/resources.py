@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
+from nova_perfvm.printable import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,11 @@ class Image:
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
     hidden: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name in one line, or its ID if it has none."""
+        return one_line(self.name) or self.id
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,28 @@
 import contextlib
 import csv
 import html.parser
+import importlib.metadata
 import io
 import json
 import pathlib
+import unicodedata
 from xml.etree import ElementTree as ET
 
 import fixtures
 import testtools
 import yaml
 
+from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import CHECKS, SEVERITIES
 from nova_perfvm.facts import snapshot
+from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.osc import shell
 from nova_perfvm.osc import snapshot as snapshots
 from tests.unit.diagnose.audit.test_checks import small
 
 VOID = {"meta", "br"}
+# Clears the screen, forges a line, turns the direction, and is no Unicode.
+EVIL = "a\x1b[2J\r\nforged\u202e\x9b\u2028\ud800"
 
 
 class Page(html.parser.HTMLParser):
@@ -132,7 +138,7 @@ class AuditCommandTest(testtools.TestCase):
         names = [case.get("name") for case in suite.iter("testcase")]
         self.assertEqual([title for title, _ in CHECKS], names)
         (failure,) = suite.iter("failure")
-        self.assertIn("openstack server migrate i-<b>&?", failure.text)
+        self.assertIn(r"openstack server migrate i-<b>&\u0007", failure.text)
 
     def test_prometheus(self):
         text = self.audit(self.mixed, "-f", "prometheus")[1]
@@ -152,7 +158,7 @@ class AuditCommandTest(testtools.TestCase):
 
     def test_html(self):
         for path, words in (
-            (self.mixed, "openstack server migrate i-<b>&\x07"),
+            (self.mixed, r"openstack server migrate i-<b>&\u0007"),
             (self.clean, "Hosts offer what the policy says"),
         ):
             text = self.audit(path, "-f", "html")[1]
@@ -195,6 +201,38 @@ class AuditCommandTest(testtools.TestCase):
                 self.assertEqual((3, ""), (status, stdout))
                 self.assertIn(words, stderr)
         self.assertEqual(2, self.run_command()[0])
+
+    def test_names_that_a_terminal_would_act_on(self):
+        cloud = small()
+        # Nova takes no line ends in names of servers, Glance does in those of images.
+        name = EVIL.replace("\n", "") + "<script>"
+        image = Image("image", EVIL, {const.IMAGE_VIF_MULTIQUEUE: "no"})
+        cloud.parts["images"] = (image,)
+        cloud.parts["gaps"] = (f"images: {name}",)
+        cloud.add_hp(name, "hp1", count=0)
+        path = self.save("evil", cloud)
+        file = self.directory / "file"
+        formatters = importlib.metadata.entry_points(
+            group="nova_perfvm.audit.formatter"
+        )
+        self.assertGreater(len(formatters), 7)
+        for formatter in sorted(formatters.names):
+            with self.subTest(formatter):
+                said = self.audit(path, "-f", formatter)
+                self.assert_harmless("".join(said[1:]))
+                self.audit(path, "-f", formatter, "--output", file)
+                self.assertEqual(said[1], file.read_text(encoding="utf-8"))
+        self.assertIn(r"image a\u001b[2J", self.audit(path, "-f", "value")[1])
+        # What machines read says what the name is.
+        for formatter, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+            rows = read(self.audit(path, "-f", formatter)[1])
+            subjects = {row["Subject"] for row in rows}
+            self.assertIn(f"{name} (i-{name})", subjects)
+
+    def assert_harmless(self, text):
+        categories = {unicodedata.category(c) for c in text.replace("\n", "")}
+        self.assertEqual(set(), categories & {"Cc", "Cf", "Cs", "Zl", "Zp"})
+        self.assertNotIn("\nforged", text)
 
     def test_another_policy(self):
         cloud = small()

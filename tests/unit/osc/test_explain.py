@@ -39,6 +39,14 @@ class ExplainTest(SavedCase):
         self.assertIn("1 of 2 host(s) would take it", self.stderr)
         self.assertIn("NUMA cells of 2 host(s) are assumed symmetric", self.stderr)
 
+    def test_a_fault_that_a_terminal_would_act_on(self):
+        self.cloud.add("new", None, HP, {}, status="ERROR", fault="\x1b[2J\nx\x9b")
+        self.save()
+        self.run_saved("explain", "--server", "new")
+        self.assertIn("new is ERROR: \\u001b[2J\nx\\u009b\n", self.stderr)
+        self.assertEqual(2, self.run_saved("explain", "--server", "\u202enone"))
+        self.assertIn(r"there is no server '\u202enone'", self.stderr)
+
     def test_an_inventory_tells_the_cells(self):
         path = pathlib.Path(self.path).with_name("inventory.yaml")
         hosts = {

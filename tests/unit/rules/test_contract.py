@@ -63,8 +63,11 @@ class ImageTest(testtools.TestCase):
         expected = [(const.REQUEST_IMAGE_TRAIT, {"found": [const.TRAIT_ELASTIC]})]
         for placement in ("slots", "units", "none"):
             policy = dataclasses.replace(POLICY, placement=placement)
-            for check in (rules.check_request, rules.check_image):
-                found = check(policy, general_request(traits=self.OPENS))
+            request = general_request(traits=self.OPENS)
+            for found in (
+                rules.check_request(policy, request),
+                rules.check_image(policy, request, frozenset()),
+            ):
                 self.assertEqual(expected, [(r.code, r.data) for r in found])
 
     def test_other_traits_are_its_own_affair(self):

@@ -120,13 +120,36 @@ class CheckRequestTest(testtools.TestCase):
 class CheckImageTest(testtools.TestCase):
     """A rebuild is judged by what an image alone decides."""
 
+    def codes(self, request, policy=POLICY, labels=frozenset()):
+        return [reason.code for reason in rules.check_image(policy, request, labels)]
+
     def test_an_image_that_takes_multiqueue_away(self):
-        reasons = rules.check_image(POLICY, hp_request(multiqueue=False))
-        self.assertEqual([const.REQUEST_NO_MULTIQUEUE], [r.code for r in reasons])
+        self.assertEqual(
+            [const.REQUEST_NO_MULTIQUEUE], self.codes(hp_request(multiqueue=False))
+        )
 
     def test_nothing_else(self):
-        request = hp_request(vcpus=16, volume_backed=False)
-        self.assertEqual((), rules.check_image(POLICY, request))
+        self.assertEqual([], self.codes(hp_request(vcpus=16, volume_backed=False)))
 
     def test_servers_of_no_class(self):
-        self.assertEqual((), rules.check_image(POLICY, hosts.pinned_request()))
+        self.assertEqual([], self.codes(hosts.pinned_request()))
+
+    def test_the_default_class_promises_only_what_flavors_name(self):
+        policy = hosts.policy(general={"vif_multiqueue": True})
+        for name, expected in (
+            (None, []),
+            ("general", [const.REQUEST_NO_MULTIQUEUE]),
+            ("gone", []),
+        ):
+            with self.subTest(name):
+                request = hosts.general_request(class_name=name, vcpus=2)
+                self.assertEqual(expected, self.codes(request, policy))
+
+    def test_hosts_that_are_not_managed(self):
+        policy = hosts.policy(managed_hosts="labelled")
+        request = hp_request(multiqueue=False)
+        self.assertEqual([], self.codes(request, policy))
+        labels = frozenset({"high-performance"})
+        self.assertEqual(
+            [const.REQUEST_NO_MULTIQUEUE], self.codes(request, policy, labels)
+        )

@@ -9,7 +9,14 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import NotFoundError, settings_for
 from nova_perfvm.diagnose.explain.verdicts import TENANT_OPTION
-from nova_perfvm.facts.snapshot import Aggregate, Flavor, Image, Inventory, Provider
+from nova_perfvm.facts.snapshot import (
+    INVENTORY_FILE,
+    Aggregate,
+    Flavor,
+    Image,
+    Inventory,
+    Provider,
+)
 from nova_perfvm.placement import units
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
@@ -227,6 +234,23 @@ class SlotsTest(ExplainCase):
         self.assertEqual(
             const.PLACEMENT_NO_PROVIDER, self.verdict()[0].placement[0].code
         )
+
+    def test_no_pcpus_are_shown_where_none_is_offered(self):
+        self.cloud.add_host("g1", "shared")
+        (line,) = self.verdict()[0].cells
+        self.assertIn("Placement counts 40 VCPU and no PCPU", line)
+        # Unless Nova asks for VCPU instead,
+        verdict, _ = self.verdict(options={})
+        self.assertIn("cell 1: 20 of 20 pCPUs free", verdict.cells[1])
+        # or the cells are known.
+        snapshot = self.cloud.snapshot()
+        (host,) = snapshot.hosts
+        cells = tuple(
+            dataclasses.replace(cell, pcpuset=frozenset()) for cell in host.cells
+        )
+        known = dataclasses.replace(host, cells=cells, cells_source=INVENTORY_FILE)
+        self.cloud.snapshot = lambda: dataclasses.replace(snapshot, hosts=(known,))
+        self.assertIn("cell 1: 0 of 0 pCPUs free", self.verdict()[0].cells[1])
 
     def test_a_pool_that_is_shared(self):
         self.cloud.add_host("g1", "shared")
