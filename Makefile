@@ -20,7 +20,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox tempest lint unit contract functional storm benchmark docs sample format clean
+.PHONY: help demo sandbox test test-sandbox tempest lint unit contract functional storm benchmark overgranting docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusal
 	$(BIN)/python -m tests.benchmark.filter_cost
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
+
+overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
+	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)
 
 docs: $(VENV)/.docs  ## doc/build/html; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html

@@ -7,7 +7,7 @@ import configparser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import observe, placement_database
 from nova_perfvm.diagnose.preflight import CloudView, FileOptions
 from nova_perfvm.exceptions import PerfVMError
 
@@ -35,6 +35,7 @@ def view_cloud(
     """
     settings = read_settings(nova_conf) if nova_conf else None
     placement_settings = read_settings(placement_conf) if placement_conf else None
+    database = placement_database.read(placement_conf) if placement_conf else None
     views = observe.view_hosts(api, hosts)
     return CloudView(
         hosts=tuple(views),
@@ -44,6 +45,7 @@ def view_cloud(
         stray=observe.stray_providers(api, views),
         settings=settings,
         placement_settings=placement_settings,
+        placement_database=database,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Server
+    from nova_perfvm.facts.placement_database import PlacementDatabase
     from nova_perfvm.policy import Policy
 
 FileOptions = dict[tuple[str, str], str]
@@ -64,6 +66,7 @@ class CloudView:
     :ivar stray: name and trait of enrolled providers that are no compute host's
     :ivar settings: what a file of nova.conf's options says, None without one
     :ivar placement_settings: the same for placement.conf
+    :ivar placement_database: that of placement.conf; None if nobody looked
     """
 
     hosts: tuple[ElasticHost, ...] = ()
@@ -73,6 +76,7 @@ class CloudView:
     stray: tuple[tuple[str, str], ...] = ()
     settings: FileOptions | None = None
     placement_settings: FileOptions | None = field(default=None)
+    placement_database: PlacementDatabase | None = None
 
 
 def preflight(policy: Policy, view: CloudView) -> list[tuple[str, CheckResult]]:
@@ -133,20 +137,16 @@ def _fallback(_policy: Policy, view: CloudView) -> CheckResult:
 
 def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
     """Judge whether Placement can grant more than it has."""
-    name = "[placement]allocation_conflict_retry_count"
     if view.placement_settings is None:
-        return _no_file(name, "--placement-conf")
+        return _no_file(overgranting.OPTION, "--placement-conf")
     value = view.placement_settings.get(
         ("placement", "allocation_conflict_retry_count")
     )
-    if value == "1":
+    found = overgranting.judge(value, view.placement_database)
+    if found.holds:
         return CheckResult(Code.SUCCESS)
-    shown = "not set, which means 10" if value is None else value
-    return CheckResult(
-        Code.FAILURE,
-        (f"{name} is {shown}: Placement grants more than it has at times",),
-        f"set {name} = 1 in placement.conf, and restart Placement's API",
-    )
+    code = Code.UNKNOWN if found.holds is None else Code.FAILURE
+    return CheckResult(code, (found.detail,), found.remedy)
 
 
 def _no_file(name: str, option: str) -> CheckResult:

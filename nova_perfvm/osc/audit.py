@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cliff.formatters.base import ListFormatter
 
+from nova_perfvm.cloud import placement_database
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
@@ -90,7 +91,8 @@ class Audit(JudgingLister):
             "--placement-conf",
             type=file_path,
             metavar="FILE",
-            help="copy of placement.conf, to judge what no API shows",
+            help="placement.conf, to judge what no API shows; its database is asked "
+            "how it isolates transactions",
         )
         parser.add_argument(
             "--stuck-after",
@@ -116,9 +118,10 @@ class Audit(JudgingLister):
     ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
         """Look at the cloud, or at the snapshot, and judge it."""
         policy = loader.load(parsed_args.policy)
-        settings = None
+        settings = database = None
         if parsed_args.placement_conf is not None:
             settings = read_settings(parsed_args.placement_conf)
+            database = placement_database.read(parsed_args.placement_conf)
         seen = self._snapshot(parsed_args.snapshot)
         if seen.policy_digest not in {None, policy.digest}:
             self.app.stderr.write(
@@ -126,7 +129,12 @@ class Audit(JudgingLister):
                 f"({seen.policy_digest}): name that with --policy\n"
             )
         subject = audit.Subject(
-            policy, seen, settings, extensions.load(), parsed_args.stuck_after
+            policy,
+            seen,
+            settings,
+            extensions.load(),
+            parsed_args.stuck_after,
+            database,
         )
         report = audit.run(subject)
         parsed_args.report = report

@@ -198,7 +198,7 @@ class Preflight(ChecksLister):
             "--placement-conf",
             type=file_path,
             metavar="FILE",
-            help="copy of placement.conf",
+            help="placement.conf; its database is asked how it isolates transactions",
         )
         return parser
 

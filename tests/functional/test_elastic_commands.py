@@ -77,6 +77,18 @@ class TestCommands(ClientMixin, ElasticTest):
         self.enroll("h1")
         self.boot(base.GENERAL_2)
         self.assert_command(0, "SUCCESS", *check, *files)
+        _, placement = self.files(
+            "",
+            "[placement_database]\n"
+            "connection = mysql+pymysql://placement:s3cret@127.0.0.1:1/placement\n",
+        )
+        asked = ["--nova-conf", nova, "--placement-conf", placement]
+        status, stdout, _ = self.run_command(*check, *asked)
+        results = {row["Check"]: row for row in json.loads(stdout)}
+        retries = results["Placement grants what it has"]
+        self.assertEqual((2, "FAILURE"), (status, retries["Result"]))
+        self.assertIn("no session with mysql+pymysql at 127.0.0.1:1", stdout)
+        self.assertNotIn("s3cret", stdout)
         self._inflate(self.view("h1"))
         self.assert_command(2, "FAILURE", *check, *files)
 

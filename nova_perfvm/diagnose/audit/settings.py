@@ -16,25 +16,23 @@ if TYPE_CHECKING:
 
 
 def check_retries(subject: Subject) -> Iterator[Finding]:
-    """Judge a copy of placement.conf."""
-    view = preflight.CloudView(placement_settings=subject.placement_settings)
+    """Judge placement.conf on its database."""
+    view = preflight.CloudView(
+        placement_settings=subject.placement_settings,
+        placement_database=subject.placement_database,
+    )
     result = preflight.check_retries(subject.policy, view)
+    unknown = result.code is preflight.Code.UNKNOWN
+    remedy = result.remedy
+    if subject.placement_settings is None:
+        remedy = "openstack perfvm audit --placement-conf FILE"
     for detail in result.details:
-        if result.code is preflight.Code.UNKNOWN:
-            yield Finding(
-                codes.RETRY_COUNT_UNKNOWN,
-                "placement.conf",
-                detail,
-                "openstack perfvm audit --placement-conf FILE",
-            )
-        else:
-            yield Finding(
-                codes.RETRY_COUNT,
-                "placement.conf",
-                detail,
-                "crudini --set /etc/placement/placement.conf placement "
-                "allocation_conflict_retry_count 1",
-            )
+        yield Finding(
+            codes.RETRY_COUNT_UNKNOWN if unknown else codes.RETRY_COUNT,
+            "placement.conf",
+            detail,
+            remedy,
+        )
 
 
 def check_gaps(subject: Subject) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.diagnose.preflight import FileOptions
     from nova_perfvm.facts import HostFacts, RequestFacts
+    from nova_perfvm.facts.placement_database import PlacementDatabase
     from nova_perfvm.facts.snapshot import Flavor as FlavorToday
     from nova_perfvm.facts.snapshot import Server, Snapshot
     from nova_perfvm.generate.flavors import PolicyFlavor
@@ -38,6 +39,7 @@ class Subject:
     :ivar placement_settings: what placement.conf says; None without the file
     :ivar generators: of flavors' extra specs and images' properties
     :ivar stuck_after_min: after how many minutes Nova should be done with a server
+    :ivar placement_database: that of placement.conf; None if nobody looked
     """
 
     policy: Policy
@@ -45,6 +47,7 @@ class Subject:
     placement_settings: FileOptions | None = None
     generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
     stuck_after_min: int = STUCK_AFTER_MIN
+    placement_database: PlacementDatabase | None = None
 
     @cached_property
     def requests(self) -> dict[str, RequestFacts]:

@@ -77,12 +77,22 @@ def find_programs(directories: Iterable[str] = DIRECTORIES) -> Programs:
 
     :raises MissingProgramsError: naming all that are missing
     """
+    return Programs(**find(PACKAGES, directories))
+
+
+def find(
+    names: Iterable[str], directories: Iterable[str] = DIRECTORIES
+) -> dict[str, str]:
+    """Return where some of PACKAGES' programs are, by the field of Programs.
+
+    :raises MissingProgramsError: naming all that are missing
+    """
     path = os.pathsep.join(directories)
-    found = {name: shutil.which(name, path=path) for name in PACKAGES}
+    found = {name: shutil.which(name, path=path) for name in names}
     missing = [name for name, where in found.items() if where is None]
     if missing:
         raise MissingProgramsError(missing, [PACKAGES[name] for name in missing])
-    return Programs(**{n.replace("-", "_"): w for n, w in found.items() if w})
+    return {n.replace("-", "_"): where for n, where in found.items() if where}
 
 
 def check_compiler() -> None:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether Placement can grant more than it has.
+
+Its retries run inside the transaction of the attempt that failed.  What they see
+there depends on the isolation level; each row below was measured
+(doc/source/admin/overgranting.rst).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from nova_perfvm.facts import placement_database as levels
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts.placement_database import PlacementDatabase
+
+OPTION: Final = "[placement]allocation_conflict_retry_count"
+_DEFAULT: Final = "10"
+_ONCE: Final = (
+    "crudini --set /etc/placement/placement.conf placement "
+    "allocation_conflict_retry_count 1  # and restart Placement's API"
+)
+_LEVEL: Final = (
+    'mariadb -e "SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED"'
+    "  # and restart Placement's API"
+)
+
+_A: Final = "cause A: a retry does not see the claims that it met"
+_B: Final = "cause B: a retry takes the rows of the failed attempt for earlier usage"
+_CAUSES: Final = {
+    levels.REPEATABLE_READ: _A,
+    levels.READ_COMMITTED: _B,
+    levels.READ_UNCOMMITTED: _B,
+}
+
+
+class Judgement(NamedTuple):
+    """What was found.
+
+    :ivar holds: whether Placement grants no more than it has; None if nobody knows
+    :ivar detail: what is wrong or not known, empty if it holds
+    :ivar remedy: commands that mend it, one a line
+    """
+
+    holds: bool | None
+    detail: str = ""
+    remedy: str = ""
+
+
+_GOOD: Final = Judgement(holds=True)
+
+
+def judge(value: str | None, database: PlacementDatabase | None) -> Judgement:
+    """Judge the number of retries on a database.
+
+    :param value: what placement.conf says, None if it says nothing
+    :param database: None if nobody looked
+    """
+    shown = f"not set, which means {_DEFAULT}" if value is None else value
+    said = f"{OPTION} is {shown}"
+    once = value == "1"
+    if database is None or database.unread:
+        why = "nobody looked" if database is None else database.unread
+        found = _bad(
+            f"{said}: Placement grants more than it has at times, on most databases "
+            f"(causes A and B); how this one isolates transactions is not known: {why}"
+        )
+        return _GOOD if once else found
+    level = database.isolation_level
+    # PostgreSQL knows the name, and gives READ COMMITTED.
+    if level == levels.READ_UNCOMMITTED and database.server != "PostgreSQL":
+        return Judgement(
+            holds=False,
+            detail=f"at {level} Placement grants more than it has at times, whatever "
+            f"{OPTION} is, as it reads claims that are taken back ({database})",
+            remedy=_LEVEL if once else f"{_ONCE}\n{_LEVEL}",
+        )
+    if once or _conflicts_are_errors(database):
+        return _GOOD
+    cause = _cause(database)
+    if cause is None:
+        return Judgement(
+            holds=None,
+            detail=f"{said}: at {level} Placement has never been seen to grant too "
+            f"much, but claims that meet end with status 500 ({database})",
+            remedy=_ONCE,
+        )
+    return _bad(
+        f"{said}: at {level} Placement grants more than it has at times ({cause}; "
+        f"{database})"
+    )
+
+
+def _bad(detail: str) -> Judgement:
+    return Judgement(holds=False, detail=detail, remedy=_ONCE)
+
+
+def _conflicts_are_errors(database: PlacementDatabase) -> bool:
+    """Whether a retry on an old snapshot ends with an error that undoes it all.
+
+    At READ COMMITTED there is no snapshot to conflict with.
+    """
+    return (
+        database.isolation_level == levels.REPEATABLE_READ
+        and database.snapshot_isolation is True
+    )
+
+
+def _cause(database: PlacementDatabase) -> str | None:
+    # PostgreSQL's REPEATABLE READ is what MariaDB calls snapshot isolation, but there
+    # oslo.db takes a conflict for no deadlock, and nothing is tried again.
+    if database.server == "PostgreSQL" and database.isolation_level not in {
+        levels.READ_COMMITTED,
+        levels.READ_UNCOMMITTED,
+    }:
+        return None
+    return _CAUSES.get(database.isolation_level)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A MariaDB with the tables of Placement."""
+
+import contextlib
+import types
+from pathlib import Path
+
+import pymysql
+
+from nova_perfvm.sandbox.processes import mariadb
+from nova_perfvm.sandbox.processes import settings as sandbox_settings
+from nova_perfvm.sandbox.processes.configuration import common
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.process import Processes
+from nova_perfvm.sandbox.processes.programs import find
+
+
+class Database:
+    """A MariaDB of our own in a directory."""
+
+    def __init__(self, directory):
+        """Know where everything is; nothing is started yet.
+
+        :raises MissingProgramsError: when MariaDB is not installed
+        """
+        self.programs = types.SimpleNamespace(
+            **find(("mariadbd", "mariadb-install-db", "mariadb"))
+        )
+        self.layout = Layout(Path(directory))
+        self.settings = sandbox_settings.new_settings("", "", filters_only=False)
+        self.processes = Processes(self.layout)
+
+    def __enter__(self):
+        self.layout.logs.mkdir()
+        try:
+            mariadb.start(self.processes, self.programs, self.layout, self.settings)
+        except BaseException:
+            self.processes.stop(["mariadb"])
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.processes.stop(["mariadb"])
+
+    def execute(self, *statements):
+        """Execute SQL as root, and return the rows of the last statement."""
+        with (
+            contextlib.closing(
+                pymysql.connect(
+                    user="root", unix_socket=str(self.layout.database_socket)
+                )
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            for statement in statements:
+                cursor.execute(statement)
+            return cursor.fetchall()
+
+    @property
+    def version(self):
+        """What the server says of itself."""
+        return self.execute("SELECT version()")[0][0]
+
+    @property
+    def has_snapshot_isolation(self):
+        """Whether it knows innodb_snapshot_isolation."""
+        return bool(self.execute("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"))
+
+    def configure(self, row):
+        """Set what connections that are made from now on have."""
+        self.execute(f"SET GLOBAL TRANSACTION ISOLATION LEVEL {row.level}")
+        if row.snapshot is not None:
+            self.execute(f"SET GLOBAL innodb_snapshot_isolation = {int(row.snapshot)}")
+
+    def configure_placement(self, retries):
+        """Write placement.conf, and return its directory."""
+        etc = self.layout.etc / f"placement-{retries}"
+        etc.mkdir(parents=True, exist_ok=True)
+        tables = common.database(self.settings, "placement")
+        text = common.render(
+            {
+                "DEFAULT": {"log_file": str(self.log)},
+                "api": {"auth_strategy": "noauth2"},
+                "placement": {"allocation_conflict_retry_count": str(retries)},
+                "placement_database": tables | {"sync_on_startup": "true"},
+            }
+        )
+        (etc / "placement.conf").write_text(text, encoding="utf-8")
+        return etc
+
+    @property
+    def log(self):
+        """The log of all Placement processes."""
+        return self.layout.logs / "placement.log"

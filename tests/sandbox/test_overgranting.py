@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tests/benchmark/overgranting, with few rounds."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import testtools
+
+from tests.sandbox import base
+
+COMMAND = (sys.executable, "-m", "tests.benchmark.overgranting")
+ROW = re.compile(
+    r"^(?P<level>[A-Z]+ [A-Z]+) .* (?P<retries>\d+) +(?P<over>\d+)/(?P<rounds>\d+) "
+    r"+(?P<most>\d+) +(?P<granted>\d+) +(?P<refused>\d+) +(?P<failed>\d+)$",
+    re.MULTILINE,
+)
+
+
+def servers():
+    """Return the pids of the MariaDB servers that the script has started."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = path.read_bytes()
+            if b"mariadbd" in line and b"overgranting-" in line:
+                found.add(path.parent.name)
+    return found
+
+
+class OvergrantingTest(testtools.TestCase):
+    def test_placement_grants_too_much_with_retries_and_never_with_one(self):
+        rounds, processes = 4, 6
+        before = servers()
+        result = subprocess.run(
+            [*COMMAND, "--rounds", str(rounds), "--processes", str(processes)],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=5 * base.SECONDS,
+        )
+
+        self.assertEqual((0, ""), (result.returncode, result.stderr))
+        rows = [match.groupdict() for match in ROW.finditer(result.stdout)]
+        self.assertEqual(
+            [
+                ("REPEATABLE READ", "10"),
+                ("REPEATABLE READ", "1"),
+                ("READ COMMITTED", "10"),
+                ("READ COMMITTED", "1"),
+            ],
+            [(row["level"], row["retries"]) for row in rows],
+            result.stdout,
+        )
+        over = {"10": 0, "1": 0}
+        for row in rows:
+            self.assertEqual(str(rounds), row["rounds"])
+            claims = sum(int(row[name]) for name in ("granted", "refused", "failed"))
+            self.assertEqual(rounds * processes, claims)
+            over[row["retries"]] += int(row["over"])
+        # Which of the rounds are over is chance.
+        self.assertGreater(over["10"], 0, result.stdout)
+        self.assertEqual(0, over["1"], result.stdout)
+        self.assertEqual(before, servers())
+
+    def test_mariadb_is_stopped_with_it(self):
+        before = servers()
+        with subprocess.Popen(
+            COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as script:
+            # Printed when MariaDB runs and the first row begins.
+            while not (script.stdout.readline() or "isolation").startswith("isolation"):
+                pass
+            self.assertNotEqual(before, servers())
+            os.kill(script.pid, signal.SIGTERM)
+            script.wait(base.SECONDS)
+
+        end = time.monotonic() + base.SECONDS
+        while servers() != before and time.monotonic() < end:
+            time.sleep(0.2)
+        self.assertEqual(before, servers())

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read from a real MariaDB about Placement's retries, and judged."""
+
+import contextlib
+import io
+import json
+import tempfile
+from pathlib import Path
+from urllib.parse import quote_plus
+
+import testtools
+
+from nova_perfvm.cloud import placement_database
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.facts import snapshot
+from nova_perfvm.osc import shell
+from tests.benchmark.overgranting.database import Database
+from tests.benchmark.overgranting.table import Row
+from tests.unit.diagnose.audit.test_checks import small
+
+USER, PASSWORD = "odd", "p@s$w/o:r%d"
+READ_COMMITTED = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
+
+class PlacementDatabaseTest(testtools.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.database = cls.enterClassContext(Database(directory))
+        cls.database.execute(
+            f"CREATE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'",
+            f"GRANT ALL ON placement.* TO '{USER}'@'127.0.0.1'",
+        )
+        cls.conf = Path(directory) / "placement.conf"
+
+    def setUp(self):
+        super().setUp()
+        self.configure()
+
+    def configure(self, level="REPEATABLE READ", *, snapshot_isolation=False):
+        known = self.database.has_snapshot_isolation
+        self.database.configure(Row(level, snapshot_isolation if known else None, 10))
+
+    def write(self, retries=10, password=PASSWORD, query="", **options):
+        """Write placement.conf, with $ as oslo.config has it."""
+        port = self.database.settings.ports["mariadb"]
+        secret = quote_plus(password).replace("$", "$$")
+        connection = f"mysql+pymysql://{USER}:{secret}@127.0.0.1:{port}/placement"
+        lines = [
+            "[placement]",
+            f"allocation_conflict_retry_count = {retries}",
+            "[placement_database]",
+            f"connection = {connection}{query}",
+            *[f"{name} = {value}" for name, value in options.items()],
+        ]
+        self.conf.write_text("\n".join(lines) + "\n")
+
+    def read(self, **options):
+        self.write(**options)
+        return placement_database.read(str(self.conf))
+
+    def test_server(self):
+        found = self.read()
+
+        self.assertEqual("", found.unread)
+        self.assertEqual("MariaDB", found.server)
+        self.assertEqual(self.database.version, found.version)
+        self.assertEqual("REPEATABLE READ", found.isolation_level)
+        self.assertEqual("REPEATABLE READ", found.server_default)
+
+    def test_what_the_server_is_told(self):
+        for level in ("READ COMMITTED", "READ UNCOMMITTED", "SERIALIZABLE"):
+            self.configure(level)
+            found = self.read()
+            self.assertEqual(
+                (level, level), (found.isolation_level, found.server_default)
+            )
+
+    def test_what_the_connection_asks_for(self):
+        command = quote_plus(READ_COMMITTED)
+        for options in (
+            {"query": f"?charset=utf8mb4&init_command={command}"},
+            {"connection_parameters": f"init_command={command}"},
+        ):
+            found = self.read(**options)
+            self.assertEqual("READ COMMITTED", found.isolation_level, found.unread)
+            self.assertEqual("REPEATABLE READ", found.server_default)
+
+    def test_snapshot_isolation(self):
+        if not self.database.has_snapshot_isolation:
+            self.assertIs(None, self.read().snapshot_isolation)
+            return
+        self.assertIs(False, self.read().snapshot_isolation)
+        self.configure(snapshot_isolation=True)
+        self.assertIs(True, self.read().snapshot_isolation)
+        off = quote_plus("SET SESSION innodb_snapshot_isolation = OFF")
+        self.assertIs(False, self.read(query=f"?init_command={off}").snapshot_isolation)
+
+    def test_wrong_password_is_said_and_not_shown(self):
+        found = self.read(password="not" + PASSWORD)
+
+        self.assertEqual("", found.isolation_level)
+        self.assertIn("Access denied", found.unread)
+        for secret in (PASSWORD, quote_plus(PASSWORD)):
+            self.assertNotIn(secret, found.unread)
+
+    def audit(self, **options):
+        """Return the code and the evidence that the audit has of placement.conf."""
+        self.write(**options)
+        saved = self.conf.with_name("snapshot.json")
+        saved.write_text(snapshot.dumps(small().snapshot()))
+        stdout = io.StringIO()
+        command = ["audit", "--snapshot", str(saved), "--format", "json"]
+        with contextlib.redirect_stdout(stdout):
+            shell.main([*command, "--placement-conf", str(self.conf)])
+        rows = json.loads(stdout.getvalue())
+        for row in rows:
+            self.assertNotIn(PASSWORD, "".join(row.values()))
+            self.assertNotIn(quote_plus(PASSWORD), "".join(row.values()))
+        return [
+            (row["Code"], row["Evidence"])
+            for row in rows
+            if row["Subject"] == "placement.conf"
+        ]
+
+    def test_audit_names_the_cause(self):
+        for level, cause in (
+            ("REPEATABLE READ", "cause A"),
+            ("READ COMMITTED", "cause B"),
+        ):
+            self.configure(level)
+            self.assertEqual([], self.audit(retries=1))
+            [(code, evidence)] = self.audit(retries=10)
+            self.assertEqual(codes.RETRY_COUNT, code)
+            for words in (cause, level, f"MariaDB {self.database.version}"):
+                self.assertIn(words, evidence)
+        [(code, evidence)] = self.audit(password="wrong" + PASSWORD)
+        self.assertEqual(codes.RETRY_COUNT, code)
+        self.assertIn("Access denied", evidence)
+
+    def test_audit_is_content_with_snapshot_isolation(self):
+        if not self.database.has_snapshot_isolation:
+            self.skipTest(f"MariaDB {self.database.version} has none")
+        self.configure(snapshot_isolation=True)
+        self.assertEqual([], self.audit(retries=10))
+        self.configure("READ COMMITTED", snapshot_isolation=True)
+        self.assertEqual([codes.RETRY_COUNT], [code for code, _ in self.audit()])

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When Placement's retries are safe, by what was measured on each database."""
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm.diagnose import audit, overgranting, preflight
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.facts.placement_database import PlacementDatabase
+from nova_perfvm.policy import loader
+from tests.unit.diagnose.audit.test_checks import small
+
+MARIADB = PlacementDatabase(
+    server="MariaDB",
+    version="10.11.19",
+    isolation_level="REPEATABLE READ",
+    server_default="REPEATABLE READ",
+    snapshot_isolation=False,
+)
+SNAPSHOT = dataclasses.replace(MARIADB, snapshot_isolation=True)
+MYSQL = dataclasses.replace(
+    MARIADB, server="MySQL", version="8.4.6", snapshot_isolation=None
+)
+POSTGRESQL = PlacementDatabase("PostgreSQL", "15.18", "READ COMMITTED")
+UNREAD = PlacementDatabase(unread="nobody answers")
+
+
+def at(database, level):
+    return dataclasses.replace(database, isolation_level=level)
+
+
+class JudgeTest(testtools.TestCase):
+    def judge(self, value, database):
+        found = overgranting.judge(value, database)
+        self.assertEqual(found.holds is True, not found.detail)
+        self.assertEqual(found.holds is True, not found.remedy)
+        return found
+
+    def test_one_try_is_right_whatever_is_known(self):
+        for database in (
+            *(MARIADB, SNAPSHOT, MYSQL, POSTGRESQL, UNREAD, None),
+            at(MARIADB, "READ COMMITTED"),
+            at(MARIADB, "SERIALIZABLE"),
+            at(POSTGRESQL, "READ UNCOMMITTED"),
+        ):
+            self.assertIs(True, self.judge("1", database).holds, database)
+
+    def test_more_are_wrong_with_their_cause(self):
+        for database, cause in (
+            (MARIADB, "cause A"),
+            (MYSQL, "cause A"),
+            (at(MARIADB, "READ COMMITTED"), "cause B"),
+            # Without a snapshot there is nothing to conflict with.
+            (at(SNAPSHOT, "READ COMMITTED"), "cause B"),
+            (at(MYSQL, "READ COMMITTED"), "cause B"),
+            (POSTGRESQL, "cause B"),
+            (at(POSTGRESQL, "READ UNCOMMITTED"), "cause B"),
+        ):
+            for value, shown in ((None, "which means 10"), ("10", "10"), ("2", "2")):
+                found = self.judge(value, database)
+                self.assertIs(False, found.holds, database)
+                for words in (cause, f"is {shown}" if value else shown):
+                    self.assertIn(words, found.detail)
+                for words in (database.version, database.isolation_level):
+                    self.assertIn(words, found.detail)
+                self.assertIn("retry_count 1", found.remedy)
+
+    def test_snapshot_isolation_makes_more_right_at_repeatable_read_alone(self):
+        for value in (None, "10"):
+            self.assertIs(True, self.judge(value, SNAPSHOT).holds)
+        self.assertIs(None, self.judge("10", at(SNAPSHOT, "SERIALIZABLE")).holds)
+
+    def test_dirty_reads_are_wrong_with_any_number(self):
+        for value in (None, "1", "10"):
+            for database in (MARIADB, SNAPSHOT, MYSQL):
+                found = self.judge(value, at(database, "READ UNCOMMITTED"))
+                self.assertIs(False, found.holds)
+                self.assertIn("SET GLOBAL TRANSACTION ISOLATION", found.remedy)
+
+    def test_what_nobody_has_seen_fail_is_not_taken_for_right(self):
+        for database in (
+            at(MARIADB, "SERIALIZABLE"),
+            at(POSTGRESQL, "REPEATABLE READ"),
+            at(POSTGRESQL, "SERIALIZABLE"),
+        ):
+            found = self.judge("10", database)
+            self.assertIs(None, found.holds)
+            self.assertIn("status 500", found.detail)
+
+    def test_unread_database_is_not_taken_for_right(self):
+        for database, why in ((None, "nobody looked"), (UNREAD, "nobody answers")):
+            found = self.judge("10", database)
+            self.assertIs(False, found.holds)
+            self.assertIn(why, found.detail)
+
+    def test_level_that_only_placement_has_is_told_apart(self):
+        found = self.judge("10", at(MARIADB, "READ COMMITTED"))
+        self.assertIn("others REPEATABLE READ", found.detail)
+        self.assertNotIn("others", self.judge("10", MARIADB).detail)
+
+
+class AskedTest(testtools.TestCase):
+    """Preflight and the audit say what was judged."""
+
+    def test_preflight_and_audit_agree(self):
+        policy = loader.load(None)
+        for value, database, code, found in (
+            ("10", MARIADB, preflight.Code.FAILURE, codes.RETRY_COUNT),
+            ("10", None, preflight.Code.FAILURE, codes.RETRY_COUNT),
+            (
+                "10",
+                at(MARIADB, "SERIALIZABLE"),
+                preflight.Code.UNKNOWN,
+                codes.RETRY_COUNT_UNKNOWN,
+            ),
+            ("10", SNAPSHOT, preflight.Code.SUCCESS, None),
+            ("1", UNREAD, preflight.Code.SUCCESS, None),
+        ):
+            settings = {("placement", "allocation_conflict_retry_count"): value}
+            view = preflight.CloudView(
+                placement_settings=settings, placement_database=database
+            )
+            result = preflight.check_retries(policy, view)
+            self.assertEqual(code, result.code)
+
+            subject = audit.Subject(
+                policy, small().snapshot(), settings, placement_database=database
+            )
+            findings = [
+                f for f in audit.run(subject).findings if f.subject == "placement.conf"
+            ]
+            self.assertEqual(
+                [] if found is None else [found], [f.code for f in findings]
+            )
+            for finding in findings:
+                self.assertEqual(result.details, (finding.evidence,))
+                self.assertRegex(finding.remedy, "^crudini --set .* 1  # and restart")
