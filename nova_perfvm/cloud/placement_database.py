@@ -12,8 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
-from oslo_config import cfg
-
 from nova_perfvm.facts.placement_database import PlacementDatabase
 
 if TYPE_CHECKING:
@@ -50,6 +48,9 @@ def read(path: str) -> PlacementDatabase:
 
 def _url(path: str) -> URL:
     """Return the address of the database, with its parameters."""
+    # Other commands start faster without it.
+    from oslo_config import cfg  # noqa: PLC0415
+
     conf = cfg.ConfigOpts()
     conf.register_opts(
         [cfg.StrOpt("connection"), cfg.StrOpt("connection_parameters", default="")],

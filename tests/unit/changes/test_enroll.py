@@ -16,9 +16,9 @@ from nova_perfvm.facts.elastic_host import (
     Inventory,
     Provider,
     Server,
-    elastic_traits,
     isolating,
 )
+from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
 from nova_perfvm.policy import HostShape, loader
 
