@@ -50,12 +50,12 @@ class PerfVMFilter(filters.BaseHostFilter):
     def filter_all(
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> list[HostState]:
-        """Return the hosts that may take the request.
+        """Return the hosts that may take the request, as often as Nova shall try.
 
         All hosts are judged here, not one by one, because what is wrong with
         the request itself is found and said once, and so is the summary.
         """
-        hosts = list(filter_obj_list)
+        hosts = candidates.current(filter_obj_list)
         request = adapters.request_facts(spec_obj)
         if scheduler_utils.request_is_rebuild(spec_obj):
             reasons = rules.check_image(self.policy, request)
@@ -68,7 +68,6 @@ class PerfVMFilter(filters.BaseHostFilter):
             return hosts
 
         debug = LOG.isEnabledFor(logging.DEBUG)
-        elastic = self.policy.placement == "units"
         passed = []
         counts: collections.Counter[str] = collections.Counter()
         for host_state in hosts:
@@ -78,17 +77,12 @@ class PerfVMFilter(filters.BaseHostFilter):
                 counts[reasons[0].code] += 1
             else:
                 passed.append(host_state)
-                if elastic:
-                    # VMs that this very request has placed here are among them.
-                    placed = sum(bool(cell.pinned_cpus) for cell in host.cells)
-                    candidates.rotate(
-                        host_state.allocation_candidates,
-                        candidates.turn_of(spec_obj) + placed,
-                    )
             if debug:
                 self._log_host(request, host, reasons, spec_obj.instance_uuid)
         if counts:
             self._log_summary(request, spec_obj.instance_uuid, len(hosts), counts)
+        if self.policy.placement == "units" and request.pinned:
+            return candidates.attempts(passed, spec_obj)
         return passed
 
     def host_passes(

@@ -123,6 +123,23 @@ class Servers:
         # They become ready at about the same time, and looks compete with them.
         return [self._built(server_id, poll_s=1.0) for server_id in ids]
 
+    def evacuate_at_once(
+        self, servers: Sequence[BootedServer]
+    ) -> list[BootedServer | ActionFailedError]:
+        """Evacuate them at the same time; the host of each must be down.
+
+        :returns: what became of each, in their order
+        """
+
+        def outcome(server: BootedServer) -> BootedServer | ActionFailedError:
+            try:
+                return self.evacuate(server)
+            except ActionFailedError as error:
+                return error
+
+        with futures.ThreadPoolExecutor(max(1, len(servers))) as pool:
+            return list(pool.map(outcome, servers))
+
     def delete_at_once(self, servers: Sequence[BootedServer]) -> None:
         """Delete them at the same time, and wait until nothing is left."""
         with futures.ThreadPoolExecutor(max(1, len(servers))) as pool:
