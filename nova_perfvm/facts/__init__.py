@@ -99,6 +99,7 @@ class RequestFacts(NamedTuple):
     :ivar cells: the NUMA topology that Nova derived; empty without one
     :ivar multiqueue: whether flavor or image turn virtio-net multiqueue on
     :ivar volume_backed: whether the root disk is a volume; None if unknown
+    :ivar claimed: whether Nova claims in Placement what the request takes
     """
 
     flavor: str
@@ -109,6 +110,7 @@ class RequestFacts(NamedTuple):
     emulator_threads: str | None = None
     multiqueue: bool = False
     volume_backed: bool | None = None
+    claimed: bool = True
 
     @property
     def pinned(self) -> bool:

@@ -12,7 +12,7 @@ from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
 from nova_perfvm import rules
-from nova_perfvm.scheduler import adapters, candidates, startup
+from nova_perfvm.scheduler import adapters, candidates, instances, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,20 +57,27 @@ class PerfVMFilter(filters.BaseHostFilter):
         """
         hosts = candidates.current(filter_obj_list)
         request = adapters.request_facts(spec_obj)
+        at_home = None
         if scheduler_utils.request_is_rebuild(spec_obj):
+            # A user can have said so, in a scheduler hint; and Nova claims
+            # nothing for such a request.
+            request = request._replace(claimed=False)
+            at_home = instances.rebuilt_on(spec_obj.instance_uuid)
+        if at_home:
             reasons = rules.check_image(self.policy, request)
         else:
             reasons = rules.check_request(self.policy, request)
         if reasons:
             _log_request(request, spec_obj.instance_uuid, reasons)
             return []
-        if scheduler_utils.request_is_rebuild(spec_obj):
-            return hosts
 
         debug = LOG.isEnabledFor(logging.DEBUG)
         passed = []
         counts: collections.Counter[str] = collections.Counter()
         for host_state in hosts:
+            if (host_state.host, host_state.nodename) == at_home:
+                passed.append(host_state)
+                continue
             host = adapters.host_facts(host_state)
             reasons = rules.check_host(self.policy, request, host)
             if reasons:
@@ -81,7 +88,7 @@ class PerfVMFilter(filters.BaseHostFilter):
                 self._log_host(request, host, reasons, spec_obj.instance_uuid)
         if counts:
             self._log_summary(request, spec_obj.instance_uuid, len(hosts), counts)
-        if self.policy.placement == "units" and request.pinned:
+        if self.policy.placement == "units" and request.pinned and request.claimed:
             return candidates.attempts(passed, spec_obj)
         return passed
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from nova import context as nova_context
 from nova import exception, objects
+from nova.compute import task_states
 
 
 def find(instance_uuid: str) -> objects.Instance | None:
@@ -28,3 +29,15 @@ def find(instance_uuid: str) -> objects.Instance | None:
             )
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return None
+
+
+def rebuilt_on(instance_uuid: str) -> tuple[str, str] | None:
+    """Return host and node of a server that is being rebuilt where it is.
+
+    None if it is not.  An evacuation is a rebuild, too, and gives the host that
+    the server leaves.
+    """
+    instance = find(instance_uuid)
+    if instance is None or instance.task_state != task_states.REBUILDING:
+        return None
+    return instance.host, instance.node
