@@ -83,6 +83,8 @@ REQUEST_IMAGE_TRAIT: Final = "request.image_trait"
 REQUEST_NO_MULTIQUEUE: Final = "request.no_multiqueue"
 # The class lives on network volumes, this server boots from an image.
 REQUEST_NOT_VOLUME_BACKED: Final = "request.not_volume_backed"
+# Nova takes it for a rebuild, and claims nothing; no server is being rebuilt.
+REQUEST_NOT_A_REBUILD: Final = "request.not_a_rebuild"
 
 # The policy judges labelled hosts only, and this one has no label.
 HOST_NOT_MANAGED: Final = "host.not_managed"

@@ -129,6 +129,7 @@ class RequestFacts(NamedTuple):
     :ivar volume_backed: whether the root disk is a volume; None if unknown
     :ivar resources: what extra specs name of Placement's resources
     :ivar traits: what extra specs and the image name of its traits
+    :ivar claimed: whether Nova claims in Placement what the request takes
     """
 
     flavor: str
@@ -141,6 +142,7 @@ class RequestFacts(NamedTuple):
     volume_backed: bool | None = None
     resources: tuple[AskedResource, ...] = ()
     traits: tuple[AskedTrait, ...] = ()
+    claimed: bool = True
 
     @property
     def pinned(self) -> bool:

@@ -52,15 +52,19 @@ def _check_managed(
         if vm_class is not None and vm_class.pinned:
             return (Reason(const.HOST_NOT_MANAGED, {}),)
         return _PASS
+    if not request.claimed:
+        return (Reason(const.REQUEST_NOT_A_REBUILD, {}),)
     if host.labels:
         refused = _check_labels(policy, vm_class, host)
         if refused:
             return refused
     if vm_class is None:
         return _check_classless(policy, host)
-    if vm_class.pinned:
-        return _check_pinned(vm_class, request, host)
-    return _check_shared(policy, host)
+    return (
+        _check_pinned(vm_class, request, host)
+        if vm_class.pinned
+        else _check_shared(policy, host)
+    )
 
 
 def _check_labels(

@@ -97,6 +97,10 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         "VMs of this class boot from a volume, this one boots from an image: use "
         "openstack server create --boot-from-volume, or --volume"
     ),
+    const.REQUEST_NOT_A_REBUILD: lambda _: (
+        "the request's scheduler hint _nova_check_type says that it is a rebuild, so "
+        "that Nova claims nothing in Placement, but it is none"
+    ),
     const.HOST_NOT_MANAGED: lambda _: (
         "managed_hosts is labelled, and no aggregate of the host has metadata "
         "perfvm:class"

@@ -1,40 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of a host's allocation candidates Nova claims.
 
-On an elastic host each free child provider makes a candidate, and Nova claims
-the first one only, always of the same child: two requests at once, or a
-multi-create of two, would then fail on an empty host of two slots.
+On an elastic host each free child provider makes a candidate.  Nova claims the
+first candidate of each HostState that has passed the filters, one after the
+other, until a claim succeeds.  So a claim that meets another one on the same
+child would end on that host, whatever else is free there.  Here a host becomes
+one HostState for each of its free children: a request is refused only when
+every child is taken.
+
+What is granted does not depend on any of this: Placement sees to that.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nova.scheduler.host_manager import HostState
+
+from nova_perfvm import constants as const
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from nova import objects
 
+# With more hosts than this a claim that fails has other hosts to go to, and the
+# filters behind this one would have to judge each child of each of them.
+MANY_HOSTS = 16
 
-def rotate(candidates: list[dict[str, Any]], start: int) -> None:
-    """Put candidates into an order of their own, beginning at ``start``, in place.
 
-    The same candidates with ``start + 1`` begin with the next.  Which is first
-    changes only how often a claim is refused needlessly, never whether more is
-    granted than there is: Placement sees to that.
+class Attempt(HostState):
+    """One claim that Nova may try: a host's state, and candidates to begin with.
+
+    :ivar by_host: all attempts of the request, those at one host together
+    :ivar over: whether another attempt stands for the host from now on
+    :ivar claimed_for: the server for which the last claim succeeded, on any of
+        the request's hosts
+    """
+
+    def __init__(self, host_state: HostState) -> None:
+        # No super(): this is the state of that host, not of a new one.  The
+        # filters to come write their limits into it.
+        vars(self).update(vars(host_state))
+        self.limits = dict(host_state.limits)
+        self.by_host: Sequence[Sequence[Attempt]] = ()
+        self.over = False
+        self.claimed_for: str | None = None
+
+    def consume_from_request(self, spec_obj: objects.RequestSpec) -> None:
+        """Take note of a claim; Nova calls it when one has succeeded.
+
+        Afterwards one attempt stands for each host, with all candidates but
+        those of the child that was claimed.  Among these Nova looks for hosts
+        for the request's next server, and for alternates.
+        """
+        super().consume_from_request(spec_obj)
+        claimed = {child_of(c) for c in self.allocation_candidates[:1]}
+        for attempts in self.by_host:
+            left = [c for a in attempts for c in a.allocation_candidates]
+            stands = next((a for a in attempts if a.allocation_candidates), attempts[0])
+            if self in attempts:
+                left = [c for c in left if child_of(c) not in claimed]
+                stands = self
+            for attempt in attempts:
+                attempt.over = attempt is not stands
+                attempt.allocation_candidates = left if attempt is stands else []
+                attempt.claimed_for = spec_obj.instance_uuid
+
+
+def current(hosts: Iterable[HostState]) -> list[HostState]:
+    """Return the hosts of a request, each once, as its last claim left them."""
+    return [host for host in hosts if not (isinstance(host, Attempt) and host.over)]
+
+
+def attempts(
+    hosts: Sequence[HostState], spec_obj: objects.RequestSpec
+) -> list[HostState]:
+    """Return what Nova shall try to claim for a VM that takes a whole child.
+
+    :param hosts: those that may take the VM, each once
+    """
+    if any(
+        isinstance(host, Attempt) and host.claimed_for == spec_obj.instance_uuid
+        for host in hosts
+    ):
+        # The VM has its host.  Nova asks once more after the last server of a
+        # request, for alternates, which are to be other hosts.
+        return list(hosts)
+    by_host = []
+    for host in hosts:
+        children = by_child(host.allocation_candidates, _turn(spec_obj))
+        if len(hosts) > MANY_HOSTS:
+            children = [[c for candidates in children for c in candidates]]
+        # A host that the request has claimed stays the same object, by which Nova
+        # keeps it from being an alternate.
+        first = host if isinstance(host, Attempt) else Attempt(host)
+        here = [first, *(Attempt(first) for _ in children[1:])]
+        for attempt, candidates in zip(here, children, strict=False):
+            attempt.allocation_candidates = candidates
+        by_host.append(here)
+    every = [attempt for here in by_host for attempt in here]
+    for attempt in every:
+        attempt.by_host = by_host
+    return every
+
+
+def by_child(
+    candidates: Iterable[dict[str, Any]], start: int
+) -> list[list[dict[str, Any]]]:
+    """Divide candidates by the children that they take, beginning at ``start``.
+
+    The same candidates with ``start + 1`` begin with the next child.  Those of
+    one child stay in Placement's order: they differ in what is not ours, such as
+    PCI devices or bandwidth.
 
     :param candidates: Placement's allocation requests, as HostState has them
     """
-    if len(candidates) < 2:
-        return
-    candidates.sort(key=lambda candidate: sorted(candidate["allocations"]))
-    first = start % len(candidates)
-    candidates[:] = candidates[first:] + candidates[:first]
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for candidate in candidates:
+        groups.setdefault(child_of(candidate), []).append(candidate)
+    ordered = [groups[child] for child in sorted(groups)]
+    first = start % len(ordered) if ordered else 0
+    return ordered[first:] + ordered[:first]
 
 
-def turn_of(spec_obj: objects.RequestSpec) -> int:
-    """Return a number that is the same for all VMs of a request.
+def child_of(candidate: dict[str, Any]) -> tuple[str, ...]:
+    """Return the UUIDs of the providers that a candidate takes units of."""
+    return tuple(
+        sorted(
+            provider
+            for provider, taken in candidate["allocations"].items()
+            if const.RC_UNIT in taken["resources"]
+        )
+    )
 
-    That of its record: requests that are made at the same time have
-    neighbouring numbers and so begin with different children, where one drawn
-    at random, such as the instance's UUID, would collide every m-th time.
+
+def _turn(spec_obj: objects.RequestSpec) -> int:
+    """Return a number that tells a request from those made at the same time.
+
+    That of its record: creates at the same time have neighbouring numbers, and
+    so seldom meet on a child.  Where they do, as moves may, which keep the
+    number of the server's creation, the next attempt finds another child.
     """
     return spec_obj.id if "id" in spec_obj else 0

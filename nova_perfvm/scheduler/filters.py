@@ -12,7 +12,7 @@ from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
 from nova_perfvm import rules
-from nova_perfvm.scheduler import adapters, candidates, startup
+from nova_perfvm.scheduler import adapters, candidates, instances, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,42 +50,43 @@ class PerfVMFilter(filters.BaseHostFilter):
     def filter_all(
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> list[HostState]:
-        """Return the hosts that may take the request.
+        """Return the hosts that may take the request, as often as Nova shall try.
 
         All hosts are judged here, not one by one, because what is wrong with
         the request itself is found and said once, and so is the summary.
         """
-        hosts = list(filter_obj_list)
+        hosts = candidates.current(filter_obj_list)
         request = adapters.request_facts(spec_obj)
+        at_home = None
         if scheduler_utils.request_is_rebuild(spec_obj):
-            return self._check_image(hosts, request, spec_obj.instance_uuid)
-        reasons = rules.check_request(self.policy, request)
+            # A user can have said so, in a scheduler hint; and Nova claims
+            # nothing for such a request.
+            request = request._replace(claimed=False)
+            at_home = instances.rebuilt_on(spec_obj.instance_uuid)
+        reasons = () if at_home else rules.check_request(self.policy, request)
         if reasons:
             _log_request(request, spec_obj.instance_uuid, reasons)
             return []
 
         debug = LOG.isEnabledFor(logging.DEBUG)
-        elastic = self.policy.placement == "units"
         passed = []
         counts: collections.Counter[str] = collections.Counter()
         for host_state in hosts:
             host = adapters.host_facts(host_state)
-            reasons = rules.check_host(self.policy, request, host)
+            if (host.host, host.nodename) == at_home:
+                reasons = rules.check_image(self.policy, request, host.labels)
+            else:
+                reasons = rules.check_host(self.policy, request, host)
             if reasons:
                 counts[reasons[0].code] += 1
             else:
                 passed.append(host_state)
-                if elastic:
-                    # VMs that this very request has placed here are among them.
-                    placed = sum(bool(cell.pinned_cpus) for cell in host.cells)
-                    candidates.rotate(
-                        host_state.allocation_candidates,
-                        candidates.turn_of(spec_obj) + placed,
-                    )
             if debug:
                 self._log_host(request, host, reasons, spec_obj.instance_uuid)
         if counts:
             self._log_summary(request, spec_obj.instance_uuid, len(hosts), counts)
+        if self.policy.placement == "units" and request.pinned and request.claimed:
+            return candidates.attempts(passed, spec_obj)
         return passed
 
     def host_passes(
@@ -101,20 +102,6 @@ class PerfVMFilter(filters.BaseHostFilter):
             adapters.request_facts(spec_obj),
             adapters.host_facts(host_state),
         )
-
-    def _check_image(
-        self, hosts: Sequence[HostState], request: RequestFacts, instance_uuid: str
-    ) -> list[HostState]:
-        """Return the hosts that a rebuild may stay on: Nova asks about its own."""
-        passed = []
-        for host_state in hosts:
-            labels = adapters.host_facts(host_state).labels
-            reasons = rules.check_image(self.policy, request, labels)
-            if reasons:
-                _log_request(request, instance_uuid, reasons)
-            else:
-                passed.append(host_state)
-        return passed
 
     def _log_host(
         self,

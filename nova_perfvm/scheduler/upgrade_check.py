@@ -7,10 +7,12 @@ of this package.  It starts nothing and asks no service.
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 
 from nova import conf as nova_conf
 from oslo_upgradecheck import upgradecheck
+from packaging.version import Version
 
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PolicyError
@@ -18,6 +20,22 @@ from nova_perfvm.policy import Policy, advice, loader
 
 _OURS = "nova_perfvm.scheduler.filters.all_filters"
 _NOVAS = "nova.scheduler.filters.all_filters"
+
+# The first release of each series with Nova's fix of CVE-2026-46448
+# (OSSA-2026-022).  No older series has it, every later one does.
+_HINTS_DROPPED = ("31.3.1", "32.2.1", "33.0.2")
+
+
+def release_that_drops_hints(installed: str) -> str | None:
+    """Return the release of Nova that users' hints make necessary.
+
+    None if the installed one has the fix already.
+    """
+    version = Version(installed)
+    for release in _HINTS_DROPPED:
+        if version.major <= Version(release).major:
+            return release if version < Version(release) else None
+    return None
 
 
 class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
@@ -69,6 +87,21 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
                 "PerfVMFilter",
             )
         return self._result(upgradecheck.Code.SUCCESS)
+
+    def check_rebuild_hint(self) -> object:
+        """Return whether a user can make Nova claim nothing for a server."""
+        installed = importlib.metadata.version("nova")
+        needed = release_that_drops_hints(installed)
+        if needed is None:
+            return self._result(upgradecheck.Code.SUCCESS)
+        return self._result(
+            upgradecheck.Code.FAILURE,
+            f"Nova {installed} takes the scheduler hint _nova_check_type from users "
+            "(CVE-2026-46448) and then claims nothing in Placement for their server. "
+            "PerfVMFilter refuses such requests on the policy's hosts, other hosts "
+            f"take them: upgrade Nova to {needed}, or to a package of your "
+            "distributor with that fix",
+        )
 
     def check_fallback_query(self) -> object:
         """Return whether pinned VMs reach the hosts that the policy means."""
@@ -133,6 +166,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     _upgrade_checks = (
         ("Policy", check_policy),
         ("Filters", check_filters),
+        ("Users' scheduler hints", check_rebuild_hint),
         ("Fallback query", check_fallback_query),
         ("Isolated aggregates", check_isolated_aggregates),
         ("vcpu_pin_set", check_pin_set),

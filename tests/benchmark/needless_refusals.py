@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many concurrent creates elastic hosts refuse although there is room.
+"""How many concurrent requests elastic hosts refuse although there is room.
 
 The in-process Nova and Placement, elastic hosts of two slots, as many
-high-performance VMs at once as there are slots, all gone before the next round.
-Rows differ in the child that a claim begins with.  A refusal is needless here
-whenever there is one.
+high-performance VMs at once as there are slots: created, several in one request,
+or evacuated.  All are gone before the next round.  Rows differ in the children
+that Nova tries to claim.  A refusal is needless here whenever there is one.
 
     python -m tests.benchmark.needless_refusals [ROUNDS]
 """
 
 import sys
 import uuid
+from concurrent import futures
 
 import fixtures
 
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
-from tests.functional.test_elastic import HIGH, ElasticCase
+from tests.functional.test_elastic import GENERAL, HIGH, ElasticCase
 
 ROUNDS = 15
-HOSTS = (1, 3)
-TURN_OF = "nova_perfvm.scheduler.candidates.turn_of"
+MODULE = "nova_perfvm.scheduler.candidates"
 
 
 def by_uuid(spec_obj):
@@ -27,11 +27,14 @@ def by_uuid(spec_obj):
     return uuid.UUID(spec_obj.instance_uuid).int
 
 
-# How a claim's first child is chosen: the filters, and what replaces turn_of.
+# The filters, and what is replaced in MODULE.  With MANY_HOSTS = 0 each host
+# passes once, however many children it has.
+ONCE = {"MANY_HOSTS": 0}
 ORDERS = {
-    "the first, no filter": (FILTERS_WITHOUT_PERFVM, None),
-    "by the instance's UUID": (DEFAULT_FILTERS, by_uuid),
-    "PerfVMFilter": (DEFAULT_FILTERS, None),
+    "one claim: the first, no filter": (FILTERS_WITHOUT_PERFVM, {}),
+    "one claim: by instance UUID": (DEFAULT_FILTERS, ONCE | {"_turn": by_uuid}),
+    "one claim: by request number": (DEFAULT_FILTERS, ONCE),
+    "PerfVMFilter": (DEFAULT_FILTERS, {}),
 }
 
 
@@ -41,12 +44,43 @@ class Rig(ElasticCase):
     def runTest(self):  # noqa: N802
         """Do nothing: unittest wants a method to exist."""
 
-    def refused(self, rounds, slots):
+    def creates(self, hosts, _):
+        """Create as many as there are slots; return (refused, servers)."""
+        servers = self.cloud.boot_at_once([HIGH] * 2 * hosts)
+        return len(servers) - len(self.active(servers)), servers
+
+    def multi_creates(self, hosts, _):
+        """Do the same with requests for two each."""
+        with futures.ThreadPoolExecutor(hosts) as pool:
+            asked = [pool.submit(self.cloud.boot, HIGH, count=2) for _ in range(hosts)]
+            servers = [server for request in asked for server in request.result()]
+        return len(servers) - len(self.active(servers)), servers
+
+    def evacuations(self, hosts, number):
+        """Evacuate a host with two VMs to the only other one."""
+        del hosts
+        source, target = ("e0", "e1") if number % 2 else ("e1", "e0")
+        servers = [self.boot(HIGH, host=source)]
+        if number % 4 < 2:
+            # So that the numbers of the two requests are both odd, or both even.
+            self.servers.delete(self.boot(GENERAL, host=target))
+        servers.append(self.boot(HIGH, host=source))
+        self.cloud.fail_host(source)
+        moved = self.servers.evacuate_at_once(servers)
+        refused = sum(isinstance(found, Exception) for found in moved)
+        self.servers.delete_at_once(servers)
+        (service,) = self.cloud.api.get_services(host=source, binary="nova-compute")
+        self.cloud.api.put_service(service["id"], {"forced_down": False})
+        # It finds out what has left it.
+        self.cloud.restart_host(source)
+        return refused, []
+
+    def refused(self, load, hosts, rounds):
         """Fill all slots at once, so many times; return how many VMs failed."""
         failed = 0
         for number in range(rounds):
-            servers = self.cloud.boot_at_once([HIGH] * slots)
-            failed += slots - len(self.active(servers))
+            count, servers = load(self, hosts, number)
+            failed += count
             self.servers.delete_at_once(servers)
             self.cloud.run_periodics()
             if sys.stderr.isatty():
@@ -54,32 +88,41 @@ class Rig(ElasticCase):
         return failed
 
 
-def measure(filters, turn_of, hosts, rounds):
+# What is asked for at once, and of how many hosts it would fill.
+LOADS = {
+    "2 creates, 1 host": (Rig.creates, 1),
+    "6 creates, 3 hosts": (Rig.creates, 3),
+    "2 x 2 in one request, 2 hosts": (Rig.multi_creates, 2),
+    "2 evacuations, 1 host": (Rig.evacuations, 1),
+}
+
+
+def measure(filters, replaced, load, hosts, rounds):
     """Return (VMs refused, VMs asked for)."""
     rig = Rig()
     rig.FILTERS = filters
     rig.setUp()
     try:
-        if turn_of is not None:
-            rig.useFixture(fixtures.MonkeyPatch(TURN_OF, turn_of))
-        rig.start(*[f"e{number}" for number in range(hosts)])
-        return rig.refused(rounds, 2 * hosts), rounds * 2 * hosts
+        for name, value in replaced.items():
+            rig.useFixture(fixtures.MonkeyPatch(f"{MODULE}.{name}", value))
+        spare = load is Rig.evacuations
+        rig.start(*[f"e{number}" for number in range(hosts + spare)])
+        return rig.refused(load, hosts, rounds), rounds * 2 * hosts
     finally:
         rig.doCleanups()
 
 
 def main(rounds):
     """Print the table."""
-    heads = [f"{2 * hosts} at once, {hosts} host(s)" for hosts in HOSTS]
-    sys.stdout.write(f"{'refused without need':26}" + "  ".join(heads) + "\n")
-    for name, (filters, turn_of) in ORDERS.items():
-        cells = []
-        for head, hosts in zip(heads, HOSTS, strict=True):
-            failed, asked = measure(filters, turn_of, hosts, rounds)
+    sys.stdout.write(f"{'refused without need':33}" + "  ".join(LOADS) + "\n")
+    for name, (filters, replaced) in ORDERS.items():
+        sys.stdout.write(f"{name:33}")
+        for head, (load, hosts) in LOADS.items():
+            failed, asked = measure(filters, replaced, load, hosts, rounds)
             share = f"{failed} of {asked} ({100 * failed / asked:.0f} %)"
-            cells.append(share.rjust(len(head)))
-        sys.stdout.write(f"{name:26}" + "  ".join(cells) + "\n")
-        sys.stdout.flush()
+            sys.stdout.write(share.rjust(len(head)) + "  ")
+            sys.stdout.flush()
+        sys.stdout.write("\n")
 
 
 if __name__ == "__main__":

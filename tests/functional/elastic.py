@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of elastic hosts share."""
 
+import threading
+
 import fixtures
+from nova.scheduler.client.report import SchedulerReportClient
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import converge, observe
@@ -15,6 +18,36 @@ PLAIN_HP = "plain-hp"
 PLAIN_GENERAL = "plain-general"
 
 APPLIER = f"{Applier.__module__}.{Applier.__name__}"
+
+
+class SameMoment(fixtures.Fixture):
+    """So many requests all know their candidates before one of them claims.
+
+    :param requests: how many there are
+    """
+
+    # It ends a wait for one that never comes.
+    PATIENCE_S = 300
+
+    def __init__(self, requests):
+        super().__init__()
+        self._barrier = threading.Barrier(requests)
+
+    def _setUp(self):  # noqa: N802
+        original = SchedulerReportClient.get_allocation_candidates
+
+        def get_allocation_candidates(client, *args, **options):
+            found = original(client, *args, **options)
+            self._barrier.wait(self.PATIENCE_S)
+            return found
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova.scheduler.client.report.SchedulerReportClient."
+                "get_allocation_candidates",
+                get_allocation_candidates,
+            )
+        )
 
 
 class DeathError(BaseException):

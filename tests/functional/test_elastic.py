@@ -6,6 +6,7 @@ the filter makes refusals without need rarer.
 """
 
 import collections
+from concurrent import futures
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.preflight import view_cloud
@@ -14,7 +15,7 @@ from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
-from tests.functional.elastic import ElasticTest
+from tests.functional.elastic import ElasticTest, SameMoment
 
 HIGH, GENERAL = base.HP_64, base.GENERAL_2
 
@@ -310,3 +311,85 @@ class TestWithFilter(ElasticCase):
         self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("d1"))
         self.boot(HIGH, host="d1")
         self.boot_refused(GENERAL)
+
+
+class TestAtTheSameMoment(ElasticCase):
+    """Claims that meet on a child: there is another, and so nobody is refused."""
+
+    FILTERS = DEFAULT_FILTERS
+
+    def test_two_creates(self):
+        self.start("e1")
+        with SameMoment(2):
+            servers = self.cloud.boot_at_once([HIGH] * 2)
+        self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
+        self.assert_apart(*servers)
+
+    def test_evacuation_of_a_host(self):
+        self.start("e1", "e2")
+        first = self.boot(HIGH, host="e1")
+        # Requests are numbered, and moves keep the number of the creation: so
+        # those of the two that will move are both odd.
+        between = self.boot(GENERAL, host="e2")
+        servers = [first, self.boot(HIGH, host="e1")]
+        self.servers.delete(between)
+        self.cloud.fail_host("e1")
+
+        with SameMoment(2):
+            moved = self.servers.evacuate_at_once(servers)
+
+        self.assertEqual(["e2"] * 2, [getattr(found, "host", found) for found in moved])
+        self.assertEqual({"a": [1000], "b": [1000]}, self.units("e2"))
+        self.assert_apart(*servers)
+
+    def test_two_requests_for_two(self):
+        self.start("e1", "e2")
+        with SameMoment(2), futures.ThreadPoolExecutor() as pool:
+            requests = [pool.submit(self.cloud.boot, HIGH, count=2) for _ in range(2)]
+            servers = [server for found in requests for server in found.result()]
+        self.assertEqual(["ACTIVE"] * 4, [server.status for server in servers])
+        for host in ("e1", "e2"):
+            self.assertEqual({"a": [1000], "b": [1000]}, self.units(host))
+
+
+class SeveralPerCellTest(ElasticCase):
+    """As many in one request as an empty host has slots, several to a cell."""
+
+    FILTERS = DEFAULT_FILTERS
+    SLOTS = 4
+
+    def write_policy(self, **changes):
+        classes = self.policy.as_document()["classes"]
+        classes["high-performance"] |= self.CLASS
+        return super().write_policy(**changes, classes=classes)
+
+    def check(self, flavor, shape):
+        self.start("e1", shape=shape)
+        servers = self.cloud.boot(flavor, count=self.SLOTS)
+        self.assertEqual(
+            ["ACTIVE"] * self.SLOTS, [server.status for server in servers], servers
+        )
+        pins = [cpu for server in servers for cpu in self.cloud.guest(server).pins]
+        self.assertEqual(len(pins), len(set(pins)))
+        self.assertEqual([1000] * self.SLOTS, self.taken("e1"))
+
+
+class TestFourOnTwoCells(SeveralPerCellTest):
+    CLASS = {  # noqa: RUF012
+        "vcpus": 10,
+        "max_per_host": 4,
+        "flavors": {"name": "hp.{vcpus}c.{memory_gb}g", "memory_gb": [64]},
+    }
+    FLAVORS = ("hp.10c.64g",)
+
+    def test_all_at_once(self):
+        self.check("hp.10c.64g", "2x20")
+
+
+class TestThreeOnOneCell(SeveralPerCellTest):
+    CLASS = {"max_per_host": 3}  # noqa: RUF012
+    CHANGES = {"host_shape": "1x80"}  # noqa: RUF012
+    SLOTS = 3
+
+    def test_all_at_once(self):
+        self.check(HIGH, "1x80")

@@ -35,7 +35,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         # No rule asks a host without a label for slots, and here labelled ones are
         # for classes alone: SlotsTest meets that one.  Where no CPU is shared,
         # Placement has no VCPU, and where all slots are taken seldom a PCPU: then
-        # the filter is not asked.
+        # the filter is not asked.  And nobody can say that a create is a rebuild.
         unasked = {const.HOST_NO_FREE_SLOT, const.HOST_NO_SHARED_CPUS}
         others = {
             const.NOVA_NUMA_TOPOLOGY,
@@ -46,7 +46,9 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         self.assert_agreement(
             2 * looking.STATES,
             often=unasked | others,
-            logged=const.REASON_CODES - {const.HOST_CLASSLESS_PINNED} - unasked,
+            logged=const.REASON_CODES
+            - {const.HOST_CLASSLESS_PINNED, const.REQUEST_NOT_A_REBUILD}
+            - unasked,
         )
 
     def hide_cells(self, host):

@@ -81,6 +81,7 @@ class Servers:
         az: str | None = None,
         count: int = 1,
         properties: dict[str, Any] | None = None,
+        hints: dict[str, Any] | None = None,
     ) -> Any:
         """Create servers and wait until each is ACTIVE or ERROR.
 
@@ -92,6 +93,7 @@ class Servers:
         :param az: availability zone; ``zone:host`` skips the filters
         :param count: how many in one request
         :param properties: further members of the request's ``server``
+        :param hints: the request's ``os:scheduler_hints``
         :returns: a Server, or a list of them if count is not 1
         """
         if from_volume is None:
@@ -104,7 +106,8 @@ class Servers:
         if count != 1:
             request |= {"max_count": count, "min_count": count}
             request["return_reservation_id"] = True
-        ids = self._post({"server": request | (properties or {})})
+        body = {"server": request | (properties or {})}
+        ids = self._post(body | ({"os:scheduler_hints": hints} if hints else {}))
         servers = [self._built(server_id) for server_id in ids]
         return servers[0] if count == 1 else servers
 
@@ -122,6 +125,23 @@ class Servers:
             ids = [server_id for (server_id,) in pool.map(self._post, bodies)]
         # They become ready at about the same time, and looks compete with them.
         return [self._built(server_id, poll_s=1.0) for server_id in ids]
+
+    def evacuate_at_once(
+        self, servers: Sequence[BootedServer]
+    ) -> list[BootedServer | ActionFailedError]:
+        """Evacuate them at the same time; the host of each must be down.
+
+        :returns: what became of each, in their order
+        """
+
+        def outcome(server: BootedServer) -> BootedServer | ActionFailedError:
+            try:
+                return self.evacuate(server)
+            except ActionFailedError as error:
+                return error
+
+        with futures.ThreadPoolExecutor(max(1, len(servers))) as pool:
+            return list(pool.map(outcome, servers))
 
     def delete_at_once(self, servers: Sequence[BootedServer]) -> None:
         """Delete them at the same time, and wait until nothing is left."""

@@ -31,6 +31,26 @@ class RulesCase(testtools.TestCase):
             self.assertTrue(rules.describe(reason))
 
 
+class UnclaimedTest(RulesCase):
+    """What Nova claims nothing for goes to no host of the policy."""
+
+    def test_managed_hosts(self):
+        for request in (hp_request(), general_request(), pinned_request(4)):
+            unclaimed = request._replace(claimed=False)
+            self.check(const.REQUEST_NOT_A_REBUILD, unclaimed, host())
+
+    def test_other_hosts_are_left_alone(self):
+        labelled = hosts.policy(managed_hosts="labelled")
+        request = general_request()._replace(claimed=False)
+        self.check(None, request, host(), labelled)
+        self.check(
+            const.REQUEST_NOT_A_REBUILD,
+            request,
+            host(labels=frozenset({"general"})),
+            labelled,
+        )
+
+
 class AdmitsTest(testtools.TestCase):
     """One cell with CPUs enough: who is on it, and its memory."""
 

@@ -1,55 +1,192 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import itertools
+
 import testtools
 from hypothesis import given
 from hypothesis import strategies as st
+from oslo_utils import uuidutils
 
 from nova_perfvm.scheduler import candidates
 from tests.unit.scheduler import states
 
-
-def offered(*children):
-    return [{"allocations": {"root": {}, child: {}}} for child in children]
+UNITS = {"CUSTOM_PERFVM_UNIT": 1000}
 
 
-def first(offers):
-    return next(name for name in offers[0]["allocations"] if name != "root")
+def offer(*children, **others):
+    """Return a candidate as Placement gives it.
+
+    :param children: providers that it takes units of
+    :param others: what it takes of others, such as a nested provider of a NIC
+    """
+    taken = {"root": {"VCPU": 20}} | dict.fromkeys(children, UNITS) | others
+    return {
+        "allocations": {name: {"resources": some} for name, some in taken.items()},
+        "mappings": {"": ["root"], "_PERFVM": list(children)},
+    }
 
 
-class RotateTest(testtools.TestCase):
+def children(offers):
+    """Return the children of candidates that take one each, in their order."""
+    return [child for found in offers for child in candidates.child_of(found)]
+
+
+class ByChildTest(testtools.TestCase):
+    def firsts(self, offers, starts):
+        return [children(candidates.by_child(offers, n)[0])[0] for n in starts]
+
     def test_the_next_number_begins_with_the_next_child(self):
-        seen = []
-        for start in range(4):
-            offers = offered("b", "a")
-            candidates.rotate(offers, start)
-            seen.append(first(offers))
-        self.assertEqual(["a", "b", "a", "b"], seen)
+        offers = [offer("b"), offer("a")]
+        self.assertEqual(["a", "b", "a", "b"], self.firsts(offers, range(4)))
 
-    def test_in_place_as_novas_host_state_keeps_the_list(self):
-        offers = offered("a", "b")
-        self.assertIsNone(candidates.rotate(offers, 1))
-        self.assertEqual("b", first(offers))
+    def test_another_nested_choice_does_not_matter(self):
+        """Each child can be had with each of two NICs, of which one sorts first."""
+        offers = [
+            offer(child, **{nic: {"NET_BW_EGR_KILOBIT_PER_SEC": 1000}})
+            for nic, child in itertools.product(("0-nic", "z-nic"), "ba")
+        ]
+        self.assertEqual(["a", "b", "a", "b"], self.firsts(offers, range(4)))
+        for group in candidates.by_child(offers, 1):
+            # Placement, or a filter before, had a reason for their order.
+            self.assertEqual(
+                ["0-nic", "z-nic"],
+                [
+                    nic
+                    for found in group
+                    for nic in found["allocations"]
+                    if "nic" in nic
+                ],
+            )
+
+    def test_general_vms_have_no_choice(self):
+        offers = [offer("a", "b", nic1={}), offer("b", "a", nic2={})]
+        self.assertEqual([offers], candidates.by_child(offers, 1))
 
     def test_nothing_to_choose(self):
-        for offers in ([], offered("a")):
-            before = list(offers)
-            candidates.rotate(offers, 7)
-            self.assertEqual(before, offers)
+        for offers in ([], [offer("a")]):
+            found = candidates.by_child(offers, 7)
+            self.assertEqual([offers] if offers else [], found)
 
     @given(st.permutations("abcde"), st.integers(0, 10**9))
     def test_no_candidate_is_lost_and_placements_order_does_not_matter(
         self, order, start
     ):
-        offers, again = offered(*order), offered(*"abcde")
-        candidates.rotate(offers, start)
-        candidates.rotate(again, start)
-        self.assertEqual(again, offers)
-        self.assertEqual(set("abcde"), {first([offer]) for offer in offers})
+        found = candidates.by_child([offer(child) for child in order], start)
+        again = candidates.by_child([offer(child) for child in "abcde"], start)
+        self.assertEqual(again, found)
+        self.assertEqual(set("abcde"), {children(group)[0] for group in found})
 
 
-class TurnTest(testtools.TestCase):
-    def test_the_number_of_the_requests_record(self):
-        spec = states.request_spec()
-        self.assertEqual(0, candidates.turn_of(spec))
-        spec.id = 17
-        self.assertEqual(17, candidates.turn_of(spec))
+class AttemptsTest(testtools.TestCase):
+    """As nova-scheduler goes about it: filter, claim the first, filter again."""
+
+    def spec(self, number=0, **changes):
+        spec = states.request_spec(**changes)
+        spec.id = number
+        return spec
+
+    def hosts(self, *names, slots=2):
+        # Nova counts what a VM takes in pages.
+        pools = [(4, 64 * 1024 * 1024, 0, 0)]
+        hosts = [
+            states.host_state(name, states.numa_topology(mempages=pools))
+            for name in names
+        ]
+        for host in hosts:
+            host.allocation_candidates = [
+                offer(f"{host.host}_{child}") for child in "abcdefgh"[:slots]
+            ]
+        return hosts
+
+    def tried(self, attempts):
+        """Return the children that Nova claims until a claim succeeds."""
+        return [
+            child
+            for attempt in attempts
+            for child in children(attempt.allocation_candidates[:1])
+        ]
+
+    def pins(self, host):
+        return sum(len(cell.pinned_cpus) for cell in host.numa_topology.cells)
+
+    def test_every_child_is_tried_neighbours_beginning_apart(self):
+        for number, expected in ((6, ["h_a", "h_b"]), (7, ["h_b", "h_a"])):
+            found = candidates.attempts(self.hosts("h"), self.spec(number))
+            self.assertEqual(expected, self.tried(found))
+
+    def test_a_request_without_a_number(self):
+        found = candidates.attempts(self.hosts("h"), states.request_spec())
+        self.assertEqual(["h_a", "h_b"], self.tried(found))
+
+    def test_many_hosts_are_tried_once_each(self):
+        names = [f"h{n}" for n in range(candidates.MANY_HOSTS + 1)]
+        found = candidates.attempts(self.hosts(*names), self.spec(1))
+        self.assertEqual(names, [attempt.host for attempt in found])
+        self.assertEqual({"b"}, {child[-1] for child in self.tried(found)})
+        # The filters to come may take candidates away.
+        self.assertEqual({2}, {len(a.allocation_candidates) for a in found})
+
+    def test_a_host_is_judged_once_and_after_a_claim_as_it_is_then(self):
+        spec = self.spec()
+        found = candidates.attempts(self.hosts("h", slots=3), spec)
+        found[1].consume_from_request(spec)
+
+        (host,) = candidates.current(found)
+
+        self.assertIs(found[1], host)
+        self.assertEqual(20, self.pins(host))
+        self.assertEqual(["h_a", "h_c"], children(host.allocation_candidates))
+
+    def test_several_servers_of_one_request_take_a_child_each(self):
+        """Four slots on two cells: pins tell less than claims."""
+        spec = self.spec(vcpus=10)
+        hosts = self.hosts("h", slots=4)
+        claimed = []
+        for _ in range(4):
+            spec.instance_uuid = uuidutils.generate_uuid()
+            hosts = candidates.attempts(candidates.current(hosts), spec)
+            claimed += self.tried(hosts)[:1]
+            hosts[0].consume_from_request(spec)
+        self.assertEqual(["h_a", "h_b", "h_c", "h_d"], claimed)
+        (host,) = candidates.current(hosts)
+        self.assertEqual(40, self.pins(host))
+        self.assertEqual([], host.allocation_candidates)
+
+    def test_alternates_are_other_hosts_once_each(self):
+        spec = self.spec()
+        found = candidates.attempts(self.hosts("h1", "h2", "h3"), spec)
+        found[0].consume_from_request(spec)
+        # Nova leaves out the host that it has selected, and those that have no
+        # candidate any more.
+        others = [a for a in found if a is not found[0] and a.allocation_candidates]
+        self.assertEqual(["h2", "h3"], [attempt.host for attempt in others])
+
+    def test_alternates_of_several_servers(self):
+        spec = self.spec()
+        hosts = self.hosts("h1", "h2", "h3")
+        selected = []
+        for _ in range(2):
+            spec.instance_uuid = uuidutils.generate_uuid()
+            hosts = candidates.attempts(candidates.current(hosts), spec)
+            hosts[0].consume_from_request(spec)
+            selected.append(hosts[0])
+        # Nova asks the filters once more, for the last of them.
+        hosts = candidates.attempts(candidates.current(hosts), spec)
+        self.assertEqual(
+            ["h2", "h3"],
+            [host.host for host in hosts if host not in selected],
+        )
+
+    def test_what_later_filters_do_stays_with_the_attempt(self):
+        (original,) = self.hosts("h")
+        first, second = candidates.attempts([original], self.spec())
+        first.limits["numa_topology"] = object()
+        self.assertEqual(({}, {}), (original.limits, second.limits))
+
+    def test_an_attempt_that_a_later_filter_has_emptied_does_not_stand(self):
+        spec = self.spec()
+        found = candidates.attempts(self.hosts("h1", "h2"), spec)
+        # NUMATopologyFilter leaves the candidates that fit.
+        found[0].allocation_candidates = []
+        found[2].consume_from_request(spec)
+        self.assertEqual([found[1], found[2]], candidates.current(found))

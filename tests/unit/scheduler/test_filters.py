@@ -6,6 +6,7 @@ import random
 import fixtures
 import testtools
 from nova import conf as nova_conf
+from nova import objects
 from nova.scheduler import filters as nova_filters
 from nova.scheduler.filters import numa_topology_filter
 from oslo_config import fixture as config_fixture
@@ -125,18 +126,73 @@ class VerdictTest(FilterCase):
         self.assertFalse(decision.allowed)
         self.assertEqual(["host.no_free_slot"], [r.code for r in decision.reasons])
 
-    def test_a_rebuild_is_not_refused_for_its_own_pins(self):
-        hints = {"_nova_check_type": ["rebuild"]}
-        spec = states.request_spec(hints=hints)
-        self.assertTrue(self.filter.host_passes(self.full_host("hp2"), spec))
 
-    def test_a_rebuild_with_an_image_that_takes_multiqueue_away(self):
-        specs = {k: v for k, v in states.HP_SPECS.items() if "multiqueue" not in k}
-        spec = states.request_spec(
-            extra_specs=specs, hints={"_nova_check_type": ["rebuild"]}
+class RebuildTest(FilterCase):
+    """What says that it is a rebuild, and what the server's record says to that."""
+
+    HINTS = {"_nova_check_type": ["rebuild"]}  # noqa: RUF012
+
+    def setUp(self):
+        super().setUp()
+        self.filter = filters.PerfVMFilter()
+
+    def passing(self, spec, *, task_state="rebuilding", home="hp1"):
+        """Return which hosts pass, as far as the filter is asked."""
+        instance = home and objects.Instance(
+            host=home, node=home, task_state=task_state
         )
-        self.assertFalse(self.filter.host_passes(states.host_state(), spec))
+        asked = []
+
+        def find(instance_uuid):
+            asked.append(instance_uuid)
+            return instance
+
+        hosts = [states.host_state(name) for name in ("hp1", "hp2")]
+        for cell in hosts[0].numa_topology.cells:
+            cell.pin_cpus(set(cell.pcpuset))
+        with fixtures.MonkeyPatch("nova_perfvm.scheduler.instances.find", find):
+            passed = self.filter.filter_all(hosts, spec)
+        self.assertEqual([spec.instance_uuid] * bool(spec.scheduler_hints), asked)
+        return [host.host for host in passed]
+
+    def test_a_rebuild_stays_and_is_not_refused_for_its_own_pins(self):
+        self.assertEqual(["hp1"], self.passing(states.request_spec(hints=self.HINTS)))
+
+    def test_an_image_that_takes_multiqueue_away(self):
+        specs = {k: v for k, v in states.HP_SPECS.items() if "multiqueue" not in k}
+        spec = states.request_spec(extra_specs=specs, hints=self.HINTS)
+        self.assertEqual([], self.passing(spec))
         self.assertIn("request.no_multiqueue", self.log.output)
+
+    def test_a_server_that_is_being_created(self):
+        spec = states.request_spec(hints=self.HINTS)
+        self.assertEqual([], self.passing(spec, home=None))
+        self.assertIn("2 request.not_a_rebuild", self.log.output)
+
+    def test_a_server_of_no_class_that_is_being_created(self):
+        spec = states.request_spec(vcpus=2, extra_specs={}, hints=self.HINTS)
+        self.assertEqual([], self.passing(spec, home=None))
+        self.assertIn("2 request.not_a_rebuild", self.log.output)
+
+    def test_a_server_that_is_being_moved(self):
+        """The hint of its creation is in the request of every move."""
+        for task_state in ("resize_prep", "migrating", "unshelving", None):
+            spec = states.request_spec(hints=self.HINTS)
+            self.assertEqual([], self.passing(spec, task_state=task_state))
+
+    def test_an_evacuation_finds_no_other_host(self):
+        spec = states.request_spec(hints=self.HINTS)
+        self.assertEqual([], self.passing(spec, home="gone"))
+
+    def test_hosts_that_are_not_the_policys(self):
+        self.policy_file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
+        self.filter = filters.PerfVMFilter()
+        spec = states.request_spec(vcpus=2, extra_specs={}, hints=self.HINTS)
+        self.assertEqual(["hp1", "hp2"], self.passing(spec, home=None))
+
+    def test_nobody_looks_for_the_server_otherwise(self):
+        spec = states.request_spec(vcpus=2, extra_specs={})
+        self.assertEqual([], self.passing(spec))
 
 
 class NUMATopologyFilterAgreesTest(FilterCase):

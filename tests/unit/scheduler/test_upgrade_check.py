@@ -6,6 +6,9 @@ import sys
 
 import fixtures
 import testtools
+from oslo_upgradecheck import upgradecheck
+
+from nova_perfvm.scheduler import upgrade_check
 
 FILTERS = (
     "[filter_scheduler]\n"
@@ -47,7 +50,7 @@ class UpgradeCheckTest(testtools.TestCase):
     def test_good(self):
         self.check(
             0,
-            ["Fallback query", "Success"],
+            ["Users' scheduler hints", "Fallback query", "Success"],
             FILTERS,
             "[workarounds]\ndisable_fallback_pcpu_query = True\n",
             policy='schema_version: "1.0"\nhost_shape: 2x22\n',
@@ -88,3 +91,46 @@ class UpgradeCheckTest(testtools.TestCase):
             "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
             policy='schema_version: "1.0"\nplacement: units\nhost_shape: 2x22\n',
         )
+
+
+class RebuildHintTest(testtools.TestCase):
+    """CVE-2026-46448, by the installed release of Nova."""
+
+    RELEASES = (
+        ("30.2.1", "31.3.1"),
+        ("31.0.0", "31.3.1"),
+        ("31.3.0", "31.3.1"),
+        ("31.3.1", None),
+        ("31.4.0", None),
+        ("32.0.0.0rc1", "32.2.1"),
+        ("32.0.0", "32.2.1"),
+        ("32.2.0", "32.2.1"),
+        ("32.2.1.dev3", "32.2.1"),
+        ("32.2.1", None),
+        ("32.10.0", None),
+        ("33.0.0", "33.0.2"),
+        ("33.0.1", "33.0.2"),
+        ("33.0.2", None),
+        ("33.1.0", None),
+        ("34.0.0.0rc1", None),
+        ("34.0.0", None),
+        ("40.0.0", None),
+    )
+
+    def test_every_release_and_the_one_that_mends_it(self):
+        for installed, expected in self.RELEASES:
+            found = upgrade_check.release_that_drops_hints(installed)
+            self.assertEqual(expected, found, installed)
+
+    def test_the_check(self):
+        for installed, expected in self.RELEASES:
+            with fixtures.MonkeyPatch(
+                "importlib.metadata.version", {"nova": installed}.__getitem__
+            ):
+                result = upgrade_check.Checks().check_rebuild_hint()
+            if expected is None:
+                self.assertEqual(upgradecheck.Code.SUCCESS, result.code, installed)
+            else:
+                self.assertEqual(upgradecheck.Code.FAILURE, result.code, installed)
+                self.assertIn(f"Nova {installed} takes", result.details)
+                self.assertIn(f"upgrade Nova to {expected},", result.details)
