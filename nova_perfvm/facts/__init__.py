@@ -99,6 +99,8 @@ class RequestFacts(NamedTuple):
     :ivar cells: the NUMA topology that Nova derived; empty without one
     :ivar multiqueue: whether flavor or image turn virtio-net multiqueue on
     :ivar volume_backed: whether the root disk is a volume; None if unknown
+    :ivar running_vcpus: vCPUs that the server has already in its class; None for a
+        new one, and where no rule asks (:func:`nova_perfvm.rules.is_former_size`)
     """
 
     flavor: str
@@ -109,6 +111,7 @@ class RequestFacts(NamedTuple):
     emulator_threads: str | None = None
     multiqueue: bool = False
     volume_backed: bool | None = None
+    running_vcpus: int | None = None
 
     @property
     def pinned(self) -> bool:
