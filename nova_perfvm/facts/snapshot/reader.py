@@ -92,6 +92,7 @@ def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
         emulator_threads=specs.get(const.EMULATOR_THREADS),
         multiqueue=_true(_either(specs, properties, const.VIF_MULTIQUEUE)),
         volume_backed=server.image is None,
+        running_vcpus=server.vcpus if server.built else None,
     )
 
 
