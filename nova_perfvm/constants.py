@@ -114,8 +114,8 @@ HOST_NO_FREE_MEMORY: Final = "host.no_free_memory"
 HOST_MAX_PER_HOST: Final = "host.max_per_host"
 # VMs of another class are on the host (or, under exclusive: cell, the cell).
 HOST_CLASS_CONFLICT: Final = "host.class_conflict"
-# Pins that are no multiple of the class's CPUs: VMs that the policy does not
-# know sit there.
+# Pins that are no sum of the CPUs of the class's VMs: VMs that the policy does
+# not know sit there.
 HOST_FOREIGN_PINS: Final = "host.foreign_pins"
 # An elastic host, and the request takes no units of it.
 HOST_UNITS_LACKING: Final = "host.units_lacking"

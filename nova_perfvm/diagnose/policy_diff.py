@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import ServerFacts, Subject, check_servers
-from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND
+from nova_perfvm.diagnose.audit.claims import former_size
+from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND, FORMER_SIZE
 from nova_perfvm.diagnose.hosts import host_slots
 from nova_perfvm.diagnose.preflight import check_left_behind, left_behind
 from nova_perfvm.diagnose.views import cloud_view
@@ -22,7 +23,7 @@ from nova_perfvm.generate.flavors import (
 from nova_perfvm.generate.properties import BUILT_IN
 from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import shape_slots
-from nova_perfvm.rules import check_request, describe, resolve_class
+from nova_perfvm.rules import check_request, describe, is_former_size, resolve_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,7 +39,8 @@ _CONTRACT: Final = frozenset({const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS})
 class Difference(NamedTuple):
     """One thing that the new policy makes otherwise.
 
-    :ivar kind: policy, class, flavor, image, host or server
+    :ivar kind: policy, class, flavor, image, host, server, or proposal for what
+        the new policy had better say, too
     :ivar name: which one
     :ivar what: the key, figure or extra spec that differs
     :ivar old: empty where there was none
@@ -58,6 +60,7 @@ def compare(
     """List what differs between two policies, and in all that follows from them."""
     return [
         *_keys(old, new),
+        *_former_sizes(old, new),
         *_flavors(old, new, generators),
         *_images(old, new, generators),
         *_hosts(old, new),
@@ -101,6 +104,28 @@ def _keys(old: Policy, new: Policy) -> Iterator[Difference]:
         else:
             words = ["declared" if side else "" for side in found]
             yield Difference("class", name, "", *words)
+
+
+def _former_sizes(old: Policy, new: Policy) -> Iterator[Difference]:
+    """Propose the key that lets servers of the old size be moved."""
+    for vm_class in new.classes:
+        before = old.by_name.get(vm_class.name)
+        if before is None or before.vcpus is None or vm_class.vcpus is None:
+            continue
+        # Pinned or split otherwise, they are not of the class in any size.
+        alike = (before.cpu_policy, before.cells_per_vm) == (
+            vm_class.cpu_policy,
+            vm_class.cells_per_vm,
+        )
+        if alike and before.vcpus not in vm_class.sizes:
+            sizes = sorted({before.vcpus, *vm_class.former_vcpus})
+            yield Difference(
+                "proposal",
+                f"class {vm_class.name}",
+                f"servers of {before.vcpus} vCPUs cannot be moved without",
+                "",
+                f"former_vcpus: {sizes}",
+            )
 
 
 def _flavors(
@@ -162,6 +187,8 @@ def _violations(
         request = server_facts(snapshot, server)
         for reason in check_request(policy, request):
             yield "server", str(server), reason.code, describe(reason)
+        if is_former_size(policy, request) and server.built:
+            yield "server", str(server), FORMER_SIZE, former_size(policy, request)
         vm_class = resolve_class(policy, request)
         facts.append(
             ServerFacts(
@@ -170,6 +197,7 @@ def _violations(
                 class_name=vm_class.name if vm_class else None,
                 host=server.host or "",
                 pinned_cpus=server.pinned_cpus,
+                vcpus=server.vcpus,
             )
         )
     cells = {host.host: host_facts(snapshot, host).cells for host in snapshot.hosts}

@@ -50,7 +50,7 @@ def class_name(policy: Policy, server: Server) -> str | None:
     vm_class = policy.by_name.get(named)
     if vm_class is None or vm_class.pinned != bool(server.pinned):
         return None
-    if vm_class.vcpus is not None and vm_class.vcpus != server.vcpus:
+    if vm_class.sizes and server.vcpus not in vm_class.sizes:
         return None
     return named
 

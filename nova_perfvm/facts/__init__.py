@@ -130,6 +130,8 @@ class RequestFacts(NamedTuple):
     :ivar resources: what extra specs name of Placement's resources
     :ivar traits: what extra specs and the image name of its traits
     :ivar claimed: whether Nova claims in Placement what the request takes
+    :ivar running_vcpus: vCPUs that the server has already in its class; None for a
+        new one, and where no rule asks (:func:`nova_perfvm.rules.is_former_size`)
     """
 
     flavor: str
@@ -143,6 +145,7 @@ class RequestFacts(NamedTuple):
     resources: tuple[AskedResource, ...] = ()
     traits: tuple[AskedTrait, ...] = ()
     claimed: bool = True
+    running_vcpus: int | None = None
 
     @property
     def pinned(self) -> bool:

@@ -133,6 +133,8 @@ def summary(policy: Policy, source: str) -> str:
 
 def _describe(vm_class: VMClass) -> str:
     size = f"{vm_class.vcpus} vCPUs" if vm_class.vcpus else "any number of vCPUs"
+    if vm_class.former_vcpus:
+        size += f" (formerly {', '.join(map(str, vm_class.former_vcpus))})"
     default = ", the default" if vm_class.default else ""
     return f"class {vm_class.name}: {size}, {vm_class.cpu_policy}{default}"
 

@@ -58,6 +58,7 @@ def _build_class(name: str, keys: dict[str, Any]) -> VMClass:
     fields: dict[str, Any] = {key: keys[key] for key in _PLAIN_KEYS if key in keys}
     # JSON schema takes 20.0 for an integer.
     fields |= {key: _int(keys[key]) for key in _NUMBER_KEYS if key in keys}
+    fields["former_vcpus"] = tuple(int(size) for size in keys.get("former_vcpus", ()))
     disk = dict(keys.get("disk", {}))
     for key in ("read_iops", "write_iops"):
         disk[key] = _int(disk.get(key))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import os_resource_classes
@@ -74,6 +74,8 @@ class VMClass:
     """One class; the fields are the keys of the policy file.
 
     :ivar vcpus: exactly as many vCPUs has each VM; None for any number
+    :ivar former_vcpus: sizes in vCPUs that a running VM may still have, of
+        before ``vcpus`` was changed; no new one gets them
     :ivar cpu_thread_policy: Nova's ``hw:cpu_thread_policy``; None for Nova's
         default, which is ``prefer``
     :ivar smt: what one vCPU owns on an SMT host: a core, or one thread of it
@@ -89,6 +91,7 @@ class VMClass:
 
     name: str
     vcpus: int | None = None
+    former_vcpus: tuple[int, ...] = ()
     cpu_policy: CPUPolicy = "shared"
     cpu_thread_policy: ThreadPolicy | None = None
     smt: SMT = "cores"
@@ -114,6 +117,21 @@ class VMClass:
         return self.cpu_policy == "dedicated"
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The vCPUs that VMs of it have, today's first; empty for any number."""
+        return () if self.vcpus is None else (self.vcpus, *self.former_vcpus)
+
+    def of_size(self, vcpus: int) -> VMClass:
+        """Return the class as it is for its VMs of a former size.
+
+        For any other number of vCPUs it is the class itself.
+        """
+        if vcpus not in self.former_vcpus:
+            return self
+        others = tuple(size for size in self.sizes if size != vcpus)
+        return replace(self, vcpus=vcpus, former_vcpus=others)
+
+    @property
     def cells_per_vm(self) -> int:
         """NUMA cells that one VM occupies; Nova puts pinned VMs on one."""
         return self.numa_nodes or 1
@@ -126,6 +144,11 @@ class VMClass:
         return self.vcpus // self.cells_per_vm
 
     @property
+    def least_cell_vcpus(self) -> int:
+        """``cell_vcpus`` of its smallest VMs, of former sizes, too."""
+        return min(self.sizes) // self.cells_per_vm if self.cell_vcpus else 0
+
+    @property
     def cell_pcpus(self) -> int:
         """Physical CPUs that one VM takes on each of its cells.
 
@@ -135,6 +158,14 @@ class VMClass:
         """
         extra = 1 if self.emulator_threads == "isolate" else 0
         return self.cell_vcpus + extra if self.cell_vcpus else 0
+
+    @property
+    def cell_sizes(self) -> tuple[int, ...]:
+        """``cell_pcpus`` of each of its sizes, today's first; empty if not pinned."""
+        if not self.pinned:
+            return ()
+        extra = 1 if self.emulator_threads == "isolate" else 0
+        return tuple(size // self.cells_per_vm + extra for size in self.sizes)
 
     @property
     def vm_pcpus(self) -> int:

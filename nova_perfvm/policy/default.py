@@ -17,6 +17,7 @@ DEFAULT_DOCUMENT: Final[dict[str, Any]] = {
     "classes": {
         "high-performance": {
             "vcpus": 20,
+            "former_vcpus": [],
             "cpu_policy": "dedicated",
             "cpu_thread_policy": None,
             "smt": "cores",

@@ -110,6 +110,7 @@ def _class_problems(policy: Policy, vm_class: VMClass) -> Iterator[Problem]:
                     "set cpu_policy: dedicated",
                 )
     yield from _numa_problems(vm_class, path)
+    yield from _former_problems(vm_class, path)
     yield from _default_class_problems(vm_class, path)
     yield from _disk_problems(vm_class, path)
     yield from _flavor_problems(vm_class, path)
@@ -177,6 +178,30 @@ def _numa_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem
             f"{nodes} NUMA node(s) for VMs of any size: Nova refuses sizes that "
             "cannot be split: give the class its vcpus, or remove numa_nodes",
         )
+
+
+def _former_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+    if vm_class.vcpus is None:
+        # A pinned class without vcpus is a mistake of its own.
+        if vm_class.former_vcpus and not vm_class.pinned:
+            yield Problem(
+                (*path, "former_vcpus"),
+                "VMs of this class have any number of vCPUs, so none is a former "
+                "one: remove it, or give the class its vcpus",
+            )
+        return
+    for index, size in enumerate(vm_class.former_vcpus):
+        where = (*path, "former_vcpus", str(index))
+        if size == vm_class.vcpus:
+            yield Problem(
+                where, f"{size} is the size that VMs have today, its vcpus: remove it"
+            )
+        elif even_share(size, vm_class.cells_per_vm) is None:
+            yield Problem(
+                where,
+                f"{size} vCPUs cannot be split evenly over {vm_class.cells_per_vm} "
+                "NUMA nodes, so no VM of the class ever had them: remove it",
+            )
 
 
 def _default_class_problems(

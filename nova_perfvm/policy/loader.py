@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
 
+# Keys of a class that mean nothing without its vcpus.
+_JUDGED_BY_VCPUS = {("numa_nodes",), ("former_vcpus",)}
 # The name under which the built-in policy appears in messages.
 BUILT_IN = "built-in policy"
 
@@ -138,14 +140,15 @@ def _place(problem: Problem, parsed: Source) -> Problem:
 
 
 def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:
-    """Remove what a path names; a class's flavors go as a whole."""
+    """Remove what a path names; a list goes as a whole, as do a class's flavors."""
     if "flavors" in path:
         path = path[: path.index("flavors") + 1]
-    if path and path[0] == "host_shape":
-        path = path[:1]
     target: Any = document
     for key in path[:-1]:
         if not isinstance(target, dict) or key not in target:
+            return
+        if isinstance(target[key], list):
+            del target[key]
             return
         target = target[key]
     if path and isinstance(target, dict):
@@ -155,10 +158,13 @@ def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:
 def _rests_on(path: tuple[str, ...], faulty: set[tuple[str, ...]]) -> bool:
     """Return whether a problem is about something that was left out.
 
-    That is the value itself, or anything above it.  Whether there is a default
-    class rests on every class and on each ``default``.
+    That is the value itself, or anything above it; the vcpus of the class, for
+    keys that are judged by them.  Whether there is a default class rests on
+    every class and on each ``default``.
     """
     if any(path[:length] in faulty for length in range(len(path) + 1)):
+        return True
+    if path[-1:] in _JUDGED_BY_VCPUS and (*path[:-1], "vcpus") in faulty:
         return True
     return path == ("classes",) and any(
         left_out[0] == "classes"

@@ -107,6 +107,7 @@ def _class_document(vm_class: VMClass) -> dict[str, Any]:
     document: dict[str, Any] = {
         "default": vm_class.default,
         "vcpus": vm_class.vcpus,
+        "former_vcpus": list(vm_class.former_vcpus),
         "cpu_policy": vm_class.cpu_policy,
         "cpu_thread_policy": vm_class.cpu_thread_policy,
         "smt": vm_class.smt,

@@ -100,6 +100,12 @@ _CLASS = _mapping(
     {
         "default": _SWITCH,
         "vcpus": _nullable(_VCPUS),
+        "former_vcpus": {
+            "type": "array",
+            "items": _VCPUS,
+            "uniqueItems": True,
+            "description": "a list of numbers of vCPUs, such as [20]",
+        },
         "cpu_policy": _choice("dedicated", "shared"),
         "cpu_thread_policy": _nullable(_choice("prefer", "require", "isolate")),
         "smt": _choice("cores", "threads"),

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from nova_perfvm.facts import Decision
 from nova_perfvm.rules.host import check_host
-from nova_perfvm.rules.request import check_image, check_request, resolve_class
+from nova_perfvm.rules.request import (
+    check_image,
+    check_request,
+    is_former_size,
+    resolve_class,
+)
 from nova_perfvm.rules.slots import CellRoom, cell_room, host_mode, host_slots
 from nova_perfvm.rules.words import describe, describe_cells
 
@@ -30,6 +35,7 @@ __all__ = [
     "describe_cells",
     "host_mode",
     "host_slots",
+    "is_former_size",
     "resolve_class",
 ]
 

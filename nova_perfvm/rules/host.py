@@ -15,6 +15,7 @@ from nova_perfvm.rules.contract import check_units
 from nova_perfvm.rules.request import resolve_class
 from nova_perfvm.rules.slots import (
     cell_cpus,
+    count_vms,
     host_mode,
     host_slots,
     is_foreign,
@@ -61,7 +62,7 @@ def _check_managed(
     if vm_class is None:
         return _check_classless(policy, host)
     return (
-        _check_pinned(vm_class, request, host)
+        _check_pinned(vm_class.of_size(request.vcpus), request, host)
         if vm_class.pinned
         else _check_shared(policy, host)
     )
@@ -119,13 +120,12 @@ def _check_shared(policy: Policy, host: HostFacts) -> tuple[Reason, ...]:
             continue
         if host.labels and vm_class.name not in host.labels:
             continue
+        share = vm_class.least_cell_vcpus
         for cell in cells:
             pins = len(cell.pinned_cpus)
             # Pins below one VM's share cannot be a VM of that class.  From
             # there on they may be; five VMs of 4 CPUs look like one of 20.
-            if pins >= vm_class.cell_vcpus and (
-                vm_class.exclusive == "host" or cell.cpuset
-            ):
+            if pins >= share and (vm_class.exclusive == "host" or cell.cpuset):
                 return (
                     Reason(
                         const.HOST_CLASS_CONFLICT,
@@ -180,7 +180,7 @@ def _check_other_vms(
                         {
                             "cell": cell.id,
                             "pinned": pins,
-                            "multiple": vm_class.cell_pcpus,
+                            "sizes": sorted(vm_class.cell_sizes),
                         },
                     ),
                 )
@@ -203,8 +203,8 @@ def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
     # vcpus_used alone cannot tell such VMs: it starts at reserved_host_cpus.
     # Nor can num_instances: VMs moving in are pinned before they are counted.
     mine = count_vms(vm_class, host)
-    others = host.num_instances - mine
-    vcpus = host.vcpus_used - mine * (vm_class.vcpus or 0)
+    others = host.num_instances - mine.least
+    vcpus = host.vcpus_used - mine.vcpus
     return (others, vcpus) if others > 0 and vcpus > 0 else (0, 0)
 
 
@@ -284,18 +284,16 @@ def _check_cap(vm_class: VMClass, host: HostFacts) -> tuple[Reason, ...]:
     cap = vm_class.max_per_host
     if cap is None:
         return _PASS
-    count = count_vms(vm_class, host)
+    mine = count_vms(vm_class, host)
     if vm_class.exclusive == "host":
         # Nothing else may be on such a host, so whatever is counts: five VMs of
         # 4 CPUs pin as many as one of 20.  A VM that has moved away is counted
-        # until the compute's next periodic task; better refused than beside.
-        count = max(count, host.num_instances)
+        # until the compute's next periodic task; better refused than beside.  Of
+        # those moving in, which only pins tell, two small ones may be taken for
+        # one of a former size.
+        count = max(mine.least, host.num_instances)
+    else:
+        count = mine.most
     if count < cap:
         return _PASS
     return (Reason(const.HOST_MAX_PER_HOST, {"count": count, "max": cap}),)
-
-
-def count_vms(vm_class: VMClass, host: HostFacts) -> int:
-    """Count the VMs of the class that a host's pins are, broken ones as whole."""
-    pins = sum(len(cell.pinned_cpus) for cell in host.cells)
-    return -(-pins // vm_class.vm_pcpus)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.policy import groups_of
-from nova_perfvm.rules.host import count_vms, has_cell_for_itself, unpinned_vms
+from nova_perfvm.rules.host import has_cell_for_itself, unpinned_vms
 from nova_perfvm.rules.request import resolve_class
-from nova_perfvm.rules.slots import cell_cpus, host_mode, host_slots
+from nova_perfvm.rules.slots import cell_cpus, count_vms, host_mode, host_slots
 
 if TYPE_CHECKING:
     from nova_perfvm.facts import HostFacts, RequestFacts
@@ -53,7 +53,7 @@ def score(policy: Policy, request: RequestFacts, host: HostFacts) -> int:
     if vm_class is None or not policy.manages(host.labels):
         return NEUTRAL
     if vm_class.pinned:
-        return _score_pinned(policy, vm_class, request, host)
+        return _score_pinned(policy, vm_class.of_size(request.vcpus), request, host)
     return _score_shared(policy, host)
 
 
@@ -77,7 +77,7 @@ def _score_shared(policy: Policy, host: HostFacts) -> int:
 def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
     """Judge an open host that can give so many slots when it is empty."""
     pins = [len(cell.pinned_cpus) for cell in host.cells if cell.pinned_cpus]
-    if pins and max(pins) >= vm_class.cell_vcpus:
+    if pins and max(pins) >= vm_class.least_cell_vcpus:
         return WORST
     # Fewer pins than one VM's share are of VMs that the policy does not know.
     strays = bool(pins) and vm_class.exclusive == "host"
@@ -92,7 +92,7 @@ def _score_pinned(
 ) -> int:
     """Judge a host for a pinned VM by what it opens and what it fills up."""
     mode = host_mode(host)
-    mine = count_vms(vm_class, host)
+    mine = count_vms(vm_class, host).least
     free = _free_slots(vm_class, request, host, mode)
     if vm_class.max_per_host is not None:
         free = min(free, vm_class.max_per_host - mine)

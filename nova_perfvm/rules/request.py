@@ -62,6 +62,12 @@ def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
     )
 
 
+def is_former_size(policy: Policy, request: RequestFacts) -> bool:
+    """Return whether only a server that runs with it may have the request's size."""
+    vm_class = policy.by_name.get(request.class_name or "")
+    return vm_class is not None and request.vcpus in vm_class.former_vcpus
+
+
 def check_image(
     policy: Policy, request: RequestFacts, labels: frozenset[str]
 ) -> tuple[Reason, ...]:
@@ -81,9 +87,13 @@ def check_image(
 
 
 def _violations(vm_class: VMClass, request: RequestFacts) -> Iterator[Reason]:
-    if vm_class.vcpus is not None and request.vcpus != vm_class.vcpus:
+    former = request.vcpus in vm_class.former_vcpus
+    if vm_class.vcpus not in {None, request.vcpus} and not (
+        former and request.running_vcpus == request.vcpus
+    ):
         yield Reason(
-            const.FLAVOR_VCPUS, {"found": request.vcpus, "expected": vm_class.vcpus}
+            const.FLAVOR_VCPUS,
+            {"found": request.vcpus, "expected": vm_class.vcpus, "former": former},
         )
     dedicated = bool(request.cells) and not any(c.vcpus for c in request.cells)
     if (not dedicated) if vm_class.pinned else request.pinned:

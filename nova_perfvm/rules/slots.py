@@ -7,6 +7,7 @@ A *slot* is room for one VM's share on one NUMA cell.  A VM of a class with
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import constants as const
@@ -27,8 +28,8 @@ class CellRoom(NamedTuple):
     :ivar capacity: slots of the cell when it is empty, memory not counted
     :ivar fits_memory: whether an empty cell has the memory
     :ivar free_memory: whether the cell has the memory now
-    :ivar foreign: whether its pins are no multiple of the class's CPUs, so that
-        VMs of other kinds must sit there
+    :ivar foreign: whether its pins are no sum of the CPUs of VMs of the class, so
+        that VMs of other kinds must sit there
     """
 
     usable: int
@@ -37,6 +38,19 @@ class CellRoom(NamedTuple):
     fits_memory: bool
     free_memory: bool
     foreign: bool
+
+
+class VMCount(NamedTuple):
+    """How many VMs own some pinned CPUs, as far as the number of pins tells.
+
+    :ivar least: at least so many; of several sizes, mostly large ones
+    :ivar most: at most so many
+    :ivar vcpus: the fewest vCPUs that they have
+    """
+
+    least: int
+    most: int
+    vcpus: int
 
 
 def host_mode(host: HostFacts) -> str:
@@ -100,14 +114,52 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
 
 
 def is_foreign(vm_class: VMClass, pins: int) -> bool:
-    """Return whether so many pins on a cell cannot all be VMs of the class."""
+    """Return whether so many pins on a cell cannot all be VMs of the class.
+
+    That is: whether they are no sum of the CPUs of its VMs, of former sizes, too.
+    Others whose pins happen to be such a sum cannot be told from its VMs, and
+    each former size makes more sums.
+    """
     if pins % vm_class.cell_pcpus == 0:
         return False
-    if vm_class.cells_per_vm == 1 or vm_class.cell_pcpus == vm_class.cell_vcpus:
-        return True
-    # Isolated emulator threads take their CPU on a VM's first cell only.
-    most = pins // vm_class.cell_vcpus
-    return pins - most * vm_class.cell_vcpus > most
+    shares = vm_class.cell_sizes
+    if vm_class.cells_per_vm > 1 and vm_class.emulator_threads == "isolate":
+        # Isolated emulator threads take their CPU on a VM's first cell only.
+        shares += tuple(share - 1 for share in shares)
+    return _terms(shares, pins) is None
+
+
+def count_vms(vm_class: VMClass, host: HostFacts) -> VMCount:
+    """Count the VMs of the class that a host's pins are, broken ones as whole.
+
+    Without former sizes the number is exact.  With them it is where no other sum
+    of sizes makes as many pins: 20 pins are one VM of 20 vCPUs if the class has 18
+    and 20, but one VM or two if it has 10 and 20.
+    """
+    pins = sum(len(cell.pinned_cpus) for cell in host.cells)
+    if not vm_class.former_vcpus:
+        count = -(-pins // vm_class.vm_pcpus)
+        return VMCount(count, count, count * (vm_class.vcpus or 0))
+    extra = 1 if vm_class.emulator_threads == "isolate" else 0
+    sizes = tuple(size + extra for size in vm_class.sizes)
+    found = _terms(sizes, pins)
+    if found is None:
+        least = -(-pins // max(sizes))
+        return VMCount(least, -(-pins // min(sizes)), least * max(vm_class.sizes))
+    return VMCount(*found, pins - extra * found[1])
+
+
+@lru_cache(maxsize=4096)
+def _terms(sizes: tuple[int, ...], total: int) -> tuple[int, int] | None:
+    """Return how few and how many of these sizes add up to a total, if any do."""
+    found: list[tuple[int, int] | None] = [(0, 0)]
+    for part in range(1, total + 1):
+        rests = [found[part - size] for size in sizes if size <= part]
+        ways = [rest for rest in rests if rest is not None]
+        found.append(
+            (1 + min(w[0] for w in ways), 1 + max(w[1] for w in ways)) if ways else None
+        )
+    return found[total]
 
 
 def _has_threads(cell: NUMACell) -> bool:

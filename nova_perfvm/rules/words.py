@@ -11,7 +11,7 @@ from nova_perfvm.rules.request import resolve_class
 from nova_perfvm.rules.slots import cell_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nova_perfvm.facts import HostFacts, Reason, RequestFacts
     from nova_perfvm.policy import Policy
@@ -39,6 +39,13 @@ def _no_free_slot(data: dict[str, Any]) -> str:
     )
 
 
+def _no_sum(sizes: Sequence[int]) -> str:
+    """Say what pins are not that cannot be VMs of these sizes."""
+    if len(sizes) == 1:
+        return f"no multiple of {sizes[0]}"
+    return f"no sum of {', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"
+
+
 def _cell_too_small(data: dict[str, Any]) -> str:
     usable = ", ".join(str(count) for count in data["usable"])
     return (
@@ -60,6 +67,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     const.FLAVOR_VCPUS: lambda d: (
         f"the flavor has {d['found']} vCPUs, its class exactly {d['expected']}"
+        + (", or a server that runs has them already" if d["former"] else "")
     ),
     const.FLAVOR_CPU_POLICY: lambda d: (
         f"the request's CPU policy is {d['found']}, its class's {d['expected']}"
@@ -142,8 +150,8 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     const.HOST_CLASS_CONFLICT: _class_conflict,
     const.HOST_FOREIGN_PINS: lambda d: (
-        f"cell {d['cell']} has {d['pinned']} pinned CPUs, no multiple of "
-        f"{d['multiple']}: VMs that are not of this class run there"
+        f"cell {d['cell']} has {d['pinned']} pinned CPUs, {_no_sum(d['sizes'])}: VMs "
+        "that are not of this class run there"
     ),
     const.HOST_CLASSLESS_PINNED: lambda d: (
         f"a pinned VM of no class would strand one of the host's {d['slots']} slot(s) "
@@ -168,6 +176,7 @@ def describe_cells(
     vm_class = resolve_class(policy, request)
     if vm_class is None or not vm_class.pinned or not request.cells:
         return ()
+    vm_class = vm_class.of_size(request.vcpus)
     memory_mb = max(cell.memory_mb for cell in request.cells)
     page_size_kb = request.cells[0].page_size_kb
     lines = []
@@ -183,7 +192,7 @@ def describe_cells(
         if cell.pinned_cpus:
             line += f"; pinned {cpuset.format_cpus(cell.pinned_cpus)}"
         if room.foreign:
-            line += f", no multiple of {vm_class.cell_pcpus}"
+            line += f", {_no_sum(sorted(vm_class.cell_sizes))}"
         if cell.cpuset:
             line += f"; shared {cpuset.format_cpus(cell.cpuset)}"
         lines.append(line)

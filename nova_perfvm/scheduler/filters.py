@@ -12,7 +12,7 @@ from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
 from nova_perfvm import rules
-from nova_perfvm.scheduler import adapters, candidates, instances, startup
+from nova_perfvm.scheduler import adapters, candidates, instances, running, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         the request itself is found and said once, and so is the summary.
         """
         hosts = candidates.current(filter_obj_list)
-        request = adapters.request_facts(spec_obj)
+        request = self._request(spec_obj)
         at_home = None
         if scheduler_utils.request_is_rebuild(spec_obj):
             # A user can have said so, in a scheduler hint; and Nova claims
@@ -98,10 +98,15 @@ class PerfVMFilter(filters.BaseHostFilter):
     def explain(self, host_state: HostState, spec_obj: objects.RequestSpec) -> Decision:
         """Return the decision on one host with all its reasons."""
         return rules.decide(
-            self.policy,
-            adapters.request_facts(spec_obj),
-            adapters.host_facts(host_state),
+            self.policy, self._request(spec_obj), adapters.host_facts(host_state)
         )
+
+    def _request(self, spec_obj: objects.RequestSpec) -> RequestFacts:
+        """Return what is asked for, and of whom where that decides."""
+        request = adapters.request_facts(spec_obj)
+        if rules.is_former_size(self.policy, request):
+            return request._replace(running_vcpus=running.running_vcpus(spec_obj))
+        return request
 
     def _log_host(
         self,

@@ -14,14 +14,15 @@ from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import ANEW
 from nova_perfvm.generate import flavors as generating
 from nova_perfvm.printable import one_line
-from nova_perfvm.rules import check_request, describe, host_slots
+from nova_perfvm.rules import check_request, describe, host_slots, is_former_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from nova_perfvm.diagnose.audit.subject import Subject
+    from nova_perfvm.facts import RequestFacts
     from nova_perfvm.facts.snapshot import Flavor, Server
-    from nova_perfvm.policy import VMClass
+    from nova_perfvm.policy import Policy, VMClass
 
 # Reasons that have a code of their own; all others are NOT_OF_CLASS.
 _CODES: Final = {
@@ -64,7 +65,23 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
                 f"on {server.host}: {describe(reason)}",
                 subject.resize(server),
             )
+        if is_former_size(subject.policy, request):
+            yield Finding(
+                codes.FORMER_SIZE,
+                str(server),
+                f"on {server.host}: {former_size(subject.policy, request)}",
+                subject.resize(server),
+            )
         yield from _places(subject, server)
+
+
+def former_size(policy: Policy, request: RequestFacts) -> str:
+    """Say that a server that runs has a former size of its class."""
+    vm_class = policy.get_class(request.class_name or "")
+    return (
+        f"it has {request.vcpus} vCPUs, a former size of class {vm_class.name}, which "
+        f"has {vm_class.vcpus} now: it can be moved, and no new one gets that size"
+    )
 
 
 def _said(subject: Subject, server: Server, code: str) -> bool:

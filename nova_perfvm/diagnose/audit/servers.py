@@ -20,6 +20,7 @@ from nova_perfvm.diagnose.audit.finding import (
     Finding,
 )
 from nova_perfvm.rules import host_slots
+from nova_perfvm.rules.slots import cell_cpus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ class ServerFacts(NamedTuple):
     :ivar nodes: the host's NUMA cells that it is on, where they are known;
         without them its CPUs tell
     :ivar ready: whether it can be migrated as it is
+    :ivar vcpus: 0 for as many as its class has
     """
 
     id: str
@@ -51,6 +53,7 @@ class ServerFacts(NamedTuple):
     resize: str = "openstack server resize --flavor FLAVOR SERVER"
     status: str = "ACTIVE"
     ready: bool = True
+    vcpus: int = 0
 
     @property
     def migrate(self) -> str:
@@ -102,6 +105,7 @@ def _facts(subject: Subject, server: Server) -> ServerFacts:
         resize=subject.resize(server),
         status=server.status,
         ready=moves.ready(server),
+        vcpus=server.vcpus,
     )
 
 
@@ -235,17 +239,33 @@ def _counts(
             )
         for cell in cells:
             here = [server for server in mine if server.on(cell)]
-            slots = host_slots(vm_class, [cell], memory_mb=0)
-            if len(here) > slots and vm_class.cells_per_vm == 1:
+            leave = _beyond(vm_class, cell, here)
+            if leave and vm_class.cells_per_vm == 1:
+                slots = host_slots(vm_class, [cell], memory_mb=0)
                 yield Finding(
                     TOO_MANY_ON_CELL,
                     host,
                     f"cell {cell.id} has {slots} slot(s) for {vm_class.name} and "
                     f"{len(here)} VMs: {_names(here)}",
-                    "\n".join(server.migrate for server in here[slots:]),
+                    "\n".join(server.migrate for server in leave),
                 )
         for server in mine:
             yield from _spread(vm_class, host, cells, server)
+
+
+def _beyond(
+    vm_class: VMClass, cell: NUMACell, servers: Iterable[ServerFacts]
+) -> list[ServerFacts]:
+    """Return the VMs of a pinned class for which a cell has no CPUs left."""
+    left, _ = cell_cpus(vm_class, cell)
+    leave = []
+    for server in servers:
+        need = vm_class.of_size(server.vcpus).cell_pcpus
+        if need <= left:
+            left -= need
+        else:
+            leave.append(server)
+    return leave
 
 
 def _spread(

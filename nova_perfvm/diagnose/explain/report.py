@@ -125,16 +125,14 @@ def request_of(
     """
     if server is not None:
         found = _one("server", server, snapshot.servers)
-        request = request_for(
-            _flavor_of(found),
-            snapshot.image_by_id.get(found.image or ""),
-            volume_backed=found.image is None,
-            # Of a server on no host Nova shows the zone that was asked for.
-            availability_zone=availability_zone
-            or ("" if found.host else found.availability_zone),
+        # Of a server on no host Nova shows the zone that was asked for.
+        zone = "" if found.host else found.availability_zone
+        request = replace(
+            _move_of(snapshot, found),
+            availability_zone=availability_zone or zone,
             project=project or found.project,
         )
-        return replace(request, server=found.id), tuple(_about(snapshot, found))
+        return request, tuple(_about(snapshot, found))
     wanted = _one("flavor", flavor or "", snapshot.flavors)
     chosen = None
     if image is not None:
@@ -175,11 +173,20 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
     raise NotFoundError(f"{len(found)} {kind}s are called {name!r}: name the ID: {ids}")
 
 
-def _flavor_of(server: Server) -> Flavor:
-    """Return the flavor that is embedded in a server."""
+def _move_of(snapshot: Snapshot, server: Server) -> Request:
+    """Return what a server asks for when it moves, by the flavor embedded in it."""
     if not server.known:
         raise NotFoundError(f"nothing is known of server {server.id}: its cell is down")
-    return server.embedded
+    request = request_for(
+        server.embedded,
+        snapshot.image_by_id.get(server.image or ""),
+        volume_backed=server.image is None,
+        project=server.project,
+    )
+    # One that failed to build has no size yet.
+    vcpus = server.vcpus if server.built else None
+    facts = request.facts._replace(running_vcpus=vcpus)
+    return replace(request, facts=facts, server=server.id)
 
 
 def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
@@ -187,8 +194,8 @@ def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
         yield f"{server.name} is {server.status}: {server.fault.strip()}"
     if server.host:
         yield (
-            f"{server.name} is {server.status} on {server.host}: explained is one more "
-            "like it"
+            f"{server.name} is {server.status} on {server.host}: explained is a move "
+            "of it, while it is still counted there"
         )
     if server.image and server.image not in snapshot.image_by_id:
         yield "its image is not to be seen, and is taken to ask for nothing"
@@ -288,12 +295,7 @@ def _moves(
     for server in fix.servers:
         if not moves.goes_elsewhere(server):
             continue
-        request = request_for(
-            _flavor_of(server),
-            snapshot.image_by_id.get(server.image or ""),
-            volume_backed=server.image is None,
-            project=server.project,
-        )
+        request = _move_of(snapshot, server)
         there = [
             view.name
             for view in views

@@ -105,6 +105,7 @@ def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
         volume_backed=server.image is None,
         resources=resources,
         traits=traits,
+        running_vcpus=server.vcpus if server.built else None,
     )
 
 

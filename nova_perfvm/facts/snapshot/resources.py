@@ -164,6 +164,11 @@ class Server:
         return bool(self.vcpus)
 
     @property
+    def built(self) -> bool:
+        """Return whether it has come to a host once, so that it can be moved."""
+        return self.host is not None or self.status == "SHELVED_OFFLOADED"
+
+    @property
     def pinned_cpus(self) -> frozenset[int]:
         """CPUs of its host that it owns."""
         return frozenset(

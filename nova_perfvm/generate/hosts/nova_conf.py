@@ -105,7 +105,7 @@ def _libvirt(classes: Sequence[VMClass]) -> Iterator[Setting]:
             "and microcode; use host-model (the default) where that is not so.",
         )
     if multiqueue:
-        most = max((c.vcpus for c in multiqueue if c.vcpus), default=None)
+        most = max((size for c in multiqueue for size in c.sizes), default=None)
         needed = f"at least {most}" if most else "as many as a VM has vCPUs"
         yield Setting(
             "libvirt",

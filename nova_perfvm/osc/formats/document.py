@@ -62,7 +62,7 @@ def _flatten(document: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             for index, item in enumerate(value):
                 yield from _flatten(item, f"{path}{key}.{index}.")
-        elif isinstance(value, list):
+        elif isinstance(value, list) and value:
             yield path + key, ", ".join(map(str, value))
-        else:
+        elif value != []:
             yield path + key, value if isinstance(value, str) else json.dumps(value)

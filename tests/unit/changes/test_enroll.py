@@ -356,6 +356,15 @@ class BackfillTest(PlanCase):
         self.assertEqual([{"a": 1000}, {"b": 1000}], self.units(host))
         self.assertEqual(ComputeService("s1", enabled=True), host.service)
 
+    def test_vms_of_a_former_size_take_a_child_too(self):
+        (vm_class, *others) = POLICY.classes
+        vm_class = dataclasses.replace(vm_class, vcpus=18, former_vcpus=(20,))
+        policy = dataclasses.replace(POLICY, classes=(vm_class, *others))
+        host = self.carried_out(
+            view(high("a")), lambda v: plan_enroll(policy, v, backfill=True)
+        )
+        self.assertEqual([{"a": 1000}, {}], self.units(host))
+
     def test_general_vms_take_one_of_each(self):
         host = self.enrolled(view(server("a"), server("b")), backfill=True)
         self.assertEqual([{"a": 1, "b": 1}] * 2, self.units(host))

@@ -367,6 +367,31 @@ class DiffTest(testtools.TestCase):
         self.assertEqual({"vm1 (i-vm1)", "vm2 (i-vm2)"}, servers)
         self.assertEqual([], compare_servers(one, POLICY, snapshot))
 
+    def test_a_new_size_proposes_to_keep_the_old_one(self):
+        what = "servers of 20 vCPUs cannot be moved without"
+        key = ("proposal", "class high-performance", what)
+        changed = change_class(POLICY, "high-performance", vcpus=18)
+        self.assertEqual(("", "former_vcpus: [20]"), self.diff(changed)[key])
+        again = change_class(changed, "high-performance", former_vcpus=(16,))
+        self.assertEqual(("", "former_vcpus: [16, 20]"), self.diff(again)[key])
+        kept = change_class(changed, "high-performance", former_vcpus=(20,))
+        self.assertNotIn(key, self.diff(kept))
+        # On other NUMA nodes they are not of the class in any size.
+        split = change_class(changed, "high-performance", numa_nodes=2)
+        self.assertNotIn(key, self.diff(split))
+
+    def test_servers_that_keep_a_former_size(self):
+        snapshot = cloud().snapshot()
+        for former, code in (((), const.FLAVOR_VCPUS), ((20,), codes.FORMER_SIZE)):
+            changed = change_class(
+                POLICY, "high-performance", vcpus=18, former_vcpus=former
+            )
+            found = compare_servers(POLICY, changed, snapshot)
+            self.assertEqual(
+                [("server", f"vm{n} (i-vm{n})", code) for n in (1, 2)],
+                [(d.kind, d.name, d.what) for d in found],
+            )
+
     def test_hosts_that_only_one_policy_judges(self):
         """A high-performance VM and a general one, on a host without a label."""
         found = cloud()

@@ -46,6 +46,35 @@ class ProblemsTest(testtools.TestCase):
             "cpu_policy: dedicated, vcpus: 20, numa_nodes: 3",
         )
 
+    def test_former_sizes(self):
+        pinned = "cpu_policy: dedicated, vcpus: 18"
+        for index, words, keys in (
+            (0, "the size that VMs have today", f"{pinned}, former_vcpus: [18]"),
+            (
+                1,
+                "cannot be split evenly over 2",
+                f"{pinned}, numa_nodes: 2, former_vcpus: [20, 15]",
+            ),
+        ):
+            self.check_class(f"former_vcpus.{index}", words, keys)
+        for keys, words in (
+            ("former_vcpus: [20]", "any number of vCPUs"),
+            (f"{pinned}, former_vcpus: [20, 20]", "each value once"),
+            (f"{pinned}, former_vcpus: 20", "such as [20]"),
+        ):
+            self.check_class("former_vcpus", words, keys)
+        # They need not fit today's hosts: those that run are where they are.
+        good = f"classes:\n{GENERAL}  x: {{{pinned}, former_vcpus: [20, 40]}}\n"
+        self.assertEqual({}, problems_of(good))
+
+    def test_former_sizes_rest_on_vcpus(self):
+        self.check_class("vcpus", "vCPUs", "vcpus: many, former_vcpus: [20]")
+        self.check_class(
+            "former_vcpus.0",
+            "a whole number of vCPUs",
+            "cpu_policy: dedicated, vcpus: 18, former_vcpus: [many]",
+        )
+
     def test_numa_nodes_for_any_size(self):
         self.check_class("numa_nodes", "any size", "numa_nodes: 2")
 

@@ -350,3 +350,70 @@ class AnyHostTest(testtools.TestCase):
             rules.decide(POLICY, hp_request(), observed).allowed,
             rules.decide(POLICY, hp_request(), backwards).allowed,
         )
+
+
+class FormerSizesTest(RulesCase):
+    """A class of 18 vCPUs some of whose VMs have 20 still."""
+
+    POLICY = hosts.policy(vcpus=18, former_vcpus=(20,))
+    NEW = hp_request(vcpus=18, cells=(RequestCell(0, 18, 65536),))
+    OLD = hp_request(running_vcpus=20)
+
+    def test_the_other_node(self):
+        old = host(pinned=range(20), num_instances=1, vcpus_used=20)
+        for request in (self.NEW, self.OLD):
+            self.check(None, request, old, self.POLICY)
+        self.check(const.HOST_FOREIGN_PINS, self.NEW, old, hosts.policy(vcpus=18))
+
+    def test_one_vm_is_one(self):
+        both = (*range(20), *range(40, 58))
+        busy = host("4x20", pinned=both, num_instances=2, vcpus_used=38)
+        for request in (self.NEW, self.OLD):
+            self.check(const.HOST_MAX_PER_HOST, request, busy, self.POLICY)
+            three = hosts.policy(vcpus=18, former_vcpus=(20,), max_per_host=3)
+            self.check(None, request, busy, three)
+
+    def test_a_large_vm_that_looks_like_two(self):
+        sizes = {"vcpus": 10, "former_vcpus": (20,)}
+        request = hp_request(vcpus=10, cells=(RequestCell(0, 10, 65536),))
+        busy = host(pinned=range(20), num_instances=1, vcpus_used=20)
+        # Nobody else may be on the host, so the number of VMs tells.
+        self.check(None, request, busy, hosts.policy(**sizes))
+        # Elsewhere nothing tells, and they may be two.
+        self.check(
+            const.HOST_MAX_PER_HOST,
+            request,
+            busy,
+            hosts.policy(**sizes, exclusive="none"),
+        )
+
+    def test_it_needs_its_own_size(self):
+        small = host("2x19")
+        self.check(None, self.NEW, small, self.POLICY)
+        self.check(const.HOST_CELL_TOO_SMALL, self.OLD, small, self.POLICY)
+        half = host(pinned=(*range(2), *range(20, 40)))
+        free = hosts.policy(vcpus=18, former_vcpus=(20,), exclusive="none")
+        self.check(const.HOST_NO_FREE_SLOT, self.OLD, half, free)
+
+    def test_strangers_are_told_by_all_sizes(self):
+        strange = host(pinned=range(19), num_instances=1)
+        for request in (self.NEW, self.OLD):
+            (reason,) = rules.check_host(self.POLICY, request, strange)
+            self.assertIn("no sum of 18 and 20", rules.describe(reason))
+
+    def test_general_vms_keep_off_the_smallest_size(self):
+        grown = hosts.policy(vcpus=20, former_vcpus=(16,))
+        small = host(mode="open", pinned=range(16), num_instances=1)
+        self.check(const.HOST_CLASS_CONFLICT, general_request(), small, grown)
+        self.check(None, general_request(), small)
+
+    def test_general_vms_beside_a_former_size(self):
+        for used, expected in ((20, None), (22, const.HOST_CLASS_CONFLICT)):
+            shared = host(
+                mode="open",
+                pinned=range(20),
+                num_instances=1 if used == 20 else 2,
+                vcpus_used=used,
+            )
+            three = hosts.policy(vcpus=18, former_vcpus=(20,), max_per_host=3)
+            self.check(expected, self.NEW, shared, three)

@@ -153,3 +153,45 @@ class CheckImageTest(testtools.TestCase):
         self.assertEqual(
             [const.REQUEST_NO_MULTIQUEUE], self.codes(request, policy, labels)
         )
+
+
+class FormerSizesTest(testtools.TestCase):
+    POLICY = hosts.policy(vcpus=18, former_vcpus=(20,))
+
+    def test_only_a_server_that_has_it_keeps_it(self):
+        for running, expected in (
+            (20, []),
+            (None, [const.FLAVOR_VCPUS]),
+            (18, [const.FLAVOR_VCPUS]),
+        ):
+            request = hp_request(running_vcpus=running)
+            self.assertEqual(expected, codes(request, self.POLICY))
+
+    def test_other_sizes_are_wrong_wherever_they_run(self):
+        request = hp_request(vcpus=16, running_vcpus=16)
+        self.assertEqual([const.FLAVOR_VCPUS], codes(request, self.POLICY))
+        undeclared = hosts.policy(vcpus=18)
+        request = hp_request(running_vcpus=20)
+        self.assertEqual([const.FLAVOR_VCPUS], codes(request, undeclared))
+
+    def test_all_else_is_judged(self):
+        request = hp_request(running_vcpus=20, multiqueue=False)
+        self.assertEqual([const.REQUEST_NO_MULTIQUEUE], codes(request, self.POLICY))
+
+    def test_when_somebody_has_to_look(self):
+        for request, expected in (
+            (hp_request(), True),
+            (hp_request(vcpus=18), False),
+            (hp_request(vcpus=16), False),
+            (hosts.general_request(vcpus=20), False),
+            (hp_request(class_name="typo"), False),
+        ):
+            self.assertIs(expected, rules.is_former_size(self.POLICY, request))
+
+    def test_words(self):
+        (reason,) = rules.check_request(self.POLICY, hp_request())
+        self.assertEqual(
+            "the flavor has 20 vCPUs, its class exactly 18, or a server that runs has "
+            "them already",
+            rules.describe(reason),
+        )

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import itertools
+import operator
+
 import testtools
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nova_perfvm.facts import PagePool
 from nova_perfvm.rules import slots
@@ -141,3 +146,56 @@ class HostModeTest(testtools.TestCase):
 
     def test_no_cells(self):
         self.assertEqual("none", slots.host_mode(hosts.host()._replace(cells=())))
+
+
+class FormerSizesTest(testtools.TestCase):
+    """Pins of VMs that have today's size, or one that the class had before."""
+
+    def vm_class(self, vcpus, *former, **keys):
+        return hosts.policy(vcpus=vcpus, former_vcpus=former, **keys).classes[0]
+
+    def foreign(self, vm_class, *pins):
+        return [slots.is_foreign(vm_class, number) for number in pins]
+
+    def test_sums_of_sizes_are_no_strangers(self):
+        vm_class = self.vm_class(18, 20)
+        self.assertEqual([False] * 6, self.foreign(vm_class, 0, 18, 20, 36, 38, 40))
+        self.assertEqual([True] * 5, self.foreign(vm_class, 2, 16, 19, 37, 42))
+        self.assertEqual([True], self.foreign(self.vm_class(18), 20))
+
+    def test_a_cpu_for_emulator_threads(self):
+        one = self.vm_class(18, 20, emulator_threads="isolate")
+        self.assertEqual([False] * 3, self.foreign(one, 19, 21, 40))
+        self.assertEqual([True] * 3, self.foreign(one, 18, 20, 41))
+        # It is on the first of a VM's cells.
+        two = self.vm_class(18, 20, emulator_threads="isolate", numa_nodes=2)
+        self.assertEqual([False] * 4, self.foreign(two, 9, 10, 11, 22))
+        self.assertEqual([True] * 2, self.foreign(two, 8, 12))
+
+    @given(
+        st.lists(st.integers(1, 12), min_size=1, max_size=3, unique=True),
+        st.integers(0, 40),
+    )
+    def test_against_all_there_are(self, sizes, pins):
+        numbers = {
+            sum(counts)
+            for counts in itertools.product(range(pins + 1), repeat=len(sizes))
+            if sum(map(operator.mul, counts, sizes)) == pins
+        }
+        vm_class = self.vm_class(*sizes)
+
+        self.assertEqual(not numbers, slots.is_foreign(vm_class, pins))
+        if numbers:
+            host = hosts.host("1x40", pinned=range(pins))
+            self.assertEqual(
+                (min(numbers), max(numbers), pins), slots.count_vms(vm_class, host)
+            )
+
+    def test_broken_ones_count_as_whole(self):
+        host = hosts.host("2x20", pinned=range(5))
+        self.assertEqual((1, 1, 18), slots.count_vms(self.vm_class(18), host))
+        self.assertEqual((1, 1, 20), slots.count_vms(self.vm_class(18, 20), host))
+
+    def test_capacity_is_that_of_new_vms(self):
+        cells = hosts.host("2x20").cells
+        self.assertEqual(2, slots.host_slots(self.vm_class(18, 40), cells))

@@ -240,6 +240,18 @@ class ClaimsTest(AuditTest):
         cloud.change_server("a", vcpus=16, flavor="old")
         self.assertEqual([(codes.WRONG_SIZE, "a (i-a)")], self.found(cloud))
 
+    def test_former_size(self):
+        cloud = Cloud(hosts.policy(vcpus=18, former_vcpus=(20,)))
+        cloud.flavors |= Cloud().flavors
+        cloud.add_host("hp1")
+        cloud.add_hp("a", "hp1")
+        found = [f for f in self.audit(cloud).findings if f.subject == "a (i-a)"]
+        self.assertEqual([codes.FORMER_SIZE], [finding.code for finding in found])
+        self.assertIs(Severity.WARNING, found[0].severity)
+        self.assertIn("20 vCPUs, a former size", found[0].evidence)
+        undeclared = hosts.policy(vcpus=18)
+        self.assertIn((codes.WRONG_SIZE, "a (i-a)"), self.found(cloud, undeclared))
+
     def test_no_multiqueue(self):
         cloud = small()
         self.specs(cloud, "a", **{const.VIF_MULTIQUEUE: None})

@@ -60,6 +60,19 @@ class CheckServersTest(testtools.TestCase):
             self.codes(hp("a", 0), hp("b", 0)),
         )
 
+    def test_former_sizes_take_what_they_are(self):
+        grown = hosts.policy(former_vcpus=(10,))
+        small = [hp(f"{n}", 10 * n, count=10)._replace(vcpus=10) for n in range(3)]
+        for policy, expected in (
+            (grown, []),
+            (POLICY, [audit.TOO_MANY_ON_CELL]),
+        ):
+            found = audit.check_servers(policy, CELLS, small[:2])
+            self.assertEqual(expected, [finding.code for finding in found])
+        # A host of two is full with three, whatever their size.
+        found = audit.check_servers(grown, CELLS, small)
+        self.assertEqual([audit.TOO_MANY_ON_HOST], [f.code for f in found])
+
     def test_split_over_cells(self):
         self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(hp("a", 10)))
 

@@ -19,6 +19,7 @@ from nova_perfvm.facts.snapshot import (
 )
 from nova_perfvm.placement import units
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
+from tests.unit.rules import hosts
 
 UNITS = dataclasses.replace(POLICY, placement="units")
 TRAIT = units.elastic_trait(UNITS)
@@ -105,6 +106,19 @@ class SlotsTest(ExplainCase):
         self.assertEqual(["b"], [server.name for server in fix.servers])
         (fix,) = self.explain(server="b").fixes
         self.assertEqual(["a"], [server.name for server in fix.servers])
+
+    def test_a_server_of_a_former_size_is_moved(self):
+        for name in ("hp1", "hp2"):
+            self.cloud.add_host(name)
+        self.cloud.add_hp("a", "hp1")
+        self.POLICY = hosts.policy(vcpus=18, former_vcpus=(20,))
+        self.assertIn("hp2", self.explain(server="a").accepting)
+        # No new one comes anywhere, nor does one that failed to.
+        self.assertEqual((), self.explain(HP).accepting)
+        self.cloud.change_server("a", host=None, status="SHELVED_OFFLOADED")
+        self.assertIn("hp2", self.explain(server="a").accepting)
+        self.cloud.change_server("a", status="ERROR")
+        self.assertEqual(const.FLAVOR_VCPUS, self.verdict(server="a")[0].code)
 
     def test_the_smallest_fix_is_one_server(self):
         self.cloud.add_host("hp1")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tells a move from a new server; on a real cloud: test_former_sizes.py."""
+
+import contextlib
+from unittest import mock
+
+import fixtures
+import testtools
+from nova import exception, objects
+from oslo_db import exception as db_exception
+
+from nova_perfvm.scheduler import filters, running
+from tests.unit.scheduler import states
+from tests.unit.scheduler.test_filters import FilterCase
+
+CELL = objects.CellMapping(uuid=objects.CellMapping.CELL0_UUID)
+
+
+def instance(vcpus=20, host="hp1", vm_state="active", extra_specs=states.HP_SPECS):
+    flavor = objects.Flavor(vcpus=vcpus, extra_specs=extra_specs)
+    return objects.Instance(flavor=flavor, host=host, vm_state=vm_state)
+
+
+class LookupMixin:
+    def databases(self, found, cell=CELL):
+        """Let Nova's databases answer so; return the mocks that are asked."""
+        mapping = objects.InstanceMapping(cell_mapping=cell)
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova.context.target_cell", lambda *_: contextlib.nullcontext()
+            )
+        )
+        self.mappings = self.useFixture(
+            fixtures.MockPatchObject(
+                objects.InstanceMapping, "get_by_instance_uuid", return_value=mapping
+            )
+        ).mock
+        self.instances = self.useFixture(
+            fixtures.MockPatchObject(
+                objects.Instance, "get_by_uuid", side_effect=[found]
+            )
+        ).mock
+
+
+class RunningVcpusTest(LookupMixin, testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+
+    def vcpus(self, found, cell=CELL):
+        self.databases(found, cell)
+        return running.running_vcpus(states.request_spec())
+
+    def test_a_server_on_a_host_has_its_flavors_size(self):
+        self.assertEqual(18, self.vcpus(instance(vcpus=18)))
+        self.assertEqual(20, self.vcpus(instance(vm_state="error")))
+
+    def test_a_server_of_another_class(self):
+        self.assertIsNone(self.vcpus(instance(extra_specs={})))
+
+    def test_a_server_that_is_shelved_has_no_host(self):
+        shelved = instance(host=None, vm_state="shelved_offloaded")
+        self.assertEqual(20, self.vcpus(shelved))
+
+    def test_a_server_that_is_built_has_none_either(self):
+        self.assertIsNone(self.vcpus(instance(host=None, vm_state="building")))
+
+    def test_a_new_server_is_in_no_cell(self):
+        self.assertIsNone(self.vcpus(instance(), cell=None))
+        self.instances.assert_not_called()
+
+    def test_a_server_that_is_gone(self):
+        gone = exception.InstanceNotFound(instance_id="x")
+        self.assertIsNone(self.vcpus(gone))
+        self.assertEqual("", self.log.output)
+
+    def test_databases_that_do_not_answer(self):
+        """Better a new VM of a former size than a running one that is lost."""
+        down = db_exception.DBConnectionError("gone away")
+        self.assertEqual(20, self.vcpus(down))
+        self.assertIn("gone away", self.log.output)
+
+
+class FilterTest(LookupMixin, FilterCase):
+    def setUp(self):
+        super().setUp()
+        self.policy_file(
+            """
+schema_version: "1.0"
+classes:
+  high-performance:
+    {vcpus: 18, former_vcpus: [20], cpu_policy: dedicated, numa_nodes: 1,
+     vif_multiqueue: true, exclusive: host}
+  general: {default: true}
+"""
+        )
+        self.filter = filters.PerfVMFilter()
+
+    def passes(self, **options):
+        return self.filter.host_passes(
+            states.host_state(), states.request_spec(**options)
+        )
+
+    def test_databases_are_asked_for_former_sizes_only(self):
+        self.databases(instance())
+        self.assertTrue(self.passes(vcpus=18))
+        self.assertFalse(self.passes(vcpus=16))
+        self.assertFalse(self.passes(vcpus=20, extra_specs={}))
+        self.mappings.assert_not_called()
+
+    def test_a_move(self):
+        self.databases(instance())
+        self.assertTrue(self.passes(vcpus=20))
+        self.assertEqual(
+            [mock.call(mock.ANY, states.request_spec().instance_uuid)],
+            self.mappings.call_args_list,
+        )
+
+    def test_a_new_server_whatever_its_hints_say(self):
+        for hints in ({}, {"_nova_check_type": ["move"]}):
+            self.databases(instance(), cell=None)
+            self.assertFalse(self.passes(vcpus=20, hints=hints))
+        self.assertIn("flavor.vcpus", self.log.output)
+
+    def test_a_resize_to_a_former_size(self):
+        self.databases(instance(vcpus=18))
+        self.assertFalse(self.passes(vcpus=20))
