@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.printable import one_line
@@ -194,17 +195,34 @@ class Flavor:
     public: bool = True
 
 
+# What Glance has of every image; all else that is text is a property.
+IMAGE_MEMBERS: Final = frozenset(
+    {
+        *("checksum", "container_format", "created_at", "direct_url", "disk_format"),
+        *("file", "id", "locations", "min_disk", "min_ram", "name", "os_hash_algo"),
+        *("os_hash_value", "os_hidden", "owner", "protected", "schema", "self"),
+        *("size", "status", "stores", "tags", "updated_at", "virtual_size"),
+        "visibility",
+    }
+)
+
+
 @dataclass(frozen=True)
 class Image:
     """An image; of its properties those that are text.
 
     :ivar hidden: whether lists leave it out; servers can be made of it still
+    :ivar owner: ID of the project that owns it; empty if none does
+    :ivar visibility: public, community, shared or private
     """
 
     id: str
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
     hidden: bool = False
+    tags: frozenset[str] = frozenset()
+    owner: str = ""
+    visibility: str = "public"
 
     @property
     def title(self) -> str:

@@ -34,7 +34,10 @@ class FakeAPI:
         self.servers = []
         self.allocations = collections.defaultdict(dict)
         self.later = {}
-        self.glance = [{"id": "image", "name": "i", "owner": "me", "hw_x": "1"}]
+        self.glance = [
+            {"id": "image", "name": "i", "hw_x": "1"}
+            | {"owner": "me", "visibility": "private"}
+        ]
         self.resource_classes = ("PCPU",)
         # Hosts of cells that are down, and what Nova says of hypervisors then.
         self.lost = []
