@@ -229,6 +229,16 @@ class Image:
         """Its name in one line, or its ID if it has none."""
         return one_line(self.name) or self.id
 
+    def belongs_to_tenant(self, project: str) -> bool:
+        """Return whether a tenant may have written what it says.
+
+        Only administrators make images public.  Nothing shows who has set a tag
+        or a property of one that is not.
+
+        :param project: ID of the administrators' project
+        """
+        return self.visibility != "public" and self.owner != project
+
 
 @dataclass(frozen=True)
 class Migration:

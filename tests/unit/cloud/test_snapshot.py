@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import dataclasses
 import inspect
 import urllib.parse
 
@@ -63,6 +64,9 @@ class FakeAPI:
             }
         )
         self.allocations[host][name] = {"resources": {"MEMORY_MB": 1024}}
+
+    def project(self):
+        return "mine"
 
     def images(self):
         if isinstance(self.glance, Exception):
@@ -204,6 +208,22 @@ class TakeTest(testtools.TestCase):
     def test_only_properties_are_kept_of_images(self):
         (image,) = taking.take(FakeAPI()).images
         self.assertEqual({"hw_x": "1"}, image.properties)
+
+    def test_whose_images_they_are(self):
+        found = taking.take(FakeAPI())
+        (image,) = found.images
+        self.assertEqual("mine", found.project)
+        self.assertEqual(("me", "private"), (image.owner, image.visibility))
+        for project, visibility, expected in (
+            ("mine", "private", True),
+            ("mine", "community", True),
+            ("mine", "public", False),
+            ("me", "shared", False),
+            ("", "shared", True),
+        ):
+            with self.subTest(project=project, visibility=visibility):
+                seen = dataclasses.replace(image, visibility=visibility)
+                self.assertEqual(expected, seen.belongs_to_tenant(project))
 
     def test_without_glance(self):
         api = FakeAPI()
