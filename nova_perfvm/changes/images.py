@@ -10,12 +10,13 @@ that it generated before: the image keeps a record of them.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import Change
 from nova_perfvm.changes.sync import Left, SyncPlan, assignments, differences
+from nova_perfvm.facts.snapshot.resources import IMAGE_MEMBERS, Image
 from nova_perfvm.generate.flavors import generate_image_properties
 from nova_perfvm.generate.properties import PropertiesConflictError, merge
 from nova_perfvm.printable import one_line
@@ -28,45 +29,6 @@ if TYPE_CHECKING:
 
 TAG: Final = "nova-perfvm"
 RECORD: Final = const.IMAGE_RECORD
-
-# Glance's own, which are no image properties to Nova.
-_BASE: Final = frozenset(
-    {
-        *("checksum", "container_format", "created_at", "direct_url", "disk_format"),
-        *("file", "id", "locations", "min_disk", "min_ram", "name", "os_hash_algo"),
-        *("os_hash_value", "os_hidden", "owner", "protected", "schema", "self"),
-        *("size", "status", "stores", "tags", "updated_at", "virtual_size"),
-        "visibility",
-    }
-)
-
-
-@dataclass(frozen=True)
-class SeenImage:
-    """An image as Glance shows it.
-
-    :ivar properties: Glance's own left out
-    """
-
-    id: str
-    name: str
-    properties: Mapping[str, str] = field(default_factory=dict)
-    tags: frozenset[str] = frozenset()
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, object]) -> SeenImage:
-        """Read what Glance answers, in which both kinds of properties are one."""
-        tags = document.get("tags")
-        return cls(
-            id=str(document["id"]),
-            name=one_line(str(document.get("name") or document["id"])),
-            properties={
-                key: value
-                for key, value in document.items()
-                if key not in _BASE and isinstance(value, str)
-            },
-            tags=frozenset(map(str, tags)) if isinstance(tags, list) else frozenset(),
-        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +93,7 @@ def tagged_properties(
 
 def plan_images(
     desired: Mapping[str, Mapping[str, str]],
-    observed: Iterable[SeenImage],
+    observed: Iterable[Image],
     named: Mapping[str, str],
 ) -> SyncPlan:
     """Return the steps from images as they are to images as they should be.
@@ -144,7 +106,9 @@ def plan_images(
     """
     changes: list[Change] = []
     left = []
-    own = sorted({key for keys in desired.values() for key in keys if key in _BASE})
+    own = sorted(
+        {key for keys in desired.values() for key in keys if key in IMAGE_MEMBERS}
+    )
     refusals = [f"{key} is Glance's own, no image property" for key in own]
     for image in observed:
         tags = {tag for tag in image.tags if tag == TAG or tag.startswith(f"{TAG}:")}
@@ -155,7 +119,7 @@ def plan_images(
             continue
         change = _change(image, {tag: desired[tag] for tag in sorted(tags)})
         if change is None:
-            left.append(Left("image", image.name, "as the policy says"))
+            left.append(Left("image", image.title, "as the policy says"))
         else:
             changes.append(change)
     if refusals:
@@ -163,21 +127,21 @@ def plan_images(
     return SyncPlan(tuple(changes), tuple(left))
 
 
-def _unknown(image: SeenImage, tag: str) -> str:
+def _unknown(image: Image, tag: str) -> str:
     if tag == TAG:
         return (
-            f"image {image.name} ({image.id}) cannot serve all classes of the policy "
+            f"image {image.title} ({image.id}) cannot serve all classes of the policy "
             f"at once: name one with --class, and remove the tag {TAG} if it has it "
             "(openstack image unset --tag)"
         )
     return (
-        f"image {image.name} ({image.id}) has the tag {one_line(tag)}, and the "
+        f"image {image.title} ({image.id}) has the tag {one_line(tag)}, and the "
         "policy has no such class: remove it (openstack image unset --tag)"
     )
 
 
 def _change(
-    image: SeenImage, sources: Mapping[str, Mapping[str, str]]
+    image: Image, sources: Mapping[str, Mapping[str, str]]
 ) -> ChangeImage | None:
     wanted = merge("image property", sources)
     if _virtio_scsi(image):
@@ -190,7 +154,7 @@ def _change(
     tags = image.tags | sources.keys()
     change = ChangeImage(
         id=image.id,
-        name=image.name,
+        name=image.title,
         properties=found.set,
         before=found.changed,
         surplus=dict(sorted(surplus.items())),
@@ -204,7 +168,7 @@ def _change(
     return change
 
 
-def _virtio_scsi(image: SeenImage) -> bool:
+def _virtio_scsi(image: Image) -> bool:
     """Return whether the image uses the other fast disk bus."""
     properties = image.properties
     return (

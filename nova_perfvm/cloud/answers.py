@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.errors import NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot.resources import (
+    IMAGE_MEMBERS,
     Aggregate,
     Flavor,
     Image,
@@ -26,28 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nova_perfvm.cloud.api import API
-
-# What every image has, beside its properties.
-_IMAGE_MEMBERS = frozenset(
-    {
-        "checksum",
-        "container_format",
-        "created_at",
-        "direct_url",
-        "disk_format",
-        "file",
-        "id",
-        "name",
-        "os_hash_algo",
-        "os_hash_value",
-        "owner",
-        "schema",
-        "self",
-        "status",
-        "updated_at",
-        "visibility",
-    }
-)
 
 
 @openstack_errors()
@@ -126,7 +105,7 @@ def server(found: Mapping[str, Any]) -> Server:
         return Server(found["id"], found["id"], None, found["status"], 0, {})
     flavor = found["flavor"]
     # Nova shows an empty text for a server that boots from a volume.
-    image = found.get("image") or {}
+    source = found.get("image") or {}
     return Server(
         id=found["id"],
         name=found["name"],
@@ -140,7 +119,7 @@ def server(found: Mapping[str, Any]) -> Server:
         flavor=flavor.get("original_name") or "",
         memory_mb=flavor.get("ram") or 0,
         disk_gb=flavor.get("disk") or 0,
-        image=image.get("id"),
+        image=source.get("id"),
         fault=(found.get("fault") or {}).get("message") or "",
         availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
         created=found.get("created") or "",
@@ -203,19 +182,24 @@ def flavors(api: API) -> tuple[Flavor, ...]:
 
 
 def images(api: API) -> tuple[Image, ...]:
-    """Return all images, with those of their members that may be properties."""
-    return tuple(
-        Image(
-            id=found["id"],
-            name=found.get("name") or "",
-            properties={
-                key: value
-                for key, value in found.items()
-                if isinstance(value, str) and key not in _IMAGE_MEMBERS
-            },
-            hidden=bool(found.get("os_hidden")),
-        )
-        for found in api.images()
+    """Return all images."""
+    return tuple(image(found) for found in api.images())
+
+
+def image(found: Mapping[str, Any]) -> Image:
+    """Return an image, whose properties are members as Glance's own are."""
+    return Image(
+        id=found["id"],
+        name=found.get("name") or "",
+        properties={
+            key: value
+            for key, value in found.items()
+            if isinstance(value, str) and key not in IMAGE_MEMBERS
+        },
+        hidden=bool(found.get("os_hidden")),
+        tags=frozenset(found.get("tags") or ()),
+        owner=found.get("owner") or "",
+        visibility=found["visibility"],
     )
 
 

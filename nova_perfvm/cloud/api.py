@@ -42,6 +42,18 @@ class API:
         self._connection = connection
         self._validates = True
 
+    def project(self) -> str:
+        """Return the ID of the project of the credentials, empty if they have none.
+
+        :raises CloudError: when the answer is an error, or is none
+        """
+        try:
+            return self._connection.current_project_id or ""
+        except Exception as exc:
+            if not _is_expected(exc):
+                raise
+            raise _no_answer("Keystone", exc) from exc
+
     def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
         """Make a request to Nova; return the answer, or one member of it.
 

@@ -7,7 +7,8 @@ import uuid
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from nova_perfvm.changes.images import RECORD, ChangeImage, SeenImage, plan_images
+from nova_perfvm.changes.images import RECORD, ChangeImage, plan_images
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.sync import carry_out
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from nova_perfvm.changes.steps import Change
     from nova_perfvm.changes.sync import SyncPlan
     from nova_perfvm.cloud.api import API
+    from nova_perfvm.facts.snapshot import Image
 
     Desired = Mapping[str, Mapping[str, str]]
 
@@ -57,7 +59,7 @@ def sync(
 
 
 @openstack_errors()
-def find(api: API, name: str) -> SeenImage:
+def find(api: API, name: str) -> Image:
     """Return the one image of a name, or of an ID.
 
     By name, one that is hidden only if no other is called so, as the client
@@ -67,13 +69,13 @@ def find(api: API, name: str) -> SeenImage:
     """
     if _is_id(name):
         try:
-            return SeenImage.from_document(api.glance("GET", f"/images/{quote(name)}"))
+            return answers.image(api.glance("GET", f"/images/{quote(name)}"))
         except NotThereError:
             # A name may look like an ID.
             pass
     named = list(api.images(name=name))
     shown = [image for image in named if not image.get("os_hidden")]
-    found = [SeenImage.from_document(image) for image in shown or named]
+    found = [answers.image(image) for image in shown or named]
     if len(found) == 1:
         return found[0]
     if not found:
@@ -85,9 +87,9 @@ def find(api: API, name: str) -> SeenImage:
 
 
 @openstack_errors()
-def tagged(api: API, tag: str) -> list[SeenImage]:
+def tagged(api: API, tag: str) -> list[Image]:
     """Return the images with a tag."""
-    return [SeenImage.from_document(image) for image in api.images(tag=tag)]
+    return [answers.image(image) for image in api.images(tag=tag)]
 
 
 def _apply(api: API, change: Change) -> None:

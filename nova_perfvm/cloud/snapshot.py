@@ -116,6 +116,7 @@ class _Taker:
             names=names,
             gaps=tuple(self._gaps),
             policy_digest=policy_digest,
+            project=self._api.project(),
         )
 
     def _list(self, path: str, key: str, what: str | None = None) -> list[Any]:

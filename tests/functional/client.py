@@ -28,6 +28,7 @@ class Identity(plugin.BaseAuthPlugin):
     def __init__(self, user, project, roles, endpoints):
         super().__init__()
         self._endpoints = endpoints
+        self._project = project
         self._headers = {
             "X-Auth-Token": user,
             "X-Auth-User": user,
@@ -38,12 +39,20 @@ class Identity(plugin.BaseAuthPlugin):
     def get_headers(self, session, **kwargs):
         return self._headers
 
+    def get_project_id(self, session, **kwargs):
+        return self._project
+
     def get_endpoint(self, session, service_type=None, **kwargs):
         return self._endpoints.get(service_type)
 
 
 class SDKMixin:
-    """Connections to the cloud of a FunctionalTest."""
+    """Connections to the cloud of a FunctionalTest.
+
+    :cvar glance: a GlanceFixture, for tests with one beside the cloud
+    """
+
+    glance = None
 
     def connection(self, user, roles):
         """Connect to Nova and Placement of the cloud, as openstacksdk does."""
@@ -55,6 +64,7 @@ class SDKMixin:
             session=session.Session(auth=auth),
             compute_endpoint_override=client.base_url,
             placement_endpoint_override=placement,
+            **({"image_endpoint_override": self.glance.url} if self.glance else {}),
         )
 
 

@@ -10,7 +10,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud.api import API
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
-from tests.functional import base, client
+from tests.functional import base, client, glance
 from tests.functional.elastic import ElasticTest
 
 STRANGER = "11111111-1111-4111-8111-111111111111"
@@ -113,6 +113,40 @@ class TestSlots(AuditMixin, base.FunctionalTest):
         body = self.api.placement("GET", path)
         body["traits"] = sorted(set(body["traits"]) - less | more)
         self.api.placement("PUT", path, body)
+
+
+class TestImages(client.ClientMixin, base.FunctionalTest):
+    """Whose images they are, Glance says."""
+
+    FLAVORS = ()
+
+    def audit(self):
+        status, stdout, stderr = self.run_command("audit", "-f", "json")
+        self.assertIn(" checks on ", stderr)
+        found = [(row["Code"], row["Severity"]) for row in json.loads(stdout)]
+        found.remove((codes.RETRY_COUNT_UNKNOWN, "unknown"))
+        return status, found
+
+    def test_tenants_images_are_noted(self):
+        self.glance = self.useFixture(glance.GlanceFixture())
+        off = {const.IMAGE_VIF_MULTIQUEUE: "false", "owner": "tenant"}
+        # Whatever a tenant writes on it, and whoever may use it.
+        tags = ["nova-perfvm"]
+        for visibility in ("private", "shared", "community"):
+            self.glance.add(visibility, tags, visibility=visibility, **off)
+        note = (codes.TENANT_IMAGE, "note")
+        self.assertEqual((0, [note] * 3), self.audit())
+
+        for members in (
+            {"visibility": "public"},
+            {"visibility": "private", "owner": self.cloud.api.project_id},
+        ):
+            with self.subTest(members):
+                image = self.glance.add(**(off | members))
+                status, found = self.audit()
+                warning = (codes.IMAGE_CONFLICT, "warning")
+                self.assertEqual((1, [warning, *[note] * 3]), (status, found))
+                del self.glance.images[image["id"]]
 
 
 class TestWithoutFilter(AuditMixin, base.FunctionalTest):

@@ -76,7 +76,7 @@ class Report:
         :param strict: take what is unknown for a warning
         """
         worst = max((f.severity.exit_code for f in self.findings), default=0)
-        return worst or int(strict and bool(self.findings))
+        return worst or int(strict and self.count(Severity.UNKNOWN) > 0)
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (

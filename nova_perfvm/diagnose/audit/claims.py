@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.diagnose.audit.subject import Subject
     from nova_perfvm.facts import RequestFacts
-    from nova_perfvm.facts.snapshot import Flavor, Server
+    from nova_perfvm.facts.snapshot import Flavor, Image, Server
     from nova_perfvm.policy import Policy, VMClass
 
 # Reasons that have a code of their own; all others are NOT_OF_CLASS.
@@ -255,13 +255,19 @@ def check_images(subject: Subject) -> Iterator[Finding]:
         value = image.properties.get(const.IMAGE_VIF_MULTIQUEUE)
         if value is not None and value.lower() in {"false", "no", "0", "off"}:
             yield Finding(
-                codes.IMAGE_CONFLICT,
+                _of_image(subject, image, codes.IMAGE_CONFLICT),
                 f"image {image.title}",
                 f"{const.IMAGE_VIF_MULTIQUEUE}={value}: Nova refuses it together with "
                 f"flavors that have {const.VIF_MULTIQUEUE}=true",
                 "openstack image set --property "
                 f"{const.IMAGE_VIF_MULTIQUEUE}=true {image.id}",
             )
+
+
+def _of_image(subject: Subject, image: Image, code: str) -> str:
+    """Return the code of a finding about an image: a note if it is a tenant's."""
+    tenants = image.belongs_to_tenant(subject.snapshot.project)
+    return codes.TENANT_IMAGE if tenants else code
 
 
 def check_spelling(subject: Subject) -> Iterator[Finding]:
@@ -301,7 +307,7 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
     for image in snapshot.images or ():
         for key, meant in _near(image.properties):
             yield Finding(
-                codes.NEAR_MISS,
+                _of_image(subject, image, codes.NEAR_MISS),
                 f"image {image.title}",
                 f"{one_line(key)} means nothing, whatever is meant: an image has no "
                 f"class, {meant} belongs to flavors",

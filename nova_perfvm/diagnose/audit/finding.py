@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 
 class Severity(enum.Enum):
-    """From what is only not known to what breaks a guarantee."""
+    """From what is no matter of the operator's to what breaks a guarantee."""
 
+    NOTE = "note"
     UNKNOWN = "unknown"
     WARNING = "warning"
     CRITICAL = "critical"
@@ -91,6 +92,8 @@ RETRY_COUNT_UNKNOWN: Final = "audit.retry_count_unknown"
 CELLS_UNKNOWN: Final = "audit.cells_unknown"
 NOT_SEEN: Final = "audit.not_seen"
 
+TENANT_IMAGE: Final = "audit.tenant_image"
+
 _CRITICAL: Final = (
     TOO_MANY_ON_HOST,
     TOO_MANY_ON_CELL,
@@ -104,11 +107,14 @@ _CRITICAL: Final = (
     HOST_NOT_ISOLATED,
 )
 _UNKNOWN: Final = (RETRY_COUNT_UNKNOWN, CELLS_UNKNOWN, NOT_SEEN)
+_NOTES: Final = (TENANT_IMAGE,)
 SEVERITIES: Final[dict[str, Severity]] = {
     value: Severity.CRITICAL
     if value in _CRITICAL
     else Severity.UNKNOWN
     if value in _UNKNOWN
+    else Severity.NOTE
+    if value in _NOTES
     else Severity.WARNING
     for value in list(globals().values())
     if isinstance(value, str) and value.startswith("audit.")

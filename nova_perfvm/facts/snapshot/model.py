@@ -120,6 +120,8 @@ class Snapshot:
 
     :ivar taken_at: when the last request was answered, ISO 8601, UTC
     :ivar policy_digest: of the policy that was in use, if one was named
+    :ivar project: ID of the administrators' project that it was taken in; empty
+        for credentials without one
     :ivar providers: of all trees that a compute host or this project has
     :ivar images: None where they could not be listed
     :ivar migrations: those that are not over
@@ -138,6 +140,7 @@ class Snapshot:
     names: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
     policy_digest: str | None = None
+    project: str = ""
     schema_version: str = field(default=SCHEMA_VERSION)
 
     @cached_property

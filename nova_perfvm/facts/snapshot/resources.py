@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
@@ -220,22 +221,49 @@ class Flavor:
     public: bool = True
 
 
+# What Glance has of every image; all else that is text is a property.
+IMAGE_MEMBERS: Final = frozenset(
+    {
+        *("checksum", "container_format", "created_at", "direct_url", "disk_format"),
+        *("file", "id", "locations", "min_disk", "min_ram", "name", "os_hash_algo"),
+        *("os_hash_value", "os_hidden", "owner", "protected", "schema", "self"),
+        *("size", "status", "stores", "tags", "updated_at", "virtual_size"),
+        "visibility",
+    }
+)
+
+
 @dataclass(frozen=True)
 class Image:
     """An image; of its properties those that are text.
 
     :ivar hidden: whether lists leave it out; servers can be made of it still
+    :ivar owner: ID of the project that owns it; empty if none does
+    :ivar visibility: public, community, shared or private
     """
 
     id: str
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
     hidden: bool = False
+    tags: frozenset[str] = frozenset()
+    owner: str = ""
+    visibility: str = "public"
 
     @property
     def title(self) -> str:
         """Its name in one line, or its ID if it has none."""
         return one_line(self.name) or self.id
+
+    def belongs_to_tenant(self, project: str) -> bool:
+        """Return whether a tenant may have written what it says.
+
+        Only administrators make images public.  Nothing shows who has set a tag
+        or a property of one that is not.
+
+        :param project: ID of the administrators' project
+        """
+        return self.visibility != "public" and self.owner != project
 
 
 @dataclass(frozen=True)

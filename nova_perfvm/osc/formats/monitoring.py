@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def junit(report: Report) -> str:
-    """Return a test suite with a case for each check; unknown ones are skipped."""
+    """Return a test suite with a case for each check; unknown ones are skipped.
+
+    What is only noted fails none.
+    """
     cases = [_case(result) for result in report.results]
     suite = ET.Element(
         "testsuite",
@@ -38,6 +41,9 @@ def _case(result: AuditResult) -> ET.Element:
         f"{finding.severity.value}: {finding}\n{finding.remedy}"
         for finding in result.findings
     )
+    if result.severity is Severity.NOTE:
+        ET.SubElement(case, "system-out").text = text
+        return case
     unknown = result.severity is Severity.UNKNOWN
     child = ET.SubElement(
         case,

@@ -27,7 +27,7 @@ h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; }
   padding: .5rem 1.25rem; min-width: 7rem; }
 .counts b { display: block; font-size: 1.7rem; line-height: 1.2; }
 .critical { color: var(--critical); } .warning { color: var(--warning); }
-.unknown { color: var(--unknown); } .ok { color: var(--ok); }
+.unknown, .note { color: var(--unknown); } .ok { color: var(--ok); }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0;
   border-bottom: 1px solid var(--line); }

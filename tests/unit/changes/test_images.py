@@ -7,12 +7,12 @@ import testtools
 from nova_perfvm.changes.images import (
     RECORD,
     TAG,
-    SeenImage,
     plan_images,
     tag_of,
     tagged_properties,
 )
 from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.generate.flavors import generate_image_properties
 from nova_perfvm.generate.properties import (
     BUILT_IN,
@@ -28,7 +28,7 @@ HIGH = tag_of("high-performance")
 
 
 def image(tags=(), **properties):
-    return SeenImage("id-1", "debian", properties, frozenset(tags))
+    return Image("id-1", "debian", properties, tags=frozenset(tags))
 
 
 def synced(**properties):
@@ -102,22 +102,6 @@ class PlanImagesTest(testtools.TestCase):
         self.assertIn("name one with --class", plan.refusals[0])
         plan = plan_images({TAG: {"name": "x"}}, [image()], {"id-1": TAG})
         self.assertEqual(("name is Glance's own, no image property",), plan.refusals)
-
-    def test_glances_own_properties_are_none(self):
-        document = {
-            "id": "1",
-            "name": None,
-            "status": "active",
-            "owner": "me",
-            "min_ram": 0,
-            "os_distro": "debian",
-            "tags": ["a"],
-        }
-        seen = SeenImage.from_document(document)
-        self.assertEqual(
-            ("1", {"os_distro": "debian"}, {"a"}),
-            (seen.name, seen.properties, seen.tags),
-        )
 
 
 class TaggedPropertiesTest(testtools.TestCase):

@@ -51,6 +51,19 @@ class APITest(testtools.TestCase):
             )
         )
 
+    def test_project(self):
+        for project, expected in (("p", "p"), (None, "")):
+            connection = types.SimpleNamespace(current_project_id=project)
+            self.assertEqual(expected, API(connection).project())
+
+        class Rejected:
+            @property
+            def current_project_id(self):
+                raise ksa_exceptions.ConnectFailure("no route")
+
+        exc = self.assertRaises(CloudError, API(Rejected()).project)
+        self.assertIn("Keystone does not answer: no route", str(exc))
+
     def test_microversions(self):
         api = self.api(answer(body={"a": 1}), answer(204))
         self.assertEqual(1, api.placement("GET", "/x", key="a"))

@@ -4,6 +4,7 @@ import testtools
 
 from nova_perfvm.cloud import answers, images
 from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.facts.snapshot import Image
 
 
 class FakeAPI:
@@ -11,7 +12,8 @@ class FakeAPI:
 
     def __init__(self, *hidden):
         self.listed = [
-            {"id": str(number), "name": "debian", "tags": ["t"], "os_hidden": each}
+            {"id": str(number), "name": "debian", "tags": ["t"]}
+            | {"os_hidden": each, "visibility": "public"}
             for number, each in enumerate(hidden)
         ]
 
@@ -48,3 +50,29 @@ class FindTest(testtools.TestCase):
     def test_snapshots_tell_them_apart(self):
         found = answers.images(FakeAPI(False, True))
         self.assertEqual([False, True], [image.hidden for image in found])
+
+
+class ImageTest(testtools.TestCase):
+    def test_glances_own_members_are_no_properties(self):
+        document = {
+            "id": "1",
+            "name": None,
+            "status": "active",
+            "stores": "file",
+            "owner": "me",
+            "min_ram": 0,
+            "visibility": "private",
+            "os_distro": "debian",
+            "tags": ["a"],
+        }
+        self.assertEqual(
+            Image(
+                "1",
+                "",
+                {"os_distro": "debian"},
+                tags=frozenset({"a"}),
+                owner="me",
+                visibility="private",
+            ),
+            answers.image(document),
+        )

@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import dataclasses
 import inspect
 import urllib.parse
 
@@ -34,7 +35,10 @@ class FakeAPI:
         self.servers = []
         self.allocations = collections.defaultdict(dict)
         self.later = {}
-        self.glance = [{"id": "image", "name": "i", "owner": "me", "hw_x": "1"}]
+        self.glance = [
+            {"id": "image", "name": "i", "hw_x": "1"}
+            | {"owner": "me", "visibility": "private"}
+        ]
         self.resource_classes = ("PCPU",)
         # Hosts of cells that are down, and what Nova says of hypervisors then.
         self.lost = []
@@ -60,6 +64,9 @@ class FakeAPI:
             }
         )
         self.allocations[host][name] = {"resources": {"MEMORY_MB": 1024}}
+
+    def project(self):
+        return "mine"
 
     def images(self):
         if isinstance(self.glance, Exception):
@@ -201,6 +208,22 @@ class TakeTest(testtools.TestCase):
     def test_only_properties_are_kept_of_images(self):
         (image,) = taking.take(FakeAPI()).images
         self.assertEqual({"hw_x": "1"}, image.properties)
+
+    def test_whose_images_they_are(self):
+        found = taking.take(FakeAPI())
+        (image,) = found.images
+        self.assertEqual("mine", found.project)
+        self.assertEqual(("me", "private"), (image.owner, image.visibility))
+        for project, visibility, expected in (
+            ("mine", "private", True),
+            ("mine", "community", True),
+            ("mine", "public", False),
+            ("me", "shared", False),
+            ("", "shared", True),
+        ):
+            with self.subTest(project=project, visibility=visibility):
+                seen = dataclasses.replace(image, visibility=visibility)
+                self.assertEqual(expected, seen.belongs_to_tenant(project))
 
     def test_without_glance(self):
         api = FakeAPI()

@@ -111,7 +111,7 @@ class AuditCommandTest(testtools.TestCase):
         self.assertIn("audit.classes_mixed", stdout)
         self.assertEqual(
             f"{len(CHECKS)} checks on 2 host(s) and 4 server(s): 1 critical, "
-            "0 warning, 1 unknown\n",
+            "0 warning, 1 unknown, 0 note\n",
             stderr,
         )
 
@@ -139,6 +139,25 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual([title for title, _ in CHECKS], names)
         (failure,) = suite.iter("failure")
         self.assertIn(r"openstack server migrate i-<b>&\u0007", failure.text)
+
+    def test_notes_fail_nothing(self):
+        cloud = small()
+        off = {const.IMAGE_VIF_MULTIQUEUE: "no"}
+        image = Image("image", "theirs", off, owner="t", visibility="private")
+        cloud.parts["images"] = (image,)
+        path = self.save("noted", cloud)
+        status, stdout, stderr = self.audit(path, "-f", "junit")
+        self.assertEqual(0, status)
+        self.assertIn("0 warning, 1 unknown, 1 note\n", stderr)
+        suite = ET.fromstring(stdout)
+        self.assertEqual("0", suite.get("failures"))
+        (said,) = suite.iter("system-out")
+        self.assertIn("note: audit.tenant_image image theirs", said.text)
+        self.assertIn(
+            'perfvm_audit_findings{code="audit.tenant_image",severity="note"} 1\n',
+            self.audit(path, "-f", "prometheus")[1],
+        )
+        self.assertIn('<article class="note">', self.audit(path, "-f", "html")[1])
 
     def test_prometheus(self):
         text = self.audit(self.mixed, "-f", "prometheus")[1]

@@ -395,6 +395,22 @@ class ClaimsTest(AuditTest):
         cloud.parts["images"] = (image,)
         self.assertEqual([(codes.IMAGE_CONFLICT, "image i")], self.found(cloud))
 
+    def test_images_of_tenants_are_noted(self):
+        cloud = small()
+        properties = {const.IMAGE_VIF_MULTIQUEUE: "no", "perfvm_class": "general"}
+        image = Image("image", "i", properties, owner="tenant", visibility="shared")
+        cloud.parts["images"] = (image,)
+        self.assertEqual([(codes.TENANT_IMAGE, "image i")] * 2, self.found(cloud))
+        report = self.audit(cloud)
+        self.assertEqual([0, 0], [report.exit_code(strict=s) for s in (False, True)])
+        # What counts comes first, and nothing hides it.
+        cloud.parts["gaps"] = ("images: some",)
+        report = self.audit(cloud)
+        self.assertEqual(codes.NOT_SEEN, report.findings[0].code)
+        self.assertEqual([0, 1], [report.exit_code(strict=s) for s in (False, True)])
+        cloud.parts["project"] = "tenant"
+        self.assertEqual(1, self.audit(cloud).exit_code())
+
 
 class HostsTest(AuditTest):
     def test_slots_and_trait(self):
@@ -703,7 +719,7 @@ class SettingsTest(AuditTest):
             [finding.severity.value for finding in report.findings],
         )
         self.assertEqual(
-            [1, 1, 1], [report.count(severity) for severity in reversed(Severity)]
+            [1, 1, 1, 0], [report.count(severity) for severity in reversed(Severity)]
         )
         self.assertEqual(1, report.by_code()[codes.OVER_INVENTORY])
         self.assertEqual(0, report.by_code()[codes.NEAR_MISS])
