@@ -180,7 +180,7 @@ def _isolate(view: ElasticHost, name: str) -> Iterator[do.Change]:
     if found is None:
         yield do.CreateAggregate(name)
     if found is None or not found.isolates:
-        yield do.IsolateAggregate(name)
+        yield do.IsolateAggregate(name, created=found is None)
     if found is None or view.host not in found.hosts:
         yield do.AddHost(name, view.host)
     elif found.uuid not in view.root.aggregates:

@@ -65,9 +65,13 @@ class CreateAggregate(Change):
 
 @dataclass(frozen=True)
 class IsolateAggregate(Change):
-    """Keep what does not ask for the trait off the hosts of an aggregate."""
+    """Keep what does not ask for the trait off the hosts of an aggregate.
+
+    :ivar created: the aggregate is one that this run creates
+    """
 
     name: str
+    created: bool = False
 
     def __str__(self) -> str:
         return f"set {ISOLATING_KEY}=required on aggregate {self.name}"

@@ -7,12 +7,13 @@ leaves the isolated aggregate, so that nothing without units came before.
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import DEFAULT_AGGREGATE, remove_child
-from nova_perfvm.facts.elastic_host import ISOLATING
+from nova_perfvm.facts.elastic_host import CREATED, ISOLATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,7 +49,7 @@ def plan_forget(
     steps: list[do.Change] = [
         do.DeleteAggregate(a.name)
         for a in aggregates
-        if dict(a.metadata) == ISOLATING and (emptied or not a.hosts)
+        if _is_ours(a) and (emptied or not a.hosts)
     ]
     for name in sorted(names):
         kind = "resource class" if name == const.RC_UNIT else "trait"
@@ -82,7 +83,7 @@ def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Chang
         yield do.RemoveHost(aggregate.name, view.host)
         stale.discard(aggregate.uuid)
     for aggregate in view.aggregates:
-        if _is_left_over(aggregate, view.host):
+        if _is_ours(aggregate) and aggregate.hosts <= {view.host}:
             yield do.DeleteAggregate(aggregate.name)
     if stale:
         known = root.aggregates - stale
@@ -91,13 +92,28 @@ def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Chang
         yield do.SetService(view.service.id, view.host, enabled=True)
 
 
-def _is_left_over(aggregate: Aggregate, host: str) -> bool:
-    """Return whether nothing is left of an aggregate without its host.
+def _is_ours(aggregate: Aggregate) -> bool:
+    """Return whether enrolling made an aggregate, and nobody has added to it."""
+    return dict(aggregate.metadata) == ISOLATING | CREATED
 
-    One that is empty already an earlier run may have emptied, if enroll made it;
-    others somebody has prepared.
-    """
-    if dict(aggregate.metadata) != ISOLATING:
-        return False
-    made = not aggregate.hosts and aggregate.name == DEFAULT_AGGREGATE
-    return made or aggregate.hosts == {host}
+
+def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
+    """Return which aggregates stay though they isolate hosts, and why."""
+    for aggregate in aggregates:
+        if _is_ours(aggregate) or not (
+            # An enroll that was cut off leaves it without metadata.
+            aggregate.isolates or aggregate.name == DEFAULT_AGGREGATE
+        ):
+            continue
+        others = sorted(aggregate.metadata.keys() - (ISOLATING | CREATED).keys())
+        if CREATED.items() <= aggregate.metadata.items() and others:
+            why = f"somebody gave it {', '.join(others)}"
+        else:
+            why = (
+                f"it has no {const.CREATED_BY_KEY}, as one that enrolling did not make "
+                "or that is from before it marked its own"
+            )
+        yield (
+            f"aggregate {aggregate.name} stays: {why}; if nobody needs it: openstack "
+            f"aggregate delete {quote(aggregate.name)}"
+        )

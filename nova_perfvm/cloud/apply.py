@@ -16,7 +16,12 @@ from nova_perfvm.cloud.errors import (
     NotThereError,
     openstack_errors,
 )
-from nova_perfvm.facts.elastic_host import DISABLED_REASON, ISOLATING, Aggregate
+from nova_perfvm.facts.elastic_host import (
+    CREATED,
+    DISABLED_REASON,
+    ISOLATING,
+    Aggregate,
+)
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
@@ -82,7 +87,8 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.IsolateAggregate) -> None:
-        self._act(change.name, {"set_metadata": {"metadata": dict(ISOLATING)}})
+        metadata = ISOLATING | CREATED if change.created else ISOLATING
+        self._act(change.name, {"set_metadata": {"metadata": dict(metadata)}})
 
     @_apply.register
     def _(self, change: do.AddHost) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nova_perfvm.policy import HostShape
 
 __all__ = [
+    "CREATED",
     "DISABLED_REASON",
     "ISOLATING",
     "ISOLATING_KEY",
@@ -38,6 +39,8 @@ DISABLED_REASON = "nova-perfvm: enroll in progress, was enabled"
 
 ISOLATING_KEY = f"trait:{const.TRAIT_ELASTIC}"
 ISOLATING = {ISOLATING_KEY: "required"}
+# Enrolling marks the aggregates that it creates; others are somebody else's.
+CREATED = {const.CREATED_BY_KEY: "enroll"}
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from nova_perfvm.changes import (
     plan_unenroll,
 )
 from nova_perfvm.changes import steps as do
+from nova_perfvm.changes.unenroll import kept_aggregates
 from nova_perfvm.diagnose.preflight import CloudView, Code, preflight, worst
 from nova_perfvm.facts.elastic_host import (
+    CREATED,
     DISABLED_REASON,
     ISOLATING,
     Aggregate,
@@ -152,7 +154,7 @@ _AFTER = {
     ),
     do.CreateAggregate: _aggregate,
     do.IsolateAggregate: lambda seen, change: _aggregates(
-        seen, change.name, metadata=ISOLATING
+        seen, change.name, metadata=ISOLATING | (CREATED if change.created else {})
     ),
     do.AddHost: _joined,
     do.RemoveHost: _left,
@@ -190,6 +192,9 @@ class PlanCase(testtools.TestCase):
             end = state
             for change in plan(state, **options).changes:
                 end = after(end, change)
+            if any(not aggregate.metadata for aggregate in state.aggregates):
+                # Whose it is nobody knows any more.
+                end = _aggregates(end, DEFAULT_AGGREGATE, metadata=ISOLATING | CREATED)
             self.assertEqual(states[-1], end)
         self.assertEqual((), plan(states[-1], **options).changes)
         return states[-1]
@@ -431,25 +436,48 @@ class UnenrollTest(PlanCase):
         self.assertEqual((), bare.children)
 
     def test_aggregates_of_others_stay(self):
-        metadata = {**ISOLATING, "ssd": "true"}
-        mine = Aggregate(7, "uuid-mine", "mine", metadata, frozenset({"h1"}))
-        host = self.enrolled(view(aggregates=(mine,)))
-        host = self.carried_out(host, plan_unenroll)
-        self.assertEqual(("mine",), tuple(a.name for a in host.aggregates))
+        for metadata, why in (
+            (ISOLATING, const.CREATED_BY_KEY),
+            (ISOLATING | CREATED | {"ssd": "true"}, "somebody gave it ssd"),
+        ):
+            # Also one that would be empty, and that has the name enroll gives.
+            for name in ("mine", DEFAULT_AGGREGATE):
+                with self.subTest(why=why, name=name):
+                    hosts = frozenset({"h1"})
+                    mine = Aggregate(7, f"uuid-{name}", name, metadata, hosts)
+                    host = self.enrolled(view(aggregates=(mine,)))
+                    host = self.carried_out(host, plan_unenroll)
+                    self.assertEqual((name,), tuple(a.name for a in host.aggregates))
+                    (said,) = kept_aggregates(host.aggregates)
+                    self.assertIn(why, said)
+                    self.assertIn(f"openstack aggregate delete {name}", said)
 
-    def test_an_aggregate_that_was_prepared_stays(self):
+    def test_an_aggregate_that_was_emptied(self):
         prepared = Aggregate(7, "u", "rack2", ISOLATING, frozenset())
         self.assertEqual((), plan_unenroll(view(aggregates=(prepared,))).changes)
-        # Enroll gives this name: an earlier run was cut off.
-        emptied = dataclasses.replace(prepared, name=DEFAULT_AGGREGATE)
+        # An earlier run was cut off.
+        emptied = dataclasses.replace(prepared, metadata=ISOLATING | CREATED)
         self.assertEqual(
-            (do.DeleteAggregate(DEFAULT_AGGREGATE),),
+            (do.DeleteAggregate("rack2"),),
             plan_unenroll(view(aggregates=(emptied,))).changes,
         )
+        self.assertEqual([], list(kept_aggregates([emptied])))
+
+    def test_an_aggregate_that_was_not_isolated_yet(self):
+        """Nobody can tell whether enroll was cut off, or an operator is at work."""
+        bare = Aggregate(
+            1, f"uuid-{DEFAULT_AGGREGATE}", DEFAULT_AGGREGATE, {}, frozenset()
+        )
+        isolate = do.IsolateAggregate(DEFAULT_AGGREGATE)
+        self.assertIn(isolate, plan_enroll(POLICY, view(aggregates=(bare,))).changes)
+        self.assertFalse(isolate.created)
+        self.assertEqual(1, len(list(kept_aggregates([bare]))))
+        other = dataclasses.replace(bare, name="rack2")
+        self.assertEqual([], list(kept_aggregates([other])))
 
     def test_forget(self):
-        empty = Aggregate(1, "u", "a", ISOLATING, frozenset())
-        used = Aggregate(2, "v", "b", ISOLATING, frozenset({"h2"}))
+        empty = Aggregate(1, "u", "a", ISOLATING | CREATED, frozenset())
+        used = dataclasses.replace(empty, name="b", hosts=frozenset({"h2"}))
         names = [const.RC_UNIT, const.TRAIT_ELASTIC, const.TRAIT_HIGH_PERFORMANCE]
         changes = plan_forget(names, [empty, used]).changes
         self.assertEqual(

@@ -10,6 +10,7 @@ from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit import hosts as host_checks
 from nova_perfvm.diagnose.audit import placement as placement_checks
 from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
+from nova_perfvm.facts.elastic_host import CREATED
 from nova_perfvm.facts.snapshot import (
     NOVA_DATABASE,
     Aggregate,
@@ -338,7 +339,11 @@ class ClaimsTest(AuditTest):
             self.assertEqual([(codes.NEAR_MISS, "flavor x")], self.found(cloud))
         cloud = small()
         cloud.parts["images"] = (Image("image", "i", {"perfvm_class": "general"}),)
-        metadata = {"perfvm_class": "x", "perfvm_weight_multiplier": "2"}
+        metadata = {
+            "perfvm_class": "x",
+            "perfvm_weight_multiplier": "2",
+            **CREATED,
+        }
         cloud.parts["aggregates"] = (Aggregate(1, "u", "a", metadata, frozenset()),)
         specs = {"prefvm:class": "high-performance"}
         cloud.change_server("c", extra_specs=specs, flavor="old")
