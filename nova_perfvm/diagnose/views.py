@@ -30,7 +30,9 @@ def cloud_view(snapshot: Snapshot, placement_settings: FileOptions | None) -> Cl
         stray=tuple(
             provider.name
             for provider in snapshot.providers
-            if const.TRAIT_ELASTIC in provider.traits and provider.uuid not in roots
+            if const.TRAIT_ELASTIC in provider.traits
+            and provider.uuid not in roots
+            and snapshot.is_seen(provider)
         ),
         placement_settings=placement_settings,
     )

@@ -81,6 +81,7 @@ FLAVOR_WITHOUT_UNITS: Final = "audit.flavor_without_units"
 STUCK: Final = "audit.stuck"
 BUILD_CUT_OFF: Final = "audit.build_cut_off"
 RETRY_COUNT: Final = "audit.retry_count"
+CELL_DOWN: Final = "audit.cell_down"
 
 RETRY_COUNT_UNKNOWN: Final = "audit.retry_count_unknown"
 CELLS_UNKNOWN: Final = "audit.cells_unknown"
