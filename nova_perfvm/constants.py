@@ -12,6 +12,8 @@ from typing import Final
 # AggregateInstanceExtraSpecsFilter.
 NAMESPACE: Final = "perfvm"
 CLASS_KEY: Final = "perfvm:class"
+# Aggregate metadata that says who made the aggregate, and so may delete it.
+CREATED_BY_KEY: Final = "perfvm:created_by"
 
 # Nova's own extra specs and image properties that a class is made of.
 CPU_POLICY: Final = "hw:cpu_policy"

@@ -13,8 +13,7 @@ which no flavor brings anybody, and never in none.
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
@@ -32,19 +31,14 @@ if TYPE_CHECKING:
     from nova_perfvm.policy import Policy
 
 
+# How the names of the aggregates begin that enrolling makes.
+AGGREGATE_PREFIX: Final = "perfvm-elastic"
+
+
 def aggregate_name(trait: str) -> str:
     """Return the default name of the aggregate for hosts with a trait."""
     number = trait.removeprefix(const.TRAIT_ELASTIC).replace("_", "-")
-    return f"perfvm-elastic{number}"
-
-
-def is_left_over(aggregate: Aggregate) -> bool:
-    """Return whether a run that was cut off has left an aggregate without hosts.
-
-    One of another name somebody has prepared.
-    """
-    made = aggregate.name in map(aggregate_name, aggregate.elastic_traits)
-    return made and aggregate.only_isolates and not aggregate.hosts
+    return f"{AGGREGATE_PREFIX}{number}"
 
 
 def plan_enroll(
@@ -232,7 +226,7 @@ def _isolate(view: ElasticHost, trait: str, name: str) -> Iterator[do.Change]:
     if found is None:
         yield do.CreateAggregate(name)
     if found is None or not found.isolates:
-        yield do.IsolateAggregate(name, trait)
+        yield do.IsolateAggregate(name, trait, created=found is None)
     if found is None or view.host not in found.hosts:
         yield do.AddHost(name, view.host)
     elif found.uuid not in view.root.aggregates:
@@ -250,7 +244,7 @@ def _leave_others(view: ElasticHost, trait: str) -> Iterator[do.Change]:
     for aggregate in _others(view, trait):
         if view.host in aggregate.hosts:
             yield do.LeaveAggregate(aggregate.name, view.host)
-        if is_left_over(replace(aggregate, hosts=aggregate.hosts - {view.host})):
+        if aggregate.made_by_enroll and aggregate.hosts <= {view.host}:
             yield do.DeleteAggregate(aggregate.name)
 
 

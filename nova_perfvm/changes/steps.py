@@ -63,10 +63,14 @@ class CreateAggregate(Change):
 
 @dataclass(frozen=True)
 class IsolateAggregate(Change):
-    """Keep what does not ask for a trait off the hosts of an aggregate."""
+    """Keep what does not ask for a trait off the hosts of an aggregate.
+
+    :ivar created: the aggregate is one that this run creates
+    """
 
     name: str
     trait: str
+    created: bool = False
 
     def __str__(self) -> str:
         return f"set trait:{self.trait}=required on aggregate {self.name}"

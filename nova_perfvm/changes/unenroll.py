@@ -7,11 +7,13 @@ leaves the isolated aggregate, so that nothing without units came before.
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import is_left_over, remove_child
+from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, remove_child
+from nova_perfvm.facts.elastic_host import CREATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,7 +49,7 @@ def plan_forget(
     steps: list[do.Change] = [
         do.DeleteAggregate(a.name)
         for a in aggregates
-        if a.only_isolates and (emptied or not a.hosts)
+        if a.made_by_enroll and (emptied or not a.hosts)
     ]
     for name in sorted(names):
         kind = "resource class" if name == const.RC_UNIT else "trait"
@@ -81,12 +83,33 @@ def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Chang
         yield do.RemoveHost(aggregate.name, view.host)
         stale.discard(aggregate.uuid)
     for aggregate in view.aggregates:
-        if is_left_over(aggregate) or (
-            aggregate.only_isolates and aggregate.hosts == {view.host}
-        ):
+        if aggregate.made_by_enroll and aggregate.hosts <= {view.host}:
             yield do.DeleteAggregate(aggregate.name)
     if stale:
         known = root.aggregates - stale
         yield do.SetProviderAggregates(root.uuid, root.name, known)
     if view.service.interrupted:
         yield do.SetService(view.service.id, view.host, enabled=True)
+
+
+def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
+    """Return which aggregates stay though they isolate hosts, and why."""
+    for aggregate in aggregates:
+        if aggregate.made_by_enroll or not (
+            # An enroll that was cut off leaves it without metadata.
+            aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIX)
+        ):
+            continue
+        known = {f"trait:{trait}" for trait in aggregate.elastic_traits}
+        others = sorted(aggregate.metadata.keys() - known - CREATED.keys())
+        if CREATED.items() <= aggregate.metadata.items() and others:
+            why = f"somebody gave it {', '.join(others)}"
+        else:
+            why = (
+                f"it has no {const.CREATED_BY_KEY}, as one that enrolling did not make "
+                "or that is from before it marked its own"
+            )
+        yield (
+            f"aggregate {aggregate.name} stays: {why}; if nobody needs it: openstack "
+            f"aggregate delete {quote(aggregate.name)}"
+        )

@@ -16,7 +16,12 @@ from nova_perfvm.cloud.errors import (
     NotThereError,
     openstack_errors,
 )
-from nova_perfvm.facts.elastic_host import DISABLED_REASON, Aggregate, isolating
+from nova_perfvm.facts.elastic_host import (
+    CREATED,
+    DISABLED_REASON,
+    Aggregate,
+    isolating,
+)
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
@@ -82,7 +87,8 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.IsolateAggregate) -> None:
-        self._act(change.name, {"set_metadata": {"metadata": isolating(change.trait)}})
+        metadata = isolating(change.trait) | (CREATED if change.created else {})
+        self._act(change.name, {"set_metadata": {"metadata": metadata}})
 
     @_apply.register
     def _(self, change: do.AddHost) -> None:

@@ -51,28 +51,37 @@ def configure(path: str) -> None:
         )
 
 
-def compute_nodes() -> list[objects.ComputeNode]:
+def compute_nodes(skipped: list[str] | None = None) -> list[objects.ComputeNode]:
     """Return the compute nodes of all of Nova's cells that are not disabled.
 
+    :param skipped: is told of cells that cannot be read; None: that is an error
     :raises NovaDBError: when a database cannot be read
     """
     objects.register_all()
     admin = context.get_admin_context()
+    found: list[objects.ComputeNode] = []
     try:
-        return list(_nodes(admin))
+        cells = list(objects.CellMappingList.get_by_disabled(admin, disabled=False))
     except Exception as exc:
-        raise NovaDBError(
-            f"Nova's database cannot be read: {_first_line(exc)}: see "
-            "[api_database]connection, and nova-manage cell_v2 list_cells"
-        ) from exc
-
-
-def _nodes(admin: context.RequestContext) -> Iterator[objects.ComputeNode]:
-    for mapping in objects.CellMappingList.get_by_disabled(admin, disabled=False):
-        if mapping.is_cell0():
+        raise _unreadable(exc) from exc
+    for cell in cells:
+        if cell.is_cell0():
             continue
-        with context.target_cell(admin, mapping) as targeted:
-            yield from objects.ComputeNodeList.get_all(targeted)
+        try:
+            with context.target_cell(admin, cell) as targeted:
+                found += objects.ComputeNodeList.get_all(targeted)
+        except Exception as exc:
+            if skipped is None:
+                raise _unreadable(exc) from exc
+            skipped.append(f"cell {cell.identity}: {_first_line(exc)}")
+    return found
+
+
+def _unreadable(exc: Exception) -> NovaDBError:
+    return NovaDBError(
+        f"Nova's database cannot be read: {_first_line(exc)}: see "
+        "[api_database]connection, and nova-manage cell_v2 list_cells"
+    )
 
 
 def with_cells(snapshot: Snapshot, nodes: Iterable[objects.ComputeNode]) -> Snapshot:

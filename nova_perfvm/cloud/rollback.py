@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nova_perfvm.changes.unenroll import plan_forget, plan_unenroll
+from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
@@ -28,12 +28,14 @@ class Rollback:
     :ivar changes: on all of them, and then on what they had in common
     :ivar refusals: what is in the way
     :ivar warnings: what goes on asking for units, and what comes of it
+    :ivar kept: aggregates that stay, and why
     """
 
     hosts: tuple[str, ...]
     changes: tuple[Change, ...]
     refusals: tuple[str, ...]
     warnings: tuple[str, ...]
+    kept: tuple[str, ...]
 
 
 def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
@@ -56,6 +58,7 @@ def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
         changes=tuple(changes),
         refusals=refusals,
         warnings=warnings,
+        kept=tuple(kept_aggregates(observe.aggregates(api))),
     )
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import answers
+from nova_perfvm.cloud import answers, down_cells
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
     from nova_perfvm.facts.snapshot import Image, Migration, Provider, Server
@@ -55,8 +55,6 @@ _TOPOLOGY_KEYS: Final = (
 _SHARED: Final = "shared"
 # What Nova says (2.69) of a service that it knows of by its host's cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"
-# As many are named; the rest is counted.
-_NAMED_HOSTS: Final = 3
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -83,8 +81,8 @@ class _Taker:
         self._api = api
         self._progress = progress
         self._gaps: list[str] = []
-        # In which cells, Nova does not say.
-        self._hosts_of_down_cells: list[str] = []
+        # Hosts of cells that are down; of which, Nova does not say.
+        self._lost: list[str] = []
 
     def take(self, policy_digest: str | None) -> Snapshot:
         # Allocations first: a server that comes later is then no riddle.
@@ -97,9 +95,12 @@ class _Taker:
         images = self._images()
         servers = self._servers()
         migrations = self._migrations()
-        providers, servers = self._look_again(providers, servers, migrations)
+        rebuilt = self._rebuilt(services, hypervisors, providers, servers)
+        roots = {found["id"] for found in hypervisors}
+        roots |= {host.provider for host in rebuilt}
+        providers, servers = self._look_again(providers, servers, migrations, roots)
         servers = self._topologies(servers, providers, images)
-        hosts = [
+        hosts = rebuilt + [
             _host(found, services.get(found["service"]["host"], {}), providers, servers)
             for found in hypervisors
         ]
@@ -115,6 +116,7 @@ class _Taker:
             migrations=migrations,
             names=names,
             gaps=tuple(self._gaps),
+            unseen_hosts=tuple(self._lost),
             policy_digest=policy_digest,
             project=self._api.project(),
         )
@@ -149,29 +151,41 @@ class _Taker:
         found = self._api.nova(
             "GET", "/os-services?binary=nova-compute", key="services"
         )
-        lost = [s["host"] for s in found if s["status"] == _CELL_IS_DOWN]
-        if lost:
-            self._hosts_of_down_cells = sorted(lost)
-            self._gaps.append(
-                f"servers: the cell of {_named(self._hosts_of_down_cells)} was down, "
-                "its servers and hosts may be missing"
-            )
+        self._lost = sorted(s["host"] for s in found if s["status"] == _CELL_IS_DOWN)
         return {s["host"]: s for s in found if s["status"] != _CELL_IS_DOWN}
 
     def _hypervisors(self) -> list[Any]:
-        """Return the hypervisors, of which Nova lists none while a cell is down."""
-        try:
+        """Return the hypervisors; while a cell is down Nova lists not all of them."""
+        if not self._lost:
             return self._list("/os-hypervisors/detail", "hypervisors")
-        except CloudError as exc:
-            lost = self._hosts_of_down_cells
-            if not lost or 0 < exc.status < 500:
-                raise
-            raise CloudError(
-                f"the cell of {_named(lost)} is down, and Nova lists no hypervisors "
-                "until its database answers (see nova-manage cell_v2 list_cells): "
-                f"{exc}",
-                exc.status,
-            ) from exc
+        return [
+            found
+            for found in down_cells.hypervisors(self._api)
+            # Its cell is back, and what was asked before lacks all that it has.
+            if found["service"]["host"] not in self._lost
+        ]
+
+    def _rebuilt(
+        self,
+        services: Mapping[str, Mapping[str, Any]],
+        hypervisors: Iterable[Mapping[str, Any]],
+        providers: Sequence[Provider],
+        servers: Iterable[Server],
+    ) -> list[ComputeHost]:
+        """Return the hosts that are up, and without a hypervisor as a cell is down."""
+        if not self._lost:
+            return []
+        listed = {found["service"]["host"] for found in hypervisors}
+        taken = {found["id"] for found in hypervisors}
+        missing = services.keys() - listed
+        found = down_cells.matches(
+            missing, [p for p in providers if p.uuid not in taken], servers
+        )
+        rebuilt = [down_cells.host(services[name], root) for name, root in found]
+        names = [host.host for host in rebuilt]
+        unmatched = sorted(missing - set(names))
+        self._gaps += down_cells.gaps(self._lost, names, unmatched)
+        return rebuilt
 
     def _images(self) -> tuple[Image, ...] | None:
         """Return the images; without Glance all else can be judged."""
@@ -183,7 +197,8 @@ class _Taker:
 
     def _servers(self) -> list[Server]:
         found = self._list("/servers/detail?all_tenants=1", "servers")
-        return [answers.server(server) for server in found]
+        servers = [answers.server(server) for server in found]
+        return servers + (down_cells.servers(self._api) if self._lost else [])
 
     def _migrations(self) -> tuple[Migration, ...]:
         queries = [{"status": status} for status in NOT_OVER]
@@ -201,14 +216,23 @@ class _Taker:
         providers: list[Provider],
         servers: list[Server],
         migrations: Sequence[Migration],
+        roots: Collection[str],
     ) -> tuple[list[Provider], list[Server]]:
         """Explain the consumers of which no list has anything.
 
         Servers that were deleted meanwhile have no allocation any more; soft
         deleted ones are in no list.
+
+        :param roots: the top providers of hosts that were seen
         """
         known = {server.id for server in servers} | {m.id for m in migrations}
-        consumers = {c for p in providers for c in p.allocations} - known
+        consumers = {
+            consumer
+            for provider in providers
+            # Nova waits long for a cell that is down, and then knows nothing.
+            if not self._lost or provider.root in roots
+            for consumer in provider.allocations
+        } - known
         gone = set()
         servers = list(servers)
         for consumer in sorted(consumers):
@@ -287,12 +311,6 @@ def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> boo
         # As general flavors say it: by itself it makes no topology.
         del named[const.CPU_POLICY]
     return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)
-
-
-def _named(hosts: Sequence[str]) -> str:
-    more = len(hosts) - _NAMED_HOSTS
-    text = f"host(s) {', '.join(hosts[:_NAMED_HOSTS])}"
-    return f"{text} and {more} more" if more > 0 else text
 
 
 def _without(provider: Provider, consumers: set[str]) -> Provider:

@@ -184,6 +184,8 @@ def _violations(
     """Return (server or host, its name, code, words)."""
     facts = []
     for server in snapshot.servers:
+        if not server.known:
+            continue
         request = server_facts(snapshot, server)
         for reason in check_request(policy, request):
             yield "server", str(server), reason.code, describe(reason)

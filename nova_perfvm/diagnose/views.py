@@ -29,7 +29,7 @@ def cloud_view(snapshot: Snapshot, placement_settings: FileOptions | None) -> Cl
         stray=tuple(
             (provider.name, trait)
             for provider in snapshot.providers
-            if provider.uuid not in roots
+            if provider.uuid not in roots and snapshot.is_seen(provider)
             for trait in sorted(provider.elastic_traits)
         ),
         placement_settings=placement_settings,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nova_perfvm.policy import HostShape
 
 __all__ = [
+    "CREATED",
     "DISABLED_REASON",
     "PCPU",
     "VCPU",
@@ -39,6 +40,9 @@ VCPU = "VCPU"
 
 # The service was enabled, and an interrupted run took it out of service.
 DISABLED_REASON = "nova-perfvm: enroll in progress, was enabled"
+
+# Enrolling marks the aggregates that it creates; others are somebody else's.
+CREATED = {const.CREATED_BY_KEY: "enroll"}
 
 
 def isolating(trait: str) -> dict[str, str]:

@@ -164,7 +164,7 @@ class Rollback(ChangingCommand):
         """Plan, warn, ask, and roll back; 1 if something remained."""
         strip = parsed_args.strip_units
         plan = plan_rollback(self.cloud, strip=strip)
-        for warning in plan.warnings:
+        for warning in (*plan.warnings, *plan.kept):
             self.app.stderr.write(f"warning: {warning}\n")
         remained: list[str] = []
         if self.agreed(parsed_args, plan.changes, plan.refusals):

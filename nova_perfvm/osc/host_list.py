@@ -12,7 +12,7 @@ from nova_perfvm.diagnose.hosts import UNKNOWN, host_slots, summarize
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import policy_argument
 from nova_perfvm.osc.output import PrintableCommand
-from nova_perfvm.osc.snapshot import take
+from nova_perfvm.osc.snapshot import take_hosts
 from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ListHosts(PrintableCommand, Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
         """Look at the cloud and list its hosts."""
-        found = summarize(loader.load(parsed_args.policy), take(self.app))
+        found = summarize(loader.load(parsed_args.policy), take_hosts(self.app))
         for host in found:
             if host.mode == UNKNOWN:
                 self._unknown = True
@@ -86,7 +86,7 @@ class ShowHost(PrintableCommand, ShowOne):
         name = parsed_args.host
         found = [
             host
-            for host in summarize(policy, take(self.app))
+            for host in summarize(policy, take_hosts(self.app))
             if name in {host.host, host.node}
         ]
         if len(found) != 1:

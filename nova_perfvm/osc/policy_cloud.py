@@ -19,7 +19,7 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.osc.policy import DiffPolicy
-from nova_perfvm.osc.snapshot import take
+from nova_perfvm.osc.snapshot import take_hosts
 from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class CheckCloudPolicy(ChecksLister):
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(cloud_of(self.app), flavors_of(policy, parsed_args))
         view = PolicyView(
-            snapshot=take(self.app),
+            snapshot=take_hosts(self.app),
             flavor_changes=tuple(map(str, plan.changes)),
             flavor_refusals=plan.refusals,
             settings=settings,
@@ -80,4 +80,4 @@ class DiffCloudPolicy(DiffPolicy):
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
         """Return what the cloud shows, or the file."""
-        return super().snapshot(parsed_args) or take(self.app)
+        return super().snapshot(parsed_args) or take_hosts(self.app)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,7 @@ class SaveSnapshot(OfflineCommand):
             self.policy(parsed_args).digest if parsed_args.policy is not None else None
         )
         found = take(self.app, digest, parsed_args.from_nova_db)
-        for gap in found.gaps:
-            self.app.stderr.write(f"warning: not seen: {gap}\n")
+        _warn_of_gaps(self.app, found)
         if parsed_args.file == "-":
             self.write(snapshot.dumps(found))
             return
@@ -54,6 +54,22 @@ class SaveSnapshot(OfflineCommand):
             f"{parsed_args.file}: {len(found.hosts)} host(s), "
             f"{len(found.servers)} server(s)\n"
         )
+
+
+def take_hosts(app: Any) -> Snapshot:
+    """Take a snapshot for a command that lists hosts or servers; warn of gaps there.
+
+    :raises CloudError: when a request fails
+    """
+    found = take(app)
+    if found.unseen_hosts:
+        _warn_of_gaps(app, found)
+    return found
+
+
+def _warn_of_gaps(app: Any, found: Snapshot) -> None:
+    for gap in found.gaps:
+        app.stderr.write(f"warning: not seen: {gap}\n")
 
 
 def nova_db_argument(parser: argparse._ActionsContainer) -> None:
@@ -79,16 +95,19 @@ def take(
     :raises PerfVMError: when Nova's database cannot be read
     """
     # First, as a mistake there shows at once.
-    nodes = _compute_nodes(nova_conf) if nova_conf is not None else None
+    skipped: list[str] = []
+    nodes = _compute_nodes(nova_conf, skipped) if nova_conf is not None else None
     found = _taken(app, policy_digest)
     if nodes is None:
         return found
     from nova_perfvm.cloud import nova_database  # noqa: PLC0415
 
+    gaps = tuple(f"NUMA cells: {why}" for why in skipped)
+    found = replace(found, gaps=found.gaps + gaps)
     return nova_database.with_cells(found, nodes)
 
 
-def _compute_nodes(nova_conf: str) -> list[Any]:
+def _compute_nodes(nova_conf: str, skipped: list[str]) -> list[Any]:
     try:
         from nova_perfvm.cloud import nova_database  # noqa: PLC0415
     except ImportError as exc:
@@ -97,7 +116,7 @@ def _compute_nodes(nova_conf: str) -> list[Any]:
             "it on a controller, in Nova's environment"
         ) from exc
     nova_database.configure(nova_conf)
-    return nova_database.compute_nodes()
+    return nova_database.compute_nodes(skipped)
 
 
 def _taken(app: Any, policy_digest: str | None) -> Snapshot:

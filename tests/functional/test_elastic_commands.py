@@ -5,6 +5,7 @@ import json
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import observe
+from nova_perfvm.facts.elastic_host import isolating
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
@@ -91,6 +92,33 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assertNotIn("s3cret", stdout)
         self._inflate(self.view("h1"))
         self.assert_command(2, "FAILURE", *check, *files)
+
+    def test_rollback_leaves_aggregates_of_others(self):
+        self.cloud.start_host("h2")
+        for name, members in (("rack1", ["h2"]), ("rack2", [])):
+            aggregate = self.cloud.api.post_aggregate({"aggregate": {"name": name}})
+            path = f"/os-aggregates/{aggregate['id']}/action"
+            metadata = {"metadata": isolating("CUSTOM_PERFVM_ELASTIC_2")}
+            self.api.nova("POST", path, {"set_metadata": metadata})
+            for host in members:
+                self.api.nova("POST", path, {"add_host": {"host": host}})
+        self.enroll("h1")
+        self.enroll("h2")
+        names = {a.name: a.hosts for a in observe.aggregates(self.api)}
+        self.assertEqual(
+            {"rack1": {"h2"}, "rack2": set(), "perfvm-elastic-2": {"h1"}}, names
+        )
+
+        status, _, stderr = self.run_command("rollback", "--yes")
+
+        self.assertEqual(0, status, stderr)
+        for host in ("h1", "h2"):
+            self.assert_ordinary(host)
+        left = [a.name for a in observe.aggregates(self.api)]
+        self.assertEqual(["rack1", "rack2"], sorted(left))
+        for name in left:
+            self.assertIn(f"openstack aggregate delete {name}", stderr)
+        self.assertNotIn("perfvm-elastic-2", stderr)
 
     def _inflate(self, view):
         inventory = {"total": 5000, "max_unit": 5000}

@@ -7,7 +7,8 @@ import pathlib
 
 import fixtures
 from nova import conf as nova_conf
-from nova import exception
+from nova import context, exception
+from nova.tests.fixtures.libvirt import VIR_CONNECT_LIST_DOMAINS_ACTIVE as ACTIVE
 from oslo_config import cfg
 
 from nova_perfvm.generate.hosts import (
@@ -216,6 +217,23 @@ class HostConfigTest(base.FunctionalTest):
         self.assertIn(TRAIT, self.cloud.traits("host1"))
         said = " ".join(config.notes)
         self.assertIn(f"take the trait {TRAIT} off", said)
+
+    def test_a_server_deleted_while_its_host_is_cut_off(self):
+        """Nova gives its CPUs away while the guest runs, until it looks."""
+        self.start_cloud()
+        self.start_with("host1", "2x20", self.policy, mode="dedicated")
+        first, second = self.boot(), self.boot()
+        self.cloud.fail_host("host1")
+        self.servers.delete(first)
+        self.assertEqual(20, self.cloud.usages("host1")["PCPU"])
+        guests = self.cloud._connections["host1"]
+        self.assertEqual(2, len(guests.listAllDomains(ACTIVE)))
+
+        compute = self.cloud._services.computes["host1"].manager
+        compute._cleanup_running_deleted_instances(context.get_admin_context())
+
+        (left,) = guests.listAllDomains(ACTIVE)
+        self.assertEqual(second.id, left.UUIDString())
 
     def test_resident_vms(self):
         """A VM is in the way of a mode here exactly if it is in Nova's."""

@@ -6,14 +6,10 @@ import os
 import pathlib
 
 import fixtures
-from nova import context, objects
-from nova.tests import fixtures as nova_fixtures
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import answers
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
-from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.rules import host_mode
 from tests.functional import base, client
@@ -82,29 +78,6 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
         )
         consumers = {c for p in found.providers for c in p.allocations}
         self.assertEqual({server.id, migration.id}, consumers)
-
-    def test_a_cell_that_is_down(self):
-        """Nova names its hosts, fails at hypervisors, and knows little of servers."""
-        server = self.boot()
-        api = API(self.connection("admin", "admin"))
-        cells = objects.CellMappingList.get_all(context.get_admin_context())
-        down = [cell for cell in cells if not cell.is_cell0()]
-
-        with nova_fixtures.DownCellFixture(down):
-            exc = self.assertRaises(CloudError, taking.take, api)
-            alone = api.nova("GET", f"/servers/{server.id}", key="server")
-            paged = list(api.nova_list("/servers/detail?all_tenants=1", "servers"))
-
-        self.assertIn("the cell of host(s) g1, hp1 is down", str(exc))
-        self.assertIn("/os-hypervisors/detail", str(exc))
-        found = answers.server(alone)
-        self.assertEqual(
-            (server.id, server.id, None, "UNKNOWN"),
-            (found.id, found.name, found.host, found.status),
-        )
-        self.assertIn("flavor", alone)
-        # So this list cannot tell that a cell was down.
-        self.assertEqual([], paged)
 
     def test_nobody_else_may_read_it(self):
         self.addCleanup(os.umask, os.umask(0o022))

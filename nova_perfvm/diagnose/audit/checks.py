@@ -108,7 +108,7 @@ def run(subject: Subject) -> Report:
         taken_at=subject.snapshot.taken_at,
         policy_digest=subject.policy.digest,
         hosts=len(subject.snapshot.hosts),
-        servers=len(subject.snapshot.servers),
+        servers=sum(server.known for server in subject.snapshot.servers),
     )
 
 

@@ -34,7 +34,9 @@ _CODES: Final = {
     const.REQUEST_NO_MULTIQUEUE: codes.NO_MULTIQUEUE,
 }
 _WEIGHT_KEY: Final = "perfvm_weight_multiplier"
-_KNOWN_KEYS: Final = frozenset({const.CLASS_KEY, const.IMAGE_RECORD, _WEIGHT_KEY})
+_KNOWN_KEYS: Final = frozenset(
+    {const.CLASS_KEY, const.CREATED_BY_KEY, const.IMAGE_RECORD, _WEIGHT_KEY}
+)
 # Names that are so alike are the same name, spelled wrongly.
 _ALIKE: Final = 0.8
 # Extra specs that a class decides, so that another value is no extension of it.

@@ -87,6 +87,7 @@ FLAVOR_LEFT_BEHIND: Final = "audit.flavor_left_behind"
 STUCK: Final = "audit.stuck"
 BUILD_CUT_OFF: Final = "audit.build_cut_off"
 RETRY_COUNT: Final = "audit.retry_count"
+CELL_DOWN: Final = "audit.cell_down"
 
 RETRY_COUNT_UNKNOWN: Final = "audit.retry_count_unknown"
 CELLS_UNKNOWN: Final = "audit.cells_unknown"

@@ -87,7 +87,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         if server.host is None and not is_moving(snapshot, server)
     }
     for leak in check_consumers(
-        (consumer for p in snapshot.providers for consumer in p.allocations),
+        (
+            consumer
+            for provider in filter(snapshot.is_seen, snapshot.providers)
+            for consumer in provider.allocations
+        ),
         (server.id for server in snapshot.servers if server.id not in homeless),
         (migration.id for migration in snapshot.migrations),
     ):
@@ -153,12 +157,9 @@ def _heal(policy: Policy, server: Server, host: str) -> str:
 def check_orphans(subject: Subject) -> Iterator[Finding]:
     """List providers of this project, or of a compute, that no host has."""
     snapshot = subject.snapshot
-    if any(gap.startswith("servers:") for gap in snapshot.gaps):
-        # Hosts of a cell that is down are in no list.
-        return
     hosts = {host.provider: host for host in snapshot.hosts}
     isolated = {h for a in snapshot.aggregates if a.isolates for h in a.hosts}
-    for provider in snapshot.providers:
+    for provider in filter(snapshot.is_seen, snapshot.providers):
         root = hosts.get(provider.root or provider.uuid)
         remove = f"openstack resource provider delete {provider.uuid}"
         if _is_child(provider):

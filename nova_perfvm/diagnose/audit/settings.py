@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit import finding as codes
@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nova_perfvm.diagnose.audit.subject import Subject
+
+
+# What shows why Nova cannot ask a cell's database.
+_FIND_OUT: Final = dict.fromkeys(
+    ("cells", "hypervisors"), "nova-manage cell_v2 list_cells"
+)
 
 
 def check_retries(subject: Subject) -> Iterator[Finding]:
@@ -39,7 +45,6 @@ def check_gaps(subject: Subject) -> Iterator[Finding]:
     """List what was not there to be judged."""
     for gap in subject.snapshot.gaps:
         what, _, why = gap.partition(": ")
-        # Servers are missing where Nova cannot ask a cell's database.
-        cells = what == "servers"
-        remedy = "nova-manage cell_v2 list_cells" if cells else "openstack catalog list"
-        yield Finding(codes.NOT_SEEN, what, why, remedy)
+        remedy = _FIND_OUT.get(what, "openstack catalog list")
+        code = codes.CELL_DOWN if what == "cells" else codes.NOT_SEEN
+        yield Finding(code, what, why, remedy)

@@ -221,6 +221,11 @@ def explain(
     views = everything
     if host is not None:
         views = tuple(v for v in views if host in {v.host.host, v.host.node})
+        if not views and host in snapshot.unseen_hosts:
+            raise NotFoundError(
+                f"nothing is known of host {host}: its cell is down, so that "
+                "nova-scheduler leaves it out"
+            )
         if not views:
             raise NotFoundError(
                 f"there is no compute host {host!r}: see openstack hypervisor list"

@@ -127,6 +127,8 @@ class Snapshot:
     :ivar migrations: those that are not over
     :ivar names: the project's traits and resource classes that exist
     :ivar gaps: what could not be seen, and why
+    :ivar unseen_hosts: hosts of cells that Nova could not reach: neither they nor
+        what is on them is here, but for what Placement has of them
     """
 
     taken_at: str
@@ -139,6 +141,7 @@ class Snapshot:
     migrations: tuple[Migration, ...] = ()
     names: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
+    unseen_hosts: tuple[str, ...] = ()
     policy_digest: str | None = None
     project: str = ""
     schema_version: str = field(default=SCHEMA_VERSION)
@@ -174,6 +177,18 @@ class Snapshot:
         for provider in sorted(self.providers, key=lambda p: p.parent is not None):
             found.setdefault(provider.root or provider.uuid, []).append(provider)
         return {root: tuple(tree) for root, tree in found.items()}
+
+    def is_seen(self, provider: Provider) -> bool:
+        """Return whether all is here that could have something of a provider.
+
+        While a cell is down any that belongs to no host may belong to one of its
+        hosts, as these need not be called like their providers.
+        """
+        return not self.unseen_hosts or (provider.root or provider.uuid) in self._roots
+
+    @cached_property
+    def _roots(self) -> frozenset[str]:
+        return frozenset(host.provider for host in self.hosts)
 
     def labels(self, host: str) -> frozenset[str]:
         """Return the classes that aggregates reserve a host for."""

@@ -203,9 +203,14 @@ class Aggregate:
         return bool(self.elastic_traits)
 
     @property
-    def only_isolates(self) -> bool:
-        """Return whether it has no other metadata than that."""
-        return self.isolates and len(self.metadata) == len(self.elastic_traits)
+    def made_by_enroll(self) -> bool:
+        """Return whether enrolling made it, and nobody has added to it."""
+        keys = {f"trait:{trait}" for trait in self.elastic_traits}
+        return (
+            self.isolates
+            and self.metadata.keys() == keys | {const.CREATED_BY_KEY}
+            and self.metadata[const.CREATED_BY_KEY] == "enroll"
+        )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,24 @@ if TYPE_CHECKING:
 # The kernel's own pages on x86, in KiB.
 _SMALL_PAGE_KB: Final = 4
 
+# What becomes of guests that Nova has no server of any more.
+_LEFT_OVER: Final = (
+    Setting(
+        "DEFAULT",
+        "running_deleted_instance_poll_interval",
+        ("60",),
+        "A server that is deleted while this nova-compute is cut off leaves its guest "
+        "running. Nova gives its CPUs away again as soon as the host is back, and by "
+        "its own default of 1800 ends the guest half an hour later.",
+    ),
+    Setting(
+        "DEFAULT",
+        "running_deleted_instance_action",
+        ("reap",),
+        "Nova's default, said because of the others only shutdown ends such a guest.",
+    ),
+)
+
 
 def settings(
     cpus: CPUSets, memory: Sequence[NodeMemory], classes: Sequence[VMClass]
@@ -28,6 +46,7 @@ def settings(
     """
     return (
         *_memory(memory),
+        *_LEFT_OVER,
         *_cpu_sets(cpus),
         *_libvirt(classes),
     )

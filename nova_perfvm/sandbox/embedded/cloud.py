@@ -65,6 +65,7 @@ class EmbeddedCloud(fixtures.Fixture):
     :param disable_fallback_pcpu_query: [workarounds]; False lets pinned VMs
         onto hosts without CPU sets
     :param options: further {(group or None, option): value} for nova.conf
+    :param cells: how many cells of Nova there are: ``cell1`` and so on
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class EmbeddedCloud(fixtures.Fixture):
         policy_file: str | None = None,
         disable_fallback_pcpu_query: bool = True,
         options: Any = None,
+        cells: int = 1,
     ) -> None:
         super().__init__()
         self._policy_file = policy_file
@@ -93,6 +95,7 @@ class EmbeddedCloud(fixtures.Fixture):
             ("libvirt", "virt_type"): "kvm",
             ("libvirt", "cpu_mode"): "none",
         } | (options or {})
+        self._cells = cells
         self._stdlog = None
         self._settings = {}
         self._connections = {}
@@ -112,7 +115,7 @@ class EmbeddedCloud(fixtures.Fixture):
     def _setUp(self) -> None:  # noqa: N802
         self._register_policy_option()
         self.useFixture(Quiet())
-        self._services = Services(self, self._options)
+        self._services = Services(self, self._options, self._cells)
         self.log = self.useFixture(
             Log(
                 {
@@ -163,11 +166,13 @@ class EmbeddedCloud(fixtures.Fixture):
         mode: str,
         shape: str = "2x20",
         memory_gb: int = 500,
+        cell: str = "cell1",
         **wishes: Any,
     ) -> str:
         """Start a host as ``nova-perfvm host config`` would configure it.
 
         :param mode: dedicated, shared, mixed or elastic
+        :param cell: Nova's cell that the host is in
         :param wishes: further members of HostRequest
         """
         topology = pretended_topology(HostShape.parse(shape), memory_gb)
@@ -177,6 +182,7 @@ class EmbeddedCloud(fixtures.Fixture):
             name,
             shape,
             memory_gb=memory_gb,
+            cell=cell,
             dedicated="".join(options.get("cpu_dedicated_set", ())) or None,
             shared="".join(options.get("cpu_shared_set", ())) or None,
             vcpu_pin_set="".join(options.get("vcpu_pin_set", ())) or None,

@@ -37,6 +37,7 @@ class HostSettings:
     :ivar shared: [compute]cpu_shared_set
     :ivar vcpu_pin_set: the deprecated [DEFAULT]vcpu_pin_set
     :ivar provider_yaml: text of a file in [compute]provider_config_location
+    :ivar cell: Nova's cell that the host is in
     """
 
     shape: str = "2x20"
@@ -45,6 +46,7 @@ class HostSettings:
     shared: str | None = None
     vcpu_pin_set: str | None = None
     provider_yaml: str | None = None
+    cell: str = "cell1"
 
     def hardware(self) -> HostShape:
         """Return the HostShape that ``shape`` describes."""

@@ -30,6 +30,7 @@ class Services(ServersTestBase):
 
     :param owner: the fixture whose clean-up ends the services
     :param options: {(group or None, option): value} for nova.conf
+    :param cells: how many cells there are for computes
     """
 
     ADMIN_API = True
@@ -38,8 +39,12 @@ class Services(ServersTestBase):
     # API must not see what the conductor or a compute says later.
     CAST_AS_CALL = False
 
-    def __init__(self, owner: fixtures.Fixture, options: Options) -> None:
+    def __init__(
+        self, owner: fixtures.Fixture, options: Options, cells: int = 1
+    ) -> None:
         super().__init__("runTest")
+        # As Nova's test case calls it
+        self.NUMBER_OF_CELLS = cells
         self._owner = owner
         self._options = options
         # Nova's fixtures tell the threads of one test from those of the next
@@ -79,11 +84,13 @@ class Services(ServersTestBase):
             self.setUp()
         self.useFixture(HostHardware())
 
-    def start_host(self, name: str, settings: HostSettings, connection: Any) -> str:
+    def start_host(self, name: str, settings: HostSettings, connection: Any) -> None:
         """Start a compute with these HostSettings over a pretended libvirt."""
         self.host_conf.starting(settings)
         with self._provider_config(settings.provider_yaml):
-            self.start_compute(hostname=name, connection=connection)
+            self.start_compute(
+                hostname=name, connection=connection, cell_name=settings.cell
+            )
 
     @contextlib.contextmanager
     def _provider_config(self, text: str | None) -> Iterator[None]:

@@ -7,8 +7,10 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm.changes import plan_enroll, plan_forget, plan_unenroll
 from nova_perfvm.changes import steps as do
+from nova_perfvm.changes.unenroll import kept_aggregates
 from nova_perfvm.diagnose.preflight import CloudView, Code, preflight, worst
 from nova_perfvm.facts.elastic_host import (
+    CREATED,
     DISABLED_REASON,
     Aggregate,
     ComputeService,
@@ -182,7 +184,9 @@ _AFTER = {
     ),
     do.CreateAggregate: _aggregate,
     do.IsolateAggregate: lambda seen, change: _aggregates(
-        seen, change.name, metadata=isolating(change.trait)
+        seen,
+        change.name,
+        metadata=isolating(change.trait) | (CREATED if change.created else {}),
     ),
     do.AddHost: _joined,
     do.RemoveHost: _left,
@@ -221,6 +225,12 @@ class PlanCase(testtools.TestCase):
             end = state
             for change in plan(state, **options).changes:
                 end = after(end, change)
+            made = {a.name: a.metadata for a in states[-1].aggregates}
+            for aggregate in state.aggregates:
+                if not aggregate.metadata and aggregate.name in made:
+                    # Whose it is nobody knows any more.
+                    name = aggregate.name
+                    end = _aggregates(end, name, metadata=made[name])
             self.assertEqual(states[-1], end)
         self.assertEqual((), plan(states[-1], **options).changes)
         return states[-1]
@@ -487,7 +497,9 @@ class AnotherNumberTest(PlanCase):
         good = self.enrolled(view(high("a")), backfill=True)
         host = self.changed(earlier(good), POLICY)
         self.assertEqual(good.children, host.children)
-        self.assertEqual([AGGREGATE], [a.name for a in host.aggregates])
+        # Without the mark nobody knows whose the old one is.
+        names = [aggregate.name for aggregate in host.aggregates]
+        self.assertEqual(["perfvm-elastic", AGGREGATE], names)
 
     def test_the_aggregate_has_other_hosts_or_other_metadata(self):
         good = earlier(self.enrolled(view()))
@@ -569,12 +581,13 @@ class AnotherNumberTest(PlanCase):
 
 class UnenrollTest(PlanCase):
     def test_whatever_it_was_enrolled_for(self):
-        for seen in (
-            earlier(self.enrolled(view())),
-            self.enrolled(view(total=80, shape=WIDE), FOUR),
+        for seen, left in (
+            (earlier(self.enrolled(view())), [("perfvm-elastic", frozenset())]),
+            (self.enrolled(view(total=80, shape=WIDE), FOUR), []),
         ):
             host = self.carried_out(seen, plan_unenroll)
-            self.assertEqual(((), ()), (host.below, host.aggregates))
+            self.assertEqual((), host.below)
+            self.assertEqual(left, [(a.name, a.hosts) for a in host.aggregates])
             self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
 
     def test_all_goes(self):
@@ -596,25 +609,46 @@ class UnenrollTest(PlanCase):
         self.assertEqual((), bare.children)
 
     def test_aggregates_of_others_stay(self):
-        metadata = {**ISOLATING, "ssd": "true"}
-        mine = Aggregate(7, "uuid-mine", "mine", metadata, frozenset({"h1"}))
-        host = self.enrolled(view(aggregates=(mine,)))
-        host = self.carried_out(host, plan_unenroll)
-        self.assertEqual(("mine",), tuple(a.name for a in host.aggregates))
+        for metadata, why in (
+            (ISOLATING, const.CREATED_BY_KEY),
+            (ISOLATING | CREATED | {"ssd": "true"}, "somebody gave it ssd"),
+        ):
+            # Also one that would be empty, and that has the name enroll gives.
+            for name in ("mine", AGGREGATE):
+                with self.subTest(why=why, name=name):
+                    hosts = frozenset({"h1"})
+                    mine = Aggregate(7, f"uuid-{name}", name, metadata, hosts)
+                    host = self.enrolled(view(aggregates=(mine,)))
+                    host = self.carried_out(host, plan_unenroll)
+                    self.assertEqual((name,), tuple(a.name for a in host.aggregates))
+                    (said,) = kept_aggregates(host.aggregates)
+                    self.assertIn(why, said)
+                    self.assertIn(f"openstack aggregate delete {name}", said)
 
-    def test_an_aggregate_that_was_prepared_stays(self):
+    def test_an_aggregate_that_was_emptied(self):
         prepared = Aggregate(7, "u", "rack2", ISOLATING, frozenset())
         self.assertEqual((), plan_unenroll(view(aggregates=(prepared,))).changes)
-        # Enroll gives this name: an earlier run was cut off.
-        emptied = dataclasses.replace(prepared, name=AGGREGATE)
+        # An earlier run was cut off.
+        emptied = dataclasses.replace(prepared, metadata=ISOLATING | CREATED)
         self.assertEqual(
-            (do.DeleteAggregate(AGGREGATE),),
+            (do.DeleteAggregate("rack2"),),
             plan_unenroll(view(aggregates=(emptied,))).changes,
         )
+        self.assertEqual([], list(kept_aggregates([emptied])))
+
+    def test_an_aggregate_that_was_not_isolated_yet(self):
+        """Nobody can tell whether enroll was cut off, or an operator is at work."""
+        bare = Aggregate(1, f"uuid-{AGGREGATE}", AGGREGATE, {}, frozenset())
+        isolate = do.IsolateAggregate(AGGREGATE, TRAIT)
+        self.assertIn(isolate, plan_enroll(POLICY, view(aggregates=(bare,))).changes)
+        self.assertFalse(isolate.created)
+        self.assertEqual(1, len(list(kept_aggregates([bare]))))
+        other = dataclasses.replace(bare, name="rack2")
+        self.assertEqual([], list(kept_aggregates([other])))
 
     def test_forget(self):
-        empty = Aggregate(1, "u", "a", ISOLATING, frozenset())
-        used = Aggregate(2, "v", "b", ISOLATING, frozenset({"h2"}))
+        empty = Aggregate(1, "u", "a", ISOLATING | CREATED, frozenset())
+        used = dataclasses.replace(empty, name="b", hosts=frozenset({"h2"}))
         names = [const.RC_UNIT, TRAIT, const.TRAIT_HIGH_PERFORMANCE]
         changes = plan_forget(names, [empty, used]).changes
         self.assertEqual(

@@ -40,11 +40,14 @@ class FakeAPI:
             | {"owner": "me", "visibility": "private"}
         ]
         self.resource_classes = ("PCPU",)
-        # Hosts of cells that are down, and what Nova says of hypervisors then.
+        # Hosts of cells that are down, and which is the first in the order in which
+        # Nova lists hypervisors.
         self.lost = []
+        self.first_down = None
         self.no_hypervisors = None
+        self.provider_names = {}
 
-    def add_server(self, name, host, specs=(), **members):
+    def add_server(self, name, host, specs=(), node=None, **members):
         self.servers.append(
             {
                 "id": name,
@@ -52,7 +55,7 @@ class FakeAPI:
                 "status": "ACTIVE",
                 "image": {"id": "image"},
                 "OS-EXT-SRV-ATTR:host": host,
-                "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
+                "OS-EXT-SRV-ATTR:hypervisor_hostname": node or host,
                 "flavor": {
                     "original_name": "f",
                     "vcpus": 2,
@@ -75,13 +78,22 @@ class FakeAPI:
 
     def nova_list(self, path, key, marker_key="id"):
         self.asked[path.split("?")[0]] += 1
-        if key == "hypervisors" and self.no_hypervisors:
-            raise self.no_hypervisors
         if key == "hypervisors":
-            return iter([self._hypervisor(host) for host in self.hosts])
-        return iter({"servers": self.servers}.get(key, []))
+            return iter(self._hypervisors("1000"))
+        servers = [server for server in self.servers if "name" in server]
+        return iter({"servers": servers}.get(key, []))
+
+    def _hypervisors(self, limit, marker=None):
+        if self.no_hypervisors:
+            raise self.no_hypervisors
+        first = self.hosts.index(marker) + 1 if marker else 0
+        last = min(first + int(limit), len(self.hosts))
+        if self.first_down is not None and last > self.first_down:
+            raise CloudError("Nova: GET /os-hypervisors/detail: 500: x", 500)
+        return [self._hypervisor(host) for host in self.hosts[first:last]]
 
     def nova(self, method, path, body=None, key=""):
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(path).query))
         path = urllib.parse.urlsplit(path).path
         if path.endswith("/topology"):
             self.asked["topology"] += 1
@@ -94,6 +106,10 @@ class FakeAPI:
             }
             return {"nodes": [cell], "pagesize_kb": None}
         self.asked[path] += 1
+        if key == "hypervisors":
+            return self._hypervisors(**query)
+        if path == "/servers":
+            return self.servers
         if path.startswith("/servers/"):
             if path.rsplit("/", 1)[1] not in self.later:
                 raise NotThereError("404", 404)
@@ -118,7 +134,7 @@ class FakeAPI:
             return [
                 {
                     "uuid": host,
-                    "name": host,
+                    "name": self.provider_names.get(host, host),
                     "root_provider_uuid": host,
                     "parent_provider_uuid": None,
                 }
@@ -233,34 +249,68 @@ class TakeTest(testtools.TestCase):
         self.assertEqual(("images: Glance does not answer",), found.gaps)
 
     def test_a_cell_that_was_down_for_a_moment(self):
-        """Lists in pages lack its servers; asked for alone one has a flavor."""
+        """Its hosts count as not seen, as lists from before lack what they have."""
         api = FakeAPI(2)
         api.lost = ["h0"]
         api.allocations["h0"]["lost"] = {"resources": {"PCPU": 2}}
-        api.later["lost"] = {
-            "id": "lost",
-            "status": "UNKNOWN",
-            "tenant_id": "p",
-            "flavor": {"vcpus": 2, "ram": 1024, "disk": 1},
-        }
         found = taking.take(api)
         (gap,) = found.gaps
-        self.assertIn("servers: the cell of host(s) h0 was down", gap)
-        lost = found.server_by_id["lost"]
-        self.assertEqual(("lost", None, "UNKNOWN"), (lost.name, lost.host, lost.status))
-        # What its hypervisor says; of its service nothing is known.
-        self.assertEqual(("", True), (found.hosts[0].service, found.hosts[0].up))
+        self.assertIn("cells: Nova cannot reach the cell of host(s) h0:", gap)
+        self.assertEqual(("h0",), found.unseen_hosts)
+        self.assertEqual(["h1"], [host.host for host in found.hosts])
+        self.assertEqual(
+            [False, True], [found.is_seen(provider) for provider in found.providers]
+        )
+        # Nova, which would wait for the cell, is not asked for its servers.
+        self.assertNotIn("/servers/lost", api.asked)
 
     def test_a_cell_that_is_down(self):
-        api = FakeAPI(5)
-        error = CloudError("Nova: GET /os-hypervisors/detail: 500: x", 500)
-        api.no_hypervisors = error
-        self.assertIs(error, self.assertRaises(CloudError, taking.take, api))
-        api.lost = ["h4", "h3", "h2", "h1"]
+        """Hypervisors are listed up to it, whatever the size of the page."""
+        for live in (0, 1, 63, 64, 65, 130):
+            api = FakeAPI(live + 4)
+            api.lost = [f"h{live + n}" for n in range(4)]
+            api.first_down = live
+            found = taking.take(api)
+            self.assertEqual(set(api.hosts[:live]), {host.host for host in found.hosts})
+            self.assertLess(api.asked["/os-hypervisors/detail"], 16)
+            (gap,) = found.gaps
+            self.assertIn(f"{', '.join(api.lost[:3])} and 1 more", gap)
+
+    def test_cells_behind_one_that_is_down(self):
+        """Services and servers tell which hosts there are, and what their nodes are."""
+        api = FakeAPI(6)
+        api.first_down = 1
+        api.lost = ["h1"]
+        api.provider_names = {"h2": "h2.example", "h3": "n3", "h5": "n5"}
+        api.add_server("s", "h3", node="n3")
+        stub = {"id": "lost", "status": "UNKNOWN", "links": []}
+        api.servers.append(stub)
+        api.allocations["h1"]["lost"] = {"resources": {"PCPU": 2}}
+        found = taking.take(api)
+        self.assertEqual(
+            [
+                ("h0", "h0", "2x20"),
+                ("h2", "h2.example", "None"),
+                ("h3", "n3", "None"),
+                ("h4", "h4", "None"),
+            ],
+            [(host.host, host.node, str(host.shape)) for host in found.hosts],
+        )
+        self.assertEqual(["h0", "h2", "h3", "h4"], [h.provider for h in found.hosts])
+        self.assertEqual(
+            ["cells: ", "hypervisors: ", "hypervisors: "],
+            [gap.partition(": ")[0] + ": " for gap in found.gaps],
+        )
+        self.assertIn("host(s) h2, h3, h4 are not known", found.gaps[1])
+        self.assertIn("called like host(s) h5", found.gaps[2])
+        self.assertFalse(found.server_by_id["lost"].known)
+
+    def test_hypervisors_without_a_cell_that_is_down(self):
+        api = FakeAPI(2)
+        api.first_down = 1
         exc = self.assertRaises(CloudError, taking.take, api)
         self.assertEqual(500, exc.status)
-        for words in ("cell of host(s) h1, h2, h3 and 1 more is down", str(error)):
-            self.assertIn(words, str(exc))
+        api.lost = ["h1"]
         api.no_hypervisors = CloudError("rights of an administrator", 403)
         exc = self.assertRaises(CloudError, taking.take, api)
         self.assertEqual("rights of an administrator", str(exc))

@@ -10,6 +10,7 @@ from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit import hosts as host_checks
 from nova_perfvm.diagnose.audit import placement as placement_checks
 from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
+from nova_perfvm.facts.elastic_host import CREATED
 from nova_perfvm.facts.snapshot import (
     NOVA_DATABASE,
     Aggregate,
@@ -351,7 +352,11 @@ class ClaimsTest(AuditTest):
             self.assertEqual([(codes.NEAR_MISS, "flavor x")], self.found(cloud))
         cloud = small()
         cloud.parts["images"] = (Image("image", "i", {"perfvm_class": "general"}),)
-        metadata = {"perfvm_class": "x", "perfvm_weight_multiplier": "2"}
+        metadata = {
+            "perfvm_class": "x",
+            "perfvm_weight_multiplier": "2",
+            **CREATED,
+        }
         cloud.parts["aggregates"] = (Aggregate(1, "u", "a", metadata, frozenset()),)
         specs = {"prefvm:class": "high-performance"}
         cloud.change_server("c", extra_specs=specs, flavor="old")
@@ -579,8 +584,36 @@ class PlacementTest(AuditTest):
         cloud.providers["old"] = gone
         cloud.servers["lost"] = Server("lost", "lost", None, "UNKNOWN", 0, {})
         cloud.allocate("lost", "old", {"PCPU": 20})
-        cloud.parts["gaps"] = ("servers: the cell of host(s) h1 was down",)
-        self.assertEqual([(codes.NOT_SEEN, "servers")], self.found(cloud))
+        # Its server was in no list, either.
+        cloud.allocate("nobody", "old", {"PCPU": 20})
+        child = Provider("c", "hp1_perfvm_a", 1, parent="p-hp1", root="p-hp1")
+        cloud.providers["child"] = child
+        cloud.allocate("leak", "g1", {"VCPU": 1})
+        cloud.parts |= {
+            "gaps": (
+                "cells: Nova cannot reach the cell of host(s) h1: nothing is known",
+            ),
+            "unseen_hosts": ("h1",),
+        }
+        self.assertEqual(
+            [
+                (codes.LEAKED_ALLOCATION, "leak"),
+                (codes.ORPHANED_CHILD, "hp1_perfvm_a"),
+                (codes.CELL_DOWN, "cells"),
+            ],
+            self.found(cloud),
+        )
+        report = self.audit(cloud)
+        self.assertEqual((1, 3), (report.exit_code(), report.servers))
+
+    def test_enrolled_hosts_of_a_cell_that_is_down(self):
+        cloud = Cloud(ELASTIC)
+        traits = frozenset({const.TRAIT_ELASTIC})
+        cloud.providers["old"] = Provider("p", "old", 1, traits=traits, root="p")
+        stray = (codes.HOST_NOT_ISOLATED, "Placement")
+        self.assertIn(stray, self.found(cloud))
+        cloud.parts["unseen_hosts"] = ("old",)
+        self.assertNotIn(stray, self.found(cloud))
 
     def test_helpers_of_the_storms(self):
         usage = placement_checks.Usage("h", "PCPU", 40, 41)
@@ -700,14 +733,18 @@ class SettingsTest(AuditTest):
 
     def test_gaps(self):
         cloud = small()
-        for gap, what, remedy in (
-            ("images: Glance does not answer", "images", "catalog list"),
-            ("servers: the cell of host(s) h1 was down", "servers", "list_cells"),
+        for gap, code, remedy, status in (
+            ("images: Glance does not answer", codes.NOT_SEEN, "catalog list", 0),
+            ("hypervisors: none of h1", codes.NOT_SEEN, "list_cells", 0),
+            ("cells: nothing of h1", codes.CELL_DOWN, "list_cells", 1),
         ):
             cloud.parts["gaps"] = (gap,)
-            (finding,) = self.audit(cloud).findings
-            self.assertEqual((codes.NOT_SEEN, what), (finding.code, finding.subject))
+            report = self.audit(cloud)
+            (finding,) = report.findings
+            found = (finding.code, f"{finding.subject}: {finding.evidence}")
+            self.assertEqual((code, gap), found)
             self.assertIn(remedy, finding.remedy)
+            self.assertEqual(status, report.exit_code())
 
     def test_the_worst_comes_first(self):
         cloud = small()

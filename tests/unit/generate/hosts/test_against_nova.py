@@ -3,6 +3,8 @@
 
 import itertools
 import pathlib
+import subprocess
+import sys
 import types
 from unittest import mock
 
@@ -28,6 +30,19 @@ CPU_OPTIONS = (
     ("compute", "cpu_shared_set"),
 )
 ALL = frozenset(range(8))
+# As nova-compute starts: the options first, and then the manager.
+READ_PERIODIC = """
+import sys
+from nova import config
+config.parse_args(["nova-compute"], default_config_files=[sys.argv[1]])
+from nova.compute.manager import CONF, ComputeManager
+name = "_cleanup_running_deleted_instances"
+print(
+    name in dict(ComputeManager._periodic_tasks),
+    ComputeManager._periodic_spacing[name],
+    CONF.running_deleted_instance_action,
+)
+"""
 
 
 class NovaCase(testtools.TestCase):
@@ -73,6 +88,19 @@ class ConfTest(NovaCase):
                 group = conf if setting.section == "DEFAULT" else conf[setting.section]
                 # An option that is not registered raises.
                 getattr(group, setting.option)
+
+    def test_guests_of_deleted_servers_are_ended_soon(self):
+        """Nova reads the interval once, where it declares the periodic task."""
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        path = directory / "nova.conf"
+        path.write_text(rendering.as_files(configured())["nova.conf"])
+        found = subprocess.run(
+            [sys.executable, "-c", READ_PERIODIC, str(path)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.assertEqual("True 60 reap\n", found.stdout)
 
     def test_never_both_ways_to_reserve_cpus(self):
         for text in rendering.as_files(configured(reserve=1)).values():

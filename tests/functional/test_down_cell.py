@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Nova of two cells, one of which does not answer."""
+
+import contextlib
+import json
+import logging
+import pathlib
+from unittest import mock
+
+import fixtures
+from nova import context, objects
+from nova.tests import fixtures as nova_fixtures
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import answers, nova_database
+from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.cloud.nova_database import NovaDBError
+from nova_perfvm.diagnose.audit import finding as codes
+from tests.functional import base
+from tests.functional.test_audit import AuditMixin
+
+STRANGERS = {
+    "1": "11111111-1111-4111-8111-111111111111",
+    "2": "22222222-2222-4222-8222-222222222222",
+}
+DOWN = (codes.CELL_DOWN, "cells")
+
+
+class TestDownCell(AuditMixin, base.FunctionalTest):
+    CLOUD = {"cells": 2}  # noqa: RUF012
+    PLACEMENT = "slots"
+    PATIENCE = 2
+
+    def setUp(self):
+        super().setUp()
+        self.api = API(self.connection("admin", "admin"))
+        self.vms = {}
+        for cell in ("1", "2"):
+            for name, mode, flavor in (
+                (f"hp{cell}", "dedicated", base.HP_64),
+                (f"g{cell}", "shared", base.GENERAL_2),
+            ):
+                self.cloud.start_configured(name, self.policy, mode, cell=f"cell{cell}")
+                self.vms[name] = self.boot(flavor, host=name)
+        found = objects.CellMappingList.get_all(context.get_admin_context())
+        self.cells = {cell.name: cell for cell in found}
+
+    @contextlib.contextmanager
+    def down(self, cell):
+        log = logging.getLogger("nova")
+        with (
+            nova_fixtures.DownCellFixture([self.cells[f"cell{cell}"]]),
+            # What nova-api logs is no word of the client's.
+            mock.patch.object(log, "propagate", new=False),
+            mock.patch.object(log, "handlers", new=[logging.NullHandler()]),
+        ):
+            yield
+
+    def provider(self, name):
+        path = f"/resource_providers?name={name}"
+        (found,) = self.api.placement("GET", path, key="resource_providers")
+        return found["uuid"]
+
+    def plant(self, cell):
+        """Let hosts of a cell violate what they can."""
+        provider = self.provider(f"hp{cell}")
+        path = f"/resource_providers/{provider}/traits"
+        body = self.api.placement("GET", path)
+        body["traits"].remove(const.TRAIT_HIGH_PERFORMANCE)
+        self.api.placement("PUT", path, body)
+        provider = self.provider(f"g{cell}")
+        body = {
+            "allocations": {provider: {"resources": {"VCPU": 1}}},
+            "project_id": STRANGERS[cell],
+            "user_id": STRANGERS[cell],
+            "consumer_generation": None,
+        }
+        self.api.placement("PUT", f"/allocations/{STRANGERS[cell]}", body)
+        body = {"name": f"g{cell}_perfvm_a", "parent_provider_uuid": provider}
+        self.api.placement("POST", "/resource_providers", body)
+
+    def planted(self, cell):
+        return {
+            (codes.TRAIT_DIFFERS, f"hp{cell}"),
+            (codes.LEAKED_ALLOCATION, STRANGERS[cell]),
+            (codes.ORPHANED_CHILD, f"g{cell}_perfvm_a"),
+        }
+
+    def test_audit(self):
+        self.assertEqual((0, []), self.audit())
+        # Nova lists no hypervisors behind the first cell, and so no NUMA cells.
+        behind = [(codes.NOT_SEEN, "hypervisors"), (codes.CELLS_UNKNOWN, "hp2")]
+        for down, more in (("2", []), ("1", behind)):
+            with self.down(down):
+                self.assertEqual((1, sorted([DOWN, *more])), self.sorted_audit())
+
+        self.plant("1")
+        self.plant("2")
+        for down, up, more in (("2", "1", []), ("1", "2", behind)):
+            path = str(pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "file")
+            with self.down(down):
+                found = self.sorted_audit()
+                saved = self.run_command("snapshot", "save", path)
+            self.assertEqual((1, sorted([DOWN, *more, *self.planted(up)])), found)
+            # The file tells the same when all is up again.
+            self.assertEqual(0, saved[0])
+            self.assertIn(f"cell of host(s) g{down}, hp{down}: nothing", saved[2])
+            self.assertEqual(found, self.sorted_audit("--snapshot", path))
+
+    def sorted_audit(self, *options):
+        status, found = self.audit(*options)
+        return status, sorted(found)
+
+    def test_what_is_known(self):
+        with self.down("1"):
+            found = taking.take(self.api)
+            paged = list(self.api.nova_list("/servers/detail?all_tenants=1", "servers"))
+            exc = self.assertRaises(
+                CloudError, self.api.nova, "GET", "/os-hypervisors/detail"
+            )
+            alone = self.api.nova("GET", f"/servers/{self.vms['hp1'].id}", key="server")
+            skipped = []
+            nodes = nova_database.compute_nodes(skipped)
+            self.assertRaises(NovaDBError, nova_database.compute_nodes)
+
+        self.assertEqual({"g2", "hp2"}, {node.host for node in nodes})
+        (line,) = skipped
+        self.assertIn("(cell1)", line)
+        complete = nova_database.with_cells(found, nodes)
+        self.assertEqual([2, 2], [len(host.cells) for host in complete.hosts])
+        self.assertGreaterEqual(exc.status, 500)
+        self.assertEqual(("g1", "hp1"), found.unseen_hosts)
+        self.assertEqual(["g2", "hp2"], [host.host for host in found.hosts])
+        for host in found.hosts:
+            self.assertEqual(self.provider(host.host), host.provider)
+            self.assertEqual(
+                (host.host, True, True), (host.node, host.up, host.enabled)
+            )
+        seen = {self.vms[name].id for name in ("g2", "hp2")}
+        self.assertEqual(seen, {server["id"] for server in paged})
+        known = {server.id: server.known for server in found.servers}
+        self.assertEqual({vm.id: vm.id in seen for vm in self.vms.values()}, known)
+        # Alone a server has a flavor, and nothing that says where it is.
+        stub = answers.server(alone)
+        self.assertIn("flavor", alone)
+        self.assertEqual((None, "UNKNOWN"), (stub.host, stub.status))
+        pinned = found.server_by_id[self.vms["hp2"].id]
+        self.assertEqual(20, len(pinned.pinned_cpus))
+
+    def test_explain_and_capacity(self):
+        policy = ["--policy", self.write_policy()]
+        explain = ["explain", "--flavor", base.HP_64, *policy, "-f", "json"]
+        with self.down("2"):
+            status, stdout, stderr = self.run_command(*explain)
+            self.assertEqual(0, status, stderr)
+            hosts = {name for row in json.loads(stdout) for name in row["Hosts"]}
+            self.assertEqual({"hp1", "g1"}, hosts)
+            self.assertIn("cannot reach the cell of host(s) g2, hp2", stderr)
+            for words, *what in (
+                ("its cell is down", *explain, "--host", "hp2"),
+                ("its cell is down", *explain[:1], "--server", self.vms["g2"].id),
+            ):
+                status, _, stderr = self.run_command(*what)
+                self.assertEqual(2, status)
+                self.assertIn(words, stderr)
+            status, stdout, stderr = self.run_command(
+                "capacity", "show", *policy, "-f", "json"
+            )
+            self.assertEqual(0, status, stderr)
+            counts = {
+                row["Host"]: (row["Total"], row["Used"], row["Free"])
+                for row in json.loads(stdout)
+            }
+            self.assertEqual({"hp1": (2, 1, 1), "g1": (0, 0, 0)}, counts)
+            self.assertIn("cannot reach the cell of host(s) g2, hp2", stderr)
+            self.assert_command(0, "g2, hp2", "host", "list", *policy)
