@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # A mistake in a list of hundreds of CPUs must not drown in it.
 _SHORT = reprlib.Repr()
-_SHORT.maxstring = 200
+_LONG = _SHORT.maxstring = 200
 
 
 class PerfVMError(Exception):
@@ -23,6 +23,17 @@ class PerfVMError(Exception):
     def __str__(self) -> str:
         """Return the message; names in it may be of anybody's choice."""
         return printable(super().__str__())
+
+
+class UnreadableFileError(PerfVMError):
+    """A file that cannot be read as text; ``reason`` is why."""
+
+    def __init__(self, path: str, reason: str, *, absent: bool = False) -> None:
+        """Keep path and reason, and whether there is no such file."""
+        self.path = path
+        self.reason = reason
+        self.absent = absent
+        super().__init__(f"cannot read {path}: {reason}")
 
 
 class CPUSetError(PerfVMError, ValueError):
@@ -78,9 +89,14 @@ class Problem:
 
     def __str__(self) -> str:
         """Return ``line 12: classes.general.vcpus: message``."""
-        where = ".".join(self.path) or "(top level)"
+        where = ".".join(map(_shown, self.path)) or "(top level)"
         prefix = f"line {self.line}: " if self.line is not None else ""
         return f"{prefix}{where}: {self.message}"
+
+
+def _shown(key: str) -> str:
+    """Return a key as it is, unless it would upset a terminal."""
+    return key if key.isprintable() and len(key) <= _LONG else _SHORT.repr(key)
 
 
 class PolicyError(PerfVMError):
