@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # A mistake in a list of hundreds of CPUs must not drown in it.
 _SHORT = reprlib.Repr()
-_LONG = _SHORT.maxstring = 200
+_SHORT.maxstring = 200
 
 
 class PerfVMError(Exception):
@@ -89,14 +89,9 @@ class Problem:
 
     def __str__(self) -> str:
         """Return ``line 12: classes.general.vcpus: message``."""
-        where = ".".join(map(_shown, self.path)) or "(top level)"
+        where = ".".join(self.path) or "(top level)"
         prefix = f"line {self.line}: " if self.line is not None else ""
         return f"{prefix}{where}: {self.message}"
-
-
-def _shown(key: str) -> str:
-    """Return a key as it is, unless it would upset a terminal."""
-    return key if key.isprintable() and len(key) <= _LONG else _SHORT.repr(key)
 
 
 class PolicyError(PerfVMError):

@@ -12,6 +12,7 @@ from nova_perfvm.diagnose.preflight import worst
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import CANNOT_TELL
 from nova_perfvm.osc.output import PrintableCommand
+from nova_perfvm.printable import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +44,8 @@ class JudgingLister(PrintableCommand, Lister):
         except Exception as exc:  # noqa: BLE001
             # Left to cliff, it would be status 1, which means that all was seen.
             debug = getattr(self.app_args, "debug", False)
-            _LOG.error("%s: %s", type(exc).__name__, exc, exc_info=debug)
+            said = printable(f"{type(exc).__name__}: {exc}")
+            _LOG.error("%s", said, exc_info=debug)
         return self.cannot_tell
 
     def judged(self, exit_code: int) -> None:

@@ -95,9 +95,3 @@ class SourceTest(testtools.TestCase):
             ],
             found,
         )
-
-    def test_a_key_that_would_upset_a_terminal(self):
-        (problem,) = self.found('"\\e[2J": 1\n"\\e[2J": 2\n')
-        self.assertEqual(
-            "line 2: '\\x1b[2J': given twice, first in line 1: remove one", problem
-        )
