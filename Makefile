@@ -20,7 +20,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox tempest lint unit contract functional storm benchmark overgranting docs sample format clean
+.PHONY: help demo sandbox test test-sandbox tempest lint unit contract functional storm fuzz benchmark overgranting docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (2)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)
+
+fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
+	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
 benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals
 	$(BIN)/python -m tests.benchmark.filter_cost

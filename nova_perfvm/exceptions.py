@@ -25,6 +25,17 @@ class PerfVMError(Exception):
         return printable(super().__str__())
 
 
+class UnreadableFileError(PerfVMError):
+    """A file that cannot be read as text; ``reason`` is why."""
+
+    def __init__(self, path: str, reason: str, *, absent: bool = False) -> None:
+        """Keep path and reason, and whether there is no such file."""
+        self.path = path
+        self.reason = reason
+        self.absent = absent
+        super().__init__(f"cannot read {path}: {reason}")
+
+
 class CPUSetError(PerfVMError, ValueError):
     """Text that is no list of CPUs.  ``text`` is all of it, ``part`` the fault."""
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import configparser
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oslo_config import iniparser
+
+from nova_perfvm import textfile
 from nova_perfvm.cloud import observe, placement_database
 from nova_perfvm.diagnose.preflight import CloudView, FileOptions
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
@@ -54,18 +55,28 @@ def read_settings(path: str) -> FileOptions:
 
     :raises SettingsError: when it cannot be read, or is no such file
     """
-    parser = configparser.ConfigParser(
-        strict=False, interpolation=None, default_section="", delimiters=("=",)
-    )
+    parser = _Options()
     try:
-        parser.read_string(Path(path).read_text(encoding="utf-8"), source=path)
-    except OSError as exc:
-        raise SettingsError(f"{path} cannot be read: {exc.strerror}") from exc
-    except (UnicodeDecodeError, configparser.Error) as exc:
-        first, *_ = str(exc).splitlines()
-        raise SettingsError(f"{path} is no configuration file: {first}") from exc
-    return {
-        (group, option): value
-        for group in parser.sections()
-        for option, value in parser.items(group)
-    }
+        parser.parse(textfile.read(path).split("\n"))
+    except UnreadableFileError as exc:
+        raise SettingsError(f"{path} cannot be read: {exc.reason}") from exc
+    except iniparser.ParseError as exc:
+        raise SettingsError(f"{path} is no configuration file: {exc}") from exc
+    return parser.found
+
+
+class _Options(iniparser.BaseParser):
+    """Keeps options as oslo.config does; names of groups regardless of case."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: FileOptions = {}
+        self._group = ""
+
+    def new_section(self, section: str) -> None:
+        self._group = section if section == "DEFAULT" else section.lower()
+
+    def assignment(self, key: str, value: list[str]) -> None:
+        if not self._group:
+            raise self.parse_exc("Section must be started before", self.lineno, key)
+        self.found[self._group, key] = "\n".join(value)

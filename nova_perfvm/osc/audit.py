@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from cliff.formatters.base import ListFormatter
 
 from nova_perfvm.cloud import placement_database
-from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.generate.properties import extensions
@@ -120,6 +119,9 @@ class Audit(JudgingLister):
         policy = loader.load(parsed_args.policy)
         settings = database = None
         if parsed_args.placement_conf is not None:
+            # Only here is oslo.config needed.
+            from nova_perfvm.cloud.preflight import read_settings  # noqa: PLC0415
+
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
         seen = self._snapshot(parsed_args.snapshot)

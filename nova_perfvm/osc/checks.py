@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from cliff.lister import Lister
@@ -11,12 +12,14 @@ from nova_perfvm.diagnose.preflight import worst
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import CANNOT_TELL
 from nova_perfvm.osc.output import PrintableCommand
+from nova_perfvm.printable import printable
 
 if TYPE_CHECKING:
     import argparse
 
     from nova_perfvm.diagnose.preflight import CheckResult
 
+_LOG = logging.getLogger(__name__)
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
@@ -36,7 +39,14 @@ class JudgingLister(PrintableCommand, Lister):
             return super().run(parsed_args) or self._exit_code
         except PerfVMError as exc:
             self.app.stderr.write(f"{exc}\n")
-            return self.cannot_tell
+        except BrokenPipeError:
+            raise
+        except Exception as exc:  # noqa: BLE001
+            # Left to cliff, it would be status 1, which means that all was seen.
+            debug = getattr(self.app_args, "debug", False)
+            said = printable(f"{type(exc).__name__}: {exc}")
+            _LOG.error("%s", said, exc_info=debug)
+        return self.cannot_tell
 
     def judged(self, exit_code: int) -> None:
         """Keep the code of what was found."""

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nova_perfvm import textfile
 from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.generate.hosts import (
     MODES,
@@ -85,7 +86,9 @@ class ConfigHost(OfflineCommand):
                 write_iops=parsed_args.write_iops,
                 residents=None
                 if parsed_args.servers is None
-                else residents.parse(_read(parsed_args.servers), parsed_args.servers),
+                else residents.parse(
+                    textfile.read(parsed_args.servers), parsed_args.servers
+                ),
             ),
             parsed_args.policy,
         )
@@ -199,11 +202,4 @@ def _described(text: str) -> Topology:
     except ShapeError as exc:
         if not os.path.exists(text):  # noqa: PTH110 - pathlib raises for long names
             raise TopologyError(f"{exc}; and there is no file of that name") from exc
-    return lscpu.parse(_read(text), text)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError, ValueError) as exc:
-        raise HostConfigError(f"cannot read {path}: {exc}") from exc
+    return lscpu.parse(textfile.read(text), text)

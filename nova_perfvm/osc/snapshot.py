@@ -8,8 +8,9 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from nova_perfvm import textfile
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     import argparse
 
     from nova_perfvm.facts.snapshot import Snapshot
+
+# Of some hundred thousand servers.
+_MOST_BYTES: Final = 512 * 1024 * 1024
 
 
 class SaveSnapshot(OfflineCommand):
@@ -136,13 +140,13 @@ def read(path: str) -> Snapshot:
     """Read a saved snapshot, from standard input if the path is -.
 
     :raises SnapshotError: with every mistake of the file
-    :raises PerfVMError: when it cannot be read
+    :raises UnreadableFileError: when it cannot be read
     """
-    try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        text = data.decode("utf-8")
-    except (OSError, ValueError) as exc:
-        raise PerfVMError(f"cannot read {path}: {exc}") from exc
+    if path == "-":
+        data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        text = textfile.decode(data, "standard input", _MOST_BYTES)
+    else:
+        text = textfile.read(path, _MOST_BYTES)
     return snapshot.loads(text, path)
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema
 import yaml
 
-from nova_perfvm.exceptions import PolicyError, Problem
+from nova_perfvm import textfile
+from nova_perfvm.exceptions import PolicyError, Problem, UnreadableFileError
 from nova_perfvm.policy import Policy, problems
 from nova_perfvm.policy.build import build_policy
 from nova_perfvm.policy.default import DEFAULT_DOCUMENT
@@ -20,6 +20,7 @@ from nova_perfvm.policy.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 __all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
 
@@ -27,6 +28,8 @@ __all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
 _JUDGED_BY_VCPUS = {("numa_nodes",), ("former_vcpus",)}
 # The name under which the built-in policy appears in messages.
 BUILT_IN = "built-in policy"
+# Some hundreds of classes, and read within seconds.
+_MOST_BYTES: Final = 256 * 1024
 
 
 def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Policy:
@@ -56,15 +59,11 @@ def _read(path: str | Path) -> str:
         message = "an empty path: name a file, or leave out the option that names it"
         raise PolicyError(repr(path), [Problem((), message)])
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        message = "no such file: create it, or leave out the option that names it"
-        raise PolicyError(str(path), [Problem((), message)]) from None
-    except UnicodeDecodeError as exc:
-        message = f"no UTF-8 text: {exc.reason} at byte {exc.start}"
-        raise PolicyError(str(path), [Problem((), message)]) from None
-    except OSError as exc:
-        message = f"cannot be read: {exc.strerror}"
+        return textfile.read(path, _MOST_BYTES)
+    except UnreadableFileError as exc:
+        message = f"cannot be read: {exc.reason}"
+        if exc.absent:
+            message = "no such file: create it, or leave out the option that names it"
         raise PolicyError(str(path), [Problem((), message)]) from None
 
 

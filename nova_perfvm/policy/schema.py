@@ -26,6 +26,7 @@ _REMOVED: dict[tuple[str, ...], str] = {
 }
 # \Z: $ would let a newline follow.
 _CLASS_NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,62}\Z"
+_MOST_SHOWN = 200
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -230,4 +231,5 @@ def _show(value: object) -> str:
         return str(value).lower()
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
-    return repr(value)
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

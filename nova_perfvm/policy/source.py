@@ -11,6 +11,16 @@ from nova_perfvm.exceptions import Problem
 
 Path = tuple[str, ...]
 _MERGE_TAG = "tag:yaml.org,2002:merge"
+_TOO_DEEP = "nested too deeply"
+# A policy or an inventory has no more than eight levels.
+_MOST_LEVELS = 32
+# How many values may stand in a text once and be meant elsewhere, too.
+_MOST_REPEATED = 1000
+# Of a number or a date; Python cannot even print numbers of some thousand digits.
+_MOST_CHARACTERS = 1000
+# What PyYAML raises of values that look like, or are tagged as, what they are not,
+# such as 2026-99-99 and !!timestamp x.
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Source:
@@ -19,7 +29,8 @@ class Source:
     :ivar data: what the text says, as plain values
     :ivar lines: 1-based line of each key, by its path from the top
     :ivar problems: what YAML itself forbids or hides: bad syntax, a key given
-        twice (the last would win in silence), keys that are no text
+        twice (the last would win in silence), keys that are no text; aliases and
+        nesting beyond what any file needs
     """
 
     def __init__(self, text: str) -> None:
@@ -27,20 +38,31 @@ class Source:
         self.data: Any = None
         self.lines: dict[Path, int] = {}
         self.problems: list[Problem] = []
-        loader = yaml.SafeLoader(text)
+        self._seen: set[int] = set()
+        self._repeated = 0
         try:
-            node = loader.get_single_node()
+            self._loader = yaml.SafeLoader(text)
+        except yaml.reader.ReaderError as exc:
+            self.problems = [_character_problem(exc, text)]
+            return
+        try:
+            node = self._loader.get_single_node()
             if node is not None:
                 self._walk(node, (), frozenset())
-            if not self.problems:
-                self.data = None if node is None else loader.construct_document(node)
+            if node is not None and not self.problems:
+                self.data = self._loader.construct_document(node)
         except yaml.YAMLError as exc:
             self.problems = [_syntax_problem(exc)]
-        except (ValueError, OverflowError, RecursionError) as exc:
-            # Such as 2026-99-99, which PyYAML reads as a date.
-            self.problems = [Problem((), f"unreadable value: {exc}")]
+        except _TooManyAliasesError as exc:
+            self.problems = [exc.problem]
+        except RecursionError:
+            self.problems = [Problem((), _TOO_DEEP, self._loader.line + 1)]
+        except _UNREADABLE as exc:
+            # Such as an escape of a character that there is not.
+            line = self._loader.line + 1
+            self.problems = [Problem((), f"unreadable value: {exc}", line)]
         finally:
-            loader.dispose()
+            self._loader.dispose()
 
     def line_of(self, path: Path) -> int | None:
         """Return the line of a key, or of the nearest key above it."""
@@ -52,10 +74,12 @@ class Source:
 
     def _walk(self, node: yaml.Node, path: Path, above: frozenset[int]) -> None:
         if id(node) in above:
-            self.problems.append(
-                Problem(path, "an alias that contains itself", node.start_mark.line + 1)
-            )
+            self._say(path, "an alias that contains itself", node)
             return
+        if len(above) == _MOST_LEVELS:
+            self._say(path, _TOO_DEEP, node)
+            return
+        self._count(node, path)
         above |= {id(node)}
         if isinstance(node, yaml.SequenceNode):
             for index, item in enumerate(node.value):
@@ -63,34 +87,83 @@ class Source:
                 self.lines[here] = item.start_mark.line + 1
                 self._walk(item, here, above)
         elif isinstance(node, yaml.MappingNode):
-            seen: dict[str, int] = {}
-            for key, value in node.value:
-                line = key.start_mark.line + 1
-                if key.tag == _MERGE_TAG:
-                    continue
-                if not isinstance(key, yaml.ScalarNode) or not key.tag.endswith(":str"):
-                    shown = getattr(key, "value", "")
-                    shown = shown if isinstance(shown, str) else "a list or mapping"
-                    self.problems.append(
-                        Problem(
-                            (*path, shown),
-                            "expected a name as key: put it in quotes",
-                            line,
-                        )
-                    )
-                    continue
-                here = (*path, key.value)
-                if key.value in seen:
-                    self.problems.append(
-                        Problem(
-                            here,
-                            f"given twice, first in line {seen[key.value]}: remove one",
-                            line,
-                        )
-                    )
-                seen[key.value] = line
-                self.lines[here] = line
-                self._walk(value, here, above)
+            self._walk_mapping(node, path, above)
+        else:
+            self._try(node, path)
+
+    def _walk_mapping(
+        self, node: yaml.MappingNode, path: Path, above: frozenset[int]
+    ) -> None:
+        seen: dict[str, int] = {}
+        # What is merged first: a key's own line is where the mapping gives it.
+        for key, value in sorted(node.value, key=lambda kv: kv[0].tag != _MERGE_TAG):
+            if key.tag == _MERGE_TAG:
+                self._walk(value, path, above)
+                continue
+            if not isinstance(key, yaml.ScalarNode) or not key.tag.endswith(":str"):
+                shown = getattr(key, "value", "")
+                shown = shown if isinstance(shown, str) else "a list or mapping"
+                here = (*path, shown)
+                self._say(here, "expected a name as key: put it in quotes", key)
+                continue
+            here = (*path, key.value)
+            line = key.start_mark.line + 1
+            if key.value in seen:
+                first = seen[key.value]
+                self._say(here, f"given twice, first in line {first}: remove one", key)
+            seen[key.value] = line
+            self.lines[here] = line
+            self._walk(value, here, above)
+
+    def _count(self, node: yaml.Node, path: Path) -> None:
+        """Refuse aliases of aliases of aliases, which stand for billions of values."""
+        if id(node) in self._seen:
+            self._repeated += 1
+        self._seen.add(id(node))
+        if self._repeated > _MOST_REPEATED:
+            raise _TooManyAliasesError(path, node)
+
+    def _try(self, node: yaml.Node, path: Path) -> None:
+        """Read one value, since an error of all would not tell its place."""
+        kind = node.tag.rpartition(":")[2]
+        if kind != "str" and len(node.value) > _MOST_CHARACTERS:
+            self._say(path, f"unreadable value: too long for {kind}", node)
+            return
+        try:
+            self._loader.construct_object(node)
+            # Half of a character, as "\\ud800" is, cannot be written anywhere.
+            node.value.encode()
+        except ValueError as exc:
+            self._say(path, f"unreadable value: {exc}", node)
+        except _UNREADABLE:
+            self._say(path, f"unreadable value: no {kind}", node)
+
+    def _say(self, path: Path, message: str, node: yaml.Node) -> None:
+        self.problems.append(Problem(path, message, node.start_mark.line + 1))
+
+
+class _TooManyAliasesError(Exception):
+    """Aliases that repeat more values than any file needs."""
+
+    def __init__(self, path: Path, node: yaml.Node) -> None:
+        self.problem = Problem(
+            path,
+            f"aliases repeat more than {_MOST_REPEATED} values: write out what they "
+            "stand for",
+            node.start_mark.line + 1,
+        )
+        super().__init__(str(self.problem))
+
+
+def _character_problem(exc: yaml.reader.ReaderError, text: str) -> Problem:
+    before = text[: exc.position]
+    column = exc.position - before.rfind("\n")
+    return Problem(
+        (),
+        f"no YAML at column {column}: the character U+{ord(text[exc.position]):04X} "
+        "cannot be printed: remove it",
+        before.count("\n") + 1,
+    )
 
 
 def _syntax_problem(exc: yaml.YAMLError) -> Problem:

@@ -18,6 +18,7 @@ ROOMS = (
     "printable",
     "exceptions",
     "cpuset",
+    "textfile",
     "microversions",
     "conf",
     "policy",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from nova_perfvm.generate.hosts.topology import Core, Topology
 
+# Of POWER, which has most, eight.
+_THREADS = re.compile(r"[1-9][0-9]?")
+_NODE = re.compile(r"NUMA node([0-9]{1,5}) CPU\(s\)")
 _USE = "give the output of: lscpu -J -e=CPU,NODE,CORE,SOCKET,ONLINE"
 
 
@@ -29,13 +33,15 @@ def parse(text: str, source: str) -> Topology:
     """
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as exc:
+        if isinstance(document, dict):
+            if isinstance(rows := document.get("cpus"), list):
+                return _from_rows(rows, source)
+            if isinstance(fields := document.get("lscpu"), list):
+                return _from_summary(dict(_flatten(fields)), source)
+    except ValueError as exc:
         raise TopologyError(f"{source}: no JSON ({exc}): {_USE}") from exc
-    if isinstance(document, dict):
-        if isinstance(rows := document.get("cpus"), list):
-            return _from_rows(rows, source)
-        if isinstance(fields := document.get("lscpu"), list):
-            return _from_summary(dict(_flatten(fields)), source)
+    except RecursionError:
+        raise TopologyError(f"{source}: no JSON (nested too deeply): {_USE}") from None
     raise TopologyError(f"{source}: neither 'cpus' nor 'lscpu' in it: {_USE}")
 
 
@@ -89,7 +95,7 @@ def _known(row: Mapping[str, Any], column: str) -> Any:
 def _number(value: Any, where: str, column: str) -> int:
     try:
         number = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1
     if isinstance(value, (bool, float)) or not 0 <= number <= cpuset.MAX_CPU:
         raise TopologyError(
@@ -112,18 +118,16 @@ def _flatten(fields: Sequence[Any]) -> Iterator[tuple[str, str]]:
 def _from_summary(fields: Mapping[str, str], source: str) -> Topology:
     """Read ``lscpu -J``: the CPUs of each node, and how many threads a core has."""
     threads_text = fields.get("Thread(s) per core", "")
-    if not threads_text.isdecimal() or not int(threads_text):
+    if not _THREADS.fullmatch(threads_text):
         raise TopologyError(
             f"{source}: no field 'Thread(s) per core:', so which CPUs share a core is "
             f"not known: {_USE}"
         )
     threads = int(threads_text)
     nodes = {
-        int(name.removeprefix("NUMA node").removesuffix(" CPU(s)")): data
+        int(match[1]): data
         for name, data in fields.items()
-        if name.startswith("NUMA node")
-        and name.endswith(" CPU(s)")
-        and name.removeprefix("NUMA node").removesuffix(" CPU(s)").isdecimal()
+        if (match := _NODE.fullmatch(name))
     }
     assumptions = []
     if not nodes:
@@ -139,7 +143,7 @@ def _from_summary(fields: Mapping[str, str], source: str) -> Topology:
     except CPUSetError as exc:
         raise TopologyError(f"{source}: {exc}: {_USE}") from exc
     numbering = []
-    if threads > 1:
+    if threads > 1 and any(cpus.values()):
         _refuse_unclear_siblings(cpus, threads, fields.get("Architecture", ""), source)
         example = next(chunk for chunk in cpus.values() if chunk)
         pair = cpuset.format_cpus(_split(example, threads)[0])

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ def write(
     """Write files into a directory, which is made if it is missing.
 
     All are complete on disk, under other names, before the first appears under
-    its own.
+    its own.  If one cannot appear, the directory is left as it was.
 
     :param known: every name that an earlier run may have left; with ``force``
         those that are not among the files are removed, since a leftover
@@ -45,11 +47,19 @@ def write(
         with tempfile.TemporaryDirectory(prefix=".perfvm-", dir=directory) as scratch:
             for name, text in files.items():
                 _write_whole(Path(scratch) / name, text)
-            for name in files:
-                _appear(Path(scratch) / name, directory / name, force=force)
-        for name in present:
-            if name not in files:
-                (directory / name).unlink()
+            with contextlib.ExitStack() as undo:
+                for name in present:
+                    kept = Path(scratch) / f"{name}.before"
+                    shutil.copy2(directory / name, kept, follow_symlinks=False)
+                    undo.callback(kept.replace, directory / name)
+                for name in files:
+                    _appear(Path(scratch) / name, directory / name, force=force)
+                    if name not in present:
+                        undo.callback((directory / name).unlink)
+                for name in present:
+                    if name not in files:
+                        (directory / name).unlink()
+                undo.pop_all()
     except OSError as exc:
         raise HostConfigError(f"cannot write to {directory}: {exc}") from exc
 

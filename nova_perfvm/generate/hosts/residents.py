@@ -127,8 +127,8 @@ def _cpu_policy(specs: Mapping[str, Any], image: Mapping[str, Any]) -> str:
     """Return the policy as nova.virt.hardware.numa_get_constraints derives it."""
     if any(_PCPU.match(str(key)) for key in specs):
         return "dedicated"
-    policy = specs.get(const.CPU_POLICY) or image.get("hw_cpu_policy")
-    return str(policy) if policy in {"dedicated", "mixed"} else "shared"
+    policy = str(specs.get(const.CPU_POLICY) or image.get("hw_cpu_policy"))
+    return policy if policy in {"dedicated", "mixed"} else "shared"
 
 
 def check(residents: Sequence[Resident], cpus: CPUSets) -> None:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema
 
-from nova_perfvm.exceptions import PerfVMError, Problem
+from nova_perfvm import textfile
+from nova_perfvm.exceptions import PerfVMError, Problem, UnreadableFileError
 from nova_perfvm.generate.inventory.build import Builder
 from nova_perfvm.generate.inventory.schema import SCHEMA
 from nova_perfvm.policy.schema import schema_problems
@@ -17,6 +17,7 @@ from nova_perfvm.policy.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from nova_perfvm.facts.snapshot import HostCell
     from nova_perfvm.policy import Policy
@@ -42,12 +43,9 @@ def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
     :raises InventoryError: when it cannot be read, too
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as exc:
-        message = f"no UTF-8 text: {exc.reason} at byte {exc.start}"
-        raise InventoryError(str(path), [Problem((), message)]) from None
-    except OSError as exc:
-        message = f"cannot be read: {exc.strerror}"
+        text = textfile.read(path)
+    except UnreadableFileError as exc:
+        message = f"cannot be read: {exc.reason}"
         raise InventoryError(str(path), [Problem((), message)]) from None
     return parse(text, policy, str(path))
 

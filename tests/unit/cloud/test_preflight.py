@@ -4,8 +4,43 @@ import pathlib
 
 import fixtures
 import testtools
+from hypothesis import given
+from hypothesis import strategies as st
+from oslo_config import cfg
 
 from nova_perfvm.cloud.preflight import SettingsError, read_settings
+
+# Each says something to oslo.config's parser, or is refused by it.
+LINES = (
+    "[filter_scheduler]",
+    "[Filter_Scheduler]",
+    "[DEFAULT]",
+    "[default]",
+    " [workarounds]",
+    "[workarounds",
+    "[]",
+    "enabled_filters = A,B",
+    "enabled_filters: C",
+    "enabled_filters=x:y",
+    "enabled_filters : a = b",
+    "Enabled_Filters = D",
+    "enabled-filters = D",
+    "  E,",
+    "\tF",
+    "enabled_filters =",
+    "enabled_filters = '1'",
+    'enabled_filters = "',
+    "enabled_filters = 1 # no comment",
+    "# enabled_filters = 2",
+    "; enabled_filters = 3",
+    "  # a value's line",
+    "enabled_filters = \x00\x1b[2J",
+    "enabled_filters = a\x0bb\x1cc\u2028d",
+    "neither",
+    "= 4",
+    "",
+    "  ",
+)
 
 
 class SettingsTest(testtools.TestCase):
@@ -28,10 +63,37 @@ class SettingsTest(testtools.TestCase):
         self.assertEqual("mysql://u:p%40@h/n?a=b", found["database", "connection"])
         self.assertNotIn(("scheduler", "debug"), found)
 
+    @given(st.lists(st.sampled_from(LINES)), st.sampled_from(["\n", "\r\n", "\r"]))
+    def test_as_oslo_config_reads_it(self, lines, end):
+        path = self.file(end.join(lines))
+        conf = cfg.ConfigOpts()
+        conf.register_opt(cfg.StrOpt("enabled_filters"), "filter_scheduler")
+        conf.register_opt(cfg.StrOpt("enabled_filters"))
+        try:
+            conf([], default_config_files=[path])
+        except cfg.ConfigFileParseError:
+            self.assertRaises(SettingsError, read_settings, path)
+            return
+        found = read_settings(path)
+        self.assertEqual(
+            (conf.enabled_filters, conf.filter_scheduler.enabled_filters),
+            (
+                found.get(("DEFAULT", "enabled_filters")),
+                found.get(("filter_scheduler", "enabled_filters")),
+            ),
+        )
+
     def test_what_cannot_be_read(self):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (directory / "binary").write_bytes(b"[a]\nb = \xff\n")
         for path, words in (
             ("/nonexistent", "No such file"),
+            (str(directory), "Is a directory"),
+            (str(directory / "binary"), "no UTF-8 text"),
+            ("/dev/zero", "longer than 16 MiB"),
             (self.file("no section"), "no configuration file"),
+            (self.file("a = 1"), "at line 1"),
         ):
             exc = self.assertRaises(SettingsError, read_settings, path)
             self.assertIn(words, str(exc))
+            self.assertIn(path, str(exc))

@@ -253,6 +253,42 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual(set(), categories & {"Cc", "Cf", "Cs", "Zl", "Zp"})
         self.assertNotIn("\nforged", text)
 
+    def test_no_file_makes_it_end_as_if_all_was_seen(self):
+        """Whatever a file has in it, the status is that of what cannot tell."""
+        odd = self.directory / "odd"
+        odd.mkdir()
+        self.assert_cannot_tell(odd)
+        odd.rmdir()
+        self.assert_cannot_tell(odd)
+        for data in (
+            b'schema_version: "1.0"\nplacement: \0\n',
+            b'schema_version: "1.0"\nplacement: \x1b[2J\n',
+            b"[placement\n",
+            b"\xff\xfe\0",
+            b"[" * 100_000,
+            b"9" * 5000,
+        ):
+            odd.write_bytes(data)
+            self.assert_cannot_tell(odd)
+
+    def assert_cannot_tell(self, odd):
+        for option in ("--policy", "--snapshot", "--placement-conf"):
+            arguments = [option, odd]
+            if option != "--snapshot":
+                arguments += ["--snapshot", self.clean]
+            status, stdout, stderr = self.run_command(*arguments)
+            self.assertEqual((3, ""), (status, stdout), f"{option} {stderr}")
+            self.assertIn(str(odd), stderr)
+
+    def test_an_error_that_nobody_foresaw(self):
+        def fail(_text, _name):
+            raise ZeroDivisionError("in the code")
+
+        self.useFixture(fixtures.MonkeyPatch("nova_perfvm.facts.snapshot.loads", fail))
+        status, stdout, stderr = self.audit(self.clean)
+        self.assertEqual((3, ""), (status, stdout))
+        self.assertIn("ZeroDivisionError: in the code", stderr)
+
     def test_another_policy(self):
         cloud = small()
         cloud.parts["policy_digest"] = "other"

@@ -76,6 +76,7 @@ class RowsTest(testtools.TestCase):
             ("CPU 0 has no core, as if it were offline", rows((0, "-", "-"))),
             ("core is None", rows((0, 0, None), online=True)),
             ("core is True", rows((0, 0, True))),
+            ("cpu is inf", rows((float("inf"), 0, 0))),
             ("node is [", rows((0, [1], 0))),
             ("listed twice", rows((0, 0, 0), (0, 1, 1))),
             ("no online CPU", json.dumps({"cpus": []})),
@@ -94,6 +95,11 @@ class RowsTest(testtools.TestCase):
 
 
 class SummaryTest(testtools.TestCase):
+    def test_no_cpus(self):
+        text = summary(**{"Thread(s) per core": "2", "NUMA node0 CPU(s)": ""})
+        error = self.assertRaises(TopologyError, lscpu.parse, text, "f")
+        self.assertEqual("f: no online CPU is listed", str(error))
+
     def test_no_smt(self):
         for nested in (False, True):
             text = summary(
@@ -144,7 +150,15 @@ class SummaryTest(testtools.TestCase):
         for words, fields in (
             ("'Thread(s) per core:'", {"NUMA node0 CPU(s)": "0-3"}),
             ("'Thread(s) per core:'", smt | {"Thread(s) per core": "-"}),
+            # So many threads would take the machine's memory to count.
+            ("'Thread(s) per core:'", smt | {"Thread(s) per core": "9" * 12}),
+            ("'Thread(s) per core:'", smt | {"Thread(s) per core": "9" * 5000}),
+            ("'Thread(s) per core:'", smt | {"Thread(s) per core": "0"}),
             ("'NUMA node0 CPU(s):'", {"Thread(s) per core": "1"}),
+            (
+                "'NUMA node0 CPU(s):'",
+                {"Thread(s) per core": "1", f"NUMA node{'9' * 5000} CPU(s)": "0"},
+            ),
             ("CPU list", smt | {"NUMA node0 CPU(s)": "0-3,x"}),
             # Neighbours share a core, or an odd one is offline.
             ("does not say which", smt | {"NUMA node1 CPU(s)": "4-7"}),

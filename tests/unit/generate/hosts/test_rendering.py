@@ -110,6 +110,32 @@ class OutputTest(testtools.TestCase):
         self.assertRaises(UnicodeEncodeError, self.write, {"a": "1", "b": "\ud800"})
         self.assertEqual({}, self.content())
 
+    def fail_at(self, method, name):
+        """Let a method of Path fail where a file is to get its name."""
+        real = getattr(pathlib.Path, method)
+
+        def appear(path, other):
+            if name in {path.name, other.name} and not other.name.endswith(".before"):
+                raise OSError(28, "No space left on device")
+            return real(path, other)
+
+        return fixtures.MonkeyPatch(f"pathlib.Path.{method}", appear)
+
+    def test_a_file_that_cannot_appear_takes_the_others_back(self):
+        with self.fail_at("hardlink_to", "b"):
+            error = self.assertRaises(HostConfigError, self.write, {"a": "1", "b": "2"})
+        self.assertIn("No space left", str(error))
+        self.assertEqual({}, self.content())
+
+    def test_with_force_what_was_there_comes_back(self):
+        self.write({"a": "old", "c": "old"})
+        with self.fail_at("replace", "b"):
+            error = self.assertRaises(
+                HostConfigError, self.write, {"a": "1", "b": "2"}, force=True
+            )
+        self.assertIn("No space left", str(error))
+        self.assertEqual({"a": "old", "c": "old"}, self.content())
+
     def test_no_directory(self):
         self.path.parent.mkdir()
         self.path.write_text("a file")

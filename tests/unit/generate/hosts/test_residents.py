@@ -38,6 +38,8 @@ class ParseTest(testtools.TestCase):
             ("mixed", {"hw:cpu_policy": "mixed"}, {}),
             ("dedicated", {"resources:PCPU": "4"}, {}),
             ("dedicated", {}, {"hw_cpu_policy": "dedicated"}),
+            ("shared", {"hw:cpu_policy": ["dedicated"]}, {}),
+            ("shared", {}, {"hw_cpu_policy": {"x": 1}}),
         ):
             text = json.dumps([server(specs=specs, image={"properties": image})])
             (found,) = residents.parse(text, "f")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thousands of odd files of each kind; see :mod:`tests.fuzz`.
+
+``PERFVM_FUZZ_FILES`` says how many of each kind, ``PERFVM_FUZZ_SEED`` which.
+"""
+
+import os
+
+import fixtures
+import testtools
+
+from tests.fuzz.commands import KINDS, Cases
+
+FILES = int(os.environ.get("PERFVM_FUZZ_FILES", "1000"))
+SEED = os.environ.get("PERFVM_FUZZ_SEED", "perfvm")
+# A mistake that hundreds of files show is told once or twice.
+_MOST_FAULTS = 3
+
+
+class FilesCase(testtools.TestCase):
+    """Commands and odd files of one kind."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
+        directory = self.useFixture(fixtures.TempDir()).path
+        self.cases = Cases(directory, SEED)
+
+    def assert_foreseen(self, kind, files):
+        """Assert that so many odd files of a kind do no harm."""
+        found = []
+        for number in range(files):
+            found += self.cases.faults(kind, number)
+            if len(found) >= _MOST_FAULTS:
+                break
+        self.assertEqual([], found, "\n\n".join(found))
+        self.assertEqual({True, False}, set(self.cases.outcomes), "is anything read?")
+
+
+class FilesTest(FilesCase):
+    def test_kinds(self):
+        """Each has a test below."""
+        tests = {name.removeprefix("test_") for name in dir(self)}
+        self.assertEqual(set(), set(KINDS) - tests)
+
+    def test_policies(self):
+        self.assert_foreseen("policies", FILES)
+
+    def test_inventories(self):
+        self.assert_foreseen("inventories", FILES)
+
+    def test_snapshots(self):
+        self.assert_foreseen("snapshots", FILES)
+
+    def test_topologies(self):
+        self.assert_foreseen("topologies", FILES)
+
+    def test_options(self):
+        self.assert_foreseen("options", FILES)
+
+    def test_residents(self):
+        self.assert_foreseen("residents", FILES)
