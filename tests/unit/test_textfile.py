@@ -38,7 +38,8 @@ class ReadTest(testtools.TestCase):
             with self.subTest(reason):
                 exc = self.refused(path)
                 self.assertEqual((str(path), reason), (exc.path, exc.reason))
-                self.assertEqual(f"cannot read {path}: {reason}", str(exc))
+                shown = str(path).replace("\0", "\\u0000")
+                self.assertEqual(f"cannot read {shown}: {reason}", str(exc))
                 self.assertEqual(reason.startswith("No such"), exc.absent)
 
     def test_no_permission(self):
