@@ -11,6 +11,9 @@ from nova.tests import fixtures as nova_fixtures
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Deleted rows stay, marked.
+_STATE = "SELECT vm_state, task_state FROM instances WHERE uuid = ? AND deleted = 0"
+
 
 class Cells(nova_fixtures.CellDatabases):
     """Nova's fixture for databases of cells, fit for threads.
@@ -29,3 +32,12 @@ class Cells(nova_fixtures.CellDatabases):
 
     def _wrap_get_context_manager(self, context: Any) -> Any:
         return getattr(context, "db_connection", None) or self._default_ctxt_mgr
+
+    def states(self, server_id: str) -> list[tuple[str, str | None]]:
+        """Return (vm_state, task_state) of a server in each cell that has it."""
+        found: list[tuple[str, str | None]] = []
+        for manager in self._ctxt_mgrs.values():
+            with manager.writer.get_engine().connect() as connection:
+                rows = connection.exec_driver_sql(_STATE, (server_id,))
+                found += [(vm_state, task_state) for vm_state, task_state in rows]
+        return found

@@ -140,7 +140,9 @@ class EmbeddedCloud(fixtures.Fixture):
         self._domains = self.useFixture(Domains(self._connections))
         self.useFixture(Reimaging(self._services.cinder, self.api))
         network = nova_fixtures.NeutronFixture.network_1["id"]
-        self.servers = Servers(self.api, self._allocations, network)
+        self.servers = Servers(
+            self.api, self._allocations, self._services.cells.states, network
+        )
         self.image = self.create_image()
 
     def _register_policy_option(self) -> None:

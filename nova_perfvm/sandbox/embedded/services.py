@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from nova_perfvm.sandbox.embedded.hosts import HostSettings, Options
 
 
+MAX_IDLE_FOR = "futurist._thread.ThreadWorker.MAX_IDLE_FOR"
+# How often an idle worker looks whether it is to end.  Nova's tests look every
+# 10 ms, to end soon; a cloud that has run for a while has some hundred workers,
+# and their looks take a core of their own.
+IDLE_S = 0.25
+
+
 class Services(ServersTestBase):
     """API, conductor, scheduler and computes of one in-process cloud.
 
@@ -65,7 +72,10 @@ class Services(ServersTestBase):
         self._owner.addCleanup(function, *args, **kwargs)
 
     def _setup_cells(self) -> None:
-        with fixtures.MonkeyPatch("nova.tests.fixtures.CellDatabases", Cells):
+        self.cells = Cells()
+        with fixtures.MonkeyPatch(
+            "nova.tests.fixtures.CellDatabases", lambda: self.cells
+        ):
             super()._setup_cells()
 
     def _setup_services(self) -> None:
@@ -82,6 +92,7 @@ class Services(ServersTestBase):
         # Nova's would end the tests that this is made for, and this one is none.
         with fixtures.EnvironmentVariable("OS_TEST_TIMEOUT"):
             self.setUp()
+        self.useFixture(fixtures.MonkeyPatch(MAX_IDLE_FOR, IDLE_S))
         self.useFixture(HostHardware())
 
     def start_host(self, name: str, settings: HostSettings, connection: Any) -> None:
