@@ -8,6 +8,7 @@ better than the newest that an SDK knows.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -34,6 +35,8 @@ _PAGE: Final = 1000
 class API:
     """Nova, Placement and Glance of one cloud.
 
+    Several threads may use it at a time.
+
     :param connection: an ``openstack.connection.Connection`` of an administrator
     """
 
@@ -41,6 +44,9 @@ class API:
         """Make no request yet."""
         self._connection = connection
         self._validates = True
+        # The SDK makes a proxy when it is first asked for, and is no good at being
+        # asked by several threads then.
+        self._proxies = threading.Lock()
 
     def project(self) -> str:
         """Return the ID of the project of the credentials, empty if they have none.
@@ -147,7 +153,8 @@ class API:
         if method == "PATCH":
             arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:
-            proxy = getattr(self._connection, service)
+            with self._proxies:
+                proxy = getattr(self._connection, service)
             response = proxy.request(path, method, **arguments)
         except Exception as exc:
             if isinstance(exc, CloudError) or not _is_expected(exc):

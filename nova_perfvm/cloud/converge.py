@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_close, plan_enroll
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nova_perfvm.facts.elastic_host import ElasticHost
     from nova_perfvm.policy import Policy
 
+    Hypervisors = Sequence[dict[str, Any]] | None
     Planner = Callable[[ElasticHost], do.Plan]
     Tell = Callable[[do.Change], None]
 
@@ -44,6 +45,7 @@ def enroll(
     aggregate: str | None = None,
     backfill: bool = False,
     tell: Tell = silent,
+    among: Hypervisors = None,
 ) -> int:
     """Make a host elastic, or repair it; return the number of changes made.
 
@@ -51,6 +53,7 @@ def enroll(
     :param aggregate: see :func:`nova_perfvm.changes.enroll.plan_enroll`
     :param backfill: give VMs that run on the host the units that they should have
     :param tell: called before each change
+    :param among: see :func:`nova_perfvm.cloud.observe.view_host`
     :raises RefusedError: when something is in the way; then nothing was
         changed, or the host was left closed to new VMs
     :raises CloudError: when a request failed; running again goes on from there
@@ -61,10 +64,17 @@ def enroll(
             policy, view, slots=slots, aggregate=aggregate, backfill=backfill
         )
 
-    return _Run(api, host, tell).to_the_end(planner)
+    return _Run(api, host, tell, among).to_the_end(planner)
 
 
-def unenroll(api: API, host: str, *, strip: bool = False, tell: Tell = silent) -> int:
+def unenroll(
+    api: API,
+    host: str,
+    *,
+    strip: bool = False,
+    tell: Tell = silent,
+    among: Hypervisors = None,
+) -> int:
     """Make a host an ordinary one again; return the number of changes made.
 
     :param strip: take the units out of the allocations of VMs on it
@@ -75,7 +85,7 @@ def unenroll(api: API, host: str, *, strip: bool = False, tell: Tell = silent) -
     def planner(view: ElasticHost) -> do.Plan:
         return plan_unenroll(view, strip=strip)
 
-    return _Run(api, host, tell).to_the_end(planner)
+    return _Run(api, host, tell, among).to_the_end(planner)
 
 
 class _Run:
@@ -85,10 +95,11 @@ class _Run:
     or a crash, has left off, and two at once come to the same end.
     """
 
-    def __init__(self, api: API, host: str, tell: Tell) -> None:
+    def __init__(self, api: API, host: str, tell: Tell, among: Hypervisors) -> None:
         self._api = api
         self._host = host
         self._tell = tell
+        self._among = among
         self._made = 0
         self._opened = False
         # The service that is out of service for the time of this run.
@@ -109,7 +120,7 @@ class _Run:
     def _rounds(self, planner: Planner) -> None:
         conflicts = 0
         for _ in range(_ROUNDS):
-            view = observe.view_host(self._api, self._host)
+            view = self._look()
             # An earlier run that was cut off counts as this one.
             self._disabled = view.service if view.service.interrupted else None
             plan = planner(view)
@@ -129,6 +140,11 @@ class _Run:
                     ) from exc
                 time.sleep(PAUSE_S * conflicts)
         raise CloudError(f"{self._host} does not come to rest: run this again")
+
+    def _look(self) -> ElasticHost:
+        if self._among is None:
+            self._among = observe.hypervisors(self._api)
+        return observe.view_host(self._api, self._host, self._among)
 
     def _some(self, view: ElasticHost, changes: Sequence[do.Change]) -> None:
         """Make changes up to one after which to look again."""
@@ -154,7 +170,7 @@ class _Run:
     def _close(self) -> None:
         """Keep VMs with units off a host where one without was found."""
         for _ in range(CONFLICTS):
-            view = observe.view_host(self._api, self._host)
+            view = self._look()
             try:
                 self._some(view, plan_close(view).changes)
             except ConflictError:

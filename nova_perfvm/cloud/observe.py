@@ -33,6 +33,7 @@ __all__ = [
     "aggregates",
     "allocation",
     "flavors_with_units",
+    "hypervisors",
     "names",
     "servers",
     "stray_providers",
@@ -41,20 +42,31 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
 
 
 @openstack_errors()
-def view_host(api: API, host: str) -> ElasticHost:
+def hypervisors(api: API) -> list[dict[str, Any]]:
+    """Return the hypervisors of all hosts: what of a host hardly ever changes."""
+    return list(api.nova_list("/os-hypervisors/detail", "hypervisors"))
+
+
+@openstack_errors()
+def view_host(
+    api: API, host: str, among: Sequence[dict[str, Any]] | None = None
+) -> ElasticHost:
     """Look at one compute host.
 
     :param host: its name as ``openstack compute service list`` has it, or as
         ``openstack hypervisor list``
+    :param among: the hypervisors, where they are known: in a large cloud Nova takes
+        seconds to list them
     :raises CloudError: when there is no such host, or not exactly one
     """
-    return _view(api, _hypervisor(api, host), aggregates(api), names(api))
+    found = _hypervisor(hypervisors(api) if among is None else among, host)
+    return _view(api, found, aggregates(api), names(api))
 
 
 @openstack_errors()
@@ -68,7 +80,7 @@ def view_hosts(api: API, hosts: frozenset[str]) -> list[ElasticHost]:
     uuids = _elastic_roots(api, made)
     views = []
     unseen = set(hosts)
-    for hypervisor in api.nova_list("/os-hypervisors/detail", "hypervisors"):
+    for hypervisor in hypervisors(api):
         host, node = hypervisor["service"]["host"], hypervisor["hypervisor_hostname"]
         unseen -= {host, node}
         if host in members or hosts & {host, node} or hypervisor["id"] in uuids:
@@ -126,10 +138,10 @@ def flavors_with_units(api: API) -> list[str]:
     )
 
 
-def _hypervisor(api: API, host: str) -> dict[str, Any]:
+def _hypervisor(among: Sequence[dict[str, Any]], host: str) -> dict[str, Any]:
     found = [
         hypervisor
-        for hypervisor in api.nova_list("/os-hypervisors/detail", "hypervisors")
+        for hypervisor in among
         if host in {hypervisor["service"]["host"], hypervisor["hypervisor_hostname"]}
     ]
     if not found:

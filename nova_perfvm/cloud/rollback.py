@@ -75,8 +75,10 @@ def rollback(
     plan = plan_rollback(api, strip=strip)
     if plan.refusals:
         raise RefusedError(plan.refusals)
+    among = observe.hypervisors(api)
     made = sum(
-        converge.unenroll(api, host, strip=strip, tell=tell) for host in plan.hosts
+        converge.unenroll(api, host, strip=strip, tell=tell, among=among)
+        for host in plan.hosts
     )
     remained = []
     for change in _common(api, asked=bool(plan.warnings)):

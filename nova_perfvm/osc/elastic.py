@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nova_perfvm.changes import plan_enroll, plan_unenroll
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
+from nova_perfvm.cloud.at_once import MOST_WORKERS
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose.preflight import preflight
@@ -20,6 +21,7 @@ from nova_perfvm.osc.base import (
     policy_argument,
 )
 from nova_perfvm.osc.checks import ChecksLister, Table
+from nova_perfvm.osc.several_hosts import SeveralHosts, refusals_of
 from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nova_perfvm.changes import Change, Plan
+    from nova_perfvm.cloud.converge import Tell
     from nova_perfvm.facts.elastic_host import ElasticHost
 
 
@@ -72,29 +75,63 @@ class ChangingCommand(OfflineCommand):
         self.write(f"{change}\n")
 
 
-class HostCommand(ChangingCommand):
-    """A changing command for one host."""
+class HostsCommand(ChangingCommand):
+    """A changing command for some hosts, each with a plan of its own.
+
+    :cvar ended: what a host is afterwards
+    """
+
+    ended: str
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the host."""
+        """Add the hosts, and how many at a time."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("host", metavar="HOST", help="compute host, by name")
+        parser.add_argument(
+            "hosts", nargs="+", metavar="HOST", help="compute hosts, by name"
+        )
+        parser.add_argument(
+            "--workers",
+            type=int,
+            choices=range(1, MOST_WORKERS + 1),
+            default=4,
+            metavar="N",
+            help=f"how many hosts to change at a time, {MOST_WORKERS} at most "
+            "(default: %(default)s)",
+        )
         return parser
 
-    def agreed_on(
-        self, parsed_args: argparse.Namespace, view: ElasticHost, plan: Plan
-    ) -> bool:
-        """Show a plan, and say whether to carry it out.
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Plan, ask, and change; 1 if a host of several was not changed as wanted."""
+        self.options = self.read(parsed_args)
+        among = observe.hypervisors(self.cloud)
+        names = list(dict.fromkeys(parsed_args.hosts))
+        if len(names) > 1:
+            return SeveralHosts(self, parsed_args, among).change(names)
+        view = observe.view_host(self.cloud, names[0], among)
+        plan = self.plan(view)
+        if self.agreed(parsed_args, plan.changes, refusals_of(view, plan)):
+            self.carry_out(view.host, among, self.tell)
+            self.write(f"{view.host} is {self.ended}\n")
+        return 0
 
-        :raises RefusedError: when something is in the way; nothing then puts
-            back what an earlier run has left, and so that is said, too
-        """
-        refusals = plan.refusals and (*plan.refusals, *view.remains)
-        return self.agreed(parsed_args, plan.changes, refusals)
+    def read(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return what the command line says, for the two below."""
+        del parsed_args
+        return {}
+
+    def plan(self, view: ElasticHost) -> Plan:
+        """Return what is to be done with a host."""
+        raise NotImplementedError
+
+    def carry_out(self, host: str, among: list[Any], tell: Tell) -> int:
+        """Change a host; return the number of changes."""
+        raise NotImplementedError
 
 
-class EnrollHost(HostCommand):
-    """Make a compute host elastic, or repair one that is."""
+class EnrollHost(HostsCommand):
+    """Make compute hosts elastic, or repair such as are."""
+
+    ended = "enrolled"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add slots, aggregate and backfill."""
@@ -103,7 +140,7 @@ class EnrollHost(HostCommand):
             "--slots",
             type=int,
             metavar="N",
-            help="high-performance VMs that fit the host, 0 for general VMs only "
+            help="high-performance VMs that fit each host, 0 for general VMs only "
             "(default: what it has, or what its CPUs say)",
         )
         parser.add_argument(
@@ -120,30 +157,35 @@ class EnrollHost(HostCommand):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Plan, ask, and enroll."""
-        policy = self.policy(parsed_args)
-        options: dict[str, Any] = {
-            name: getattr(parsed_args, name)
-            for name in ("slots", "aggregate", "backfill")
-        }
-        view = observe.view_host(self.cloud, parsed_args.host)
-        plan = plan_enroll(policy, view, **options)
-        if self.agreed_on(parsed_args, view, plan):
-            converge.enroll(self.cloud, policy, view.host, **options, tell=self.tell)
-            self.write(f"{view.host} is enrolled\n")
+    def read(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return the options of a plan, and the policy."""
+        names = ("slots", "aggregate", "backfill")
+        self._policy = self.policy(parsed_args)
+        return {name: getattr(parsed_args, name) for name in names}
+
+    def plan(self, view: ElasticHost) -> Plan:
+        """Plan to enroll."""
+        return plan_enroll(self._policy, view, **self.options)
+
+    def carry_out(self, host: str, among: list[Any], tell: Tell) -> int:
+        """Enroll."""
+        return converge.enroll(
+            self.cloud, self._policy, host, **self.options, tell=tell, among=among
+        )
 
 
-class UnenrollHost(HostCommand):
-    """Make an elastic host an ordinary one again."""
+class UnenrollHost(HostsCommand):
+    """Make elastic hosts ordinary ones again."""
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Plan, ask, and unenroll."""
-        view = observe.view_host(self.cloud, parsed_args.host)
-        plan = plan_unenroll(view)
-        if self.agreed_on(parsed_args, view, plan):
-            converge.unenroll(self.cloud, view.host, tell=self.tell)
-            self.write(f"{view.host} is no longer enrolled\n")
+    ended = "no longer enrolled"
+
+    def plan(self, view: ElasticHost) -> Plan:
+        """Plan to unenroll."""
+        return plan_unenroll(view)
+
+    def carry_out(self, host: str, among: list[Any], tell: Tell) -> int:
+        """Unenroll."""
+        return converge.unenroll(self.cloud, host, tell=tell, among=among)
 
 
 class Rollback(ChangingCommand):

@@ -2,15 +2,22 @@
 """Commands that make hosts elastic, check that, and take it back."""
 
 import json
+import threading
+
+import fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import observe
-from nova_perfvm.facts.elastic_host import isolating
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.facts.elastic_host import CREATED, isolating
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
 from tests.functional.client import ClientMixin
-from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, ElasticTest
+from tests.functional.elastic import APPLIER, PLAIN_GENERAL, PLAIN_HP, ElasticTest
+
+LIMIT_S = 300
 
 
 class TestCommands(ClientMixin, ElasticTest):
@@ -92,6 +99,62 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assertNotIn("s3cret", stdout)
         self._inflate(self.view("h1"))
         self.assert_command(2, "FAILURE", *check, *files)
+
+    def test_several_hosts_at_once(self):
+        """All create the aggregate in the same moment; one host is in the way."""
+        hosts = ["h1", "h2", "h3", "h4", "taken"]
+        for host in hosts[1:]:
+            self.cloud.start_host(host)
+        server = self.boot(PLAIN_GENERAL, host="taken")
+        enroll = ["host", "enroll", *hosts, *self.policy_file(), "--yes"]
+        together = threading.Barrier(4)
+        original = Applier.apply
+        now, most = [], []
+
+        def apply(applier, change):
+            now.append(change)
+            most.append(len(now))
+            if isinstance(change, do.CreateAggregate):
+                # Nobody gets on unless all four have planned to create it.
+                together.wait(LIMIT_S)
+            try:
+                original(applier, change)
+            finally:
+                now.remove(change)
+
+        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+            status, stdout, stderr = self.run_command(*enroll)
+
+        self.assertEqual(1, status)
+        self.assertFalse(together.broken)
+        self.assertEqual(4, max(most))
+        self.assertEqual(
+            [f"h{n} is enrolled" for n in (1, 2, 3, 4)],
+            sorted(line.partition(":")[0] for line in stdout.splitlines()),
+        )
+        (line,) = stderr.splitlines()
+        self.assertTrue(line.startswith("taken: taken has VMs without units"), line)
+        self.assertIn(server.name, line)
+        for host in hosts[:4]:
+            self.assert_elastic(host)
+        self.assert_ordinary("taken")
+        (aggregate,) = observe.aggregates(self.api)
+        self.assertEqual(
+            isolating("CUSTOM_PERFVM_ELASTIC_2") | CREATED, aggregate.metadata
+        )
+        self.assertEqual(set(hosts[:4]), aggregate.hosts)
+        self.boot(base.HP_64, host="h3")
+
+        # Units of VMs that run, and giving all back, go side by side as well.
+        self.assert_command(0, "taken is enrolled", *enroll, "--backfill")
+        self.servers.delete(server)
+        unenroll = ["host", "unenroll", *hosts, "--yes", "--workers", "3"]
+        status, stdout, stderr = self.run_command(*unenroll)
+        self.assertEqual((1, 4), (status, len(stdout.splitlines())), stderr)
+        self.assertTrue(stderr.startswith("h3: VMs on h3 carry units"), stderr)
+        for host in ("h1", "h2", "h4", "taken"):
+            self.assert_ordinary(host)
+        self.assert_elastic("h3")
 
     def test_rollback_leaves_aggregates_of_others(self):
         self.cloud.start_host("h2")

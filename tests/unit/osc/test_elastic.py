@@ -71,6 +71,7 @@ class RefusedTest(CloudCommandCase):
         seen = dataclasses.replace(view(*servers), **facts)
         self.answer("observe.view_host", seen)
         self.answer("observe.view_hosts", [seen])
+        self.answer("observe.hypervisors", [])
 
     def test_what_a_run_that_was_cut_off_has_left(self):
         off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import contextlib
+import dataclasses
+import io
+import types
+
+import fixtures
+from cliff.app import App
+
+from nova_perfvm.cloud.errors import CloudError, RefusedError
+from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
+from tests.unit.changes.test_enroll import server, view
+from tests.unit.osc.test_elastic import CloudCommandCase, Commands
+
+
+class SeveralHostsTest(CloudCommandCase):
+    def setUp(self):
+        super().setUp()
+        self.views = {
+            f"h{n}": dataclasses.replace(view(), host=f"h{n}") for n in range(1, 6)
+        }
+        # Its node has another name than its service.
+        self.views["n5"] = self.views["h5"]
+        self.changed = {}
+        self.errors = {}
+        self.answer("observe.hypervisors", ["all"])
+        for name, value in (
+            ("observe.view_host", self.look),
+            ("converge.enroll", self.change),
+            ("converge.unenroll", lambda api, host, **how: self.change(api, 0, host)),
+        ):
+            self.useFixture(fixtures.MonkeyPatch(f"nova_perfvm.cloud.{name}", value))
+
+    def look(self, _api, name, among):
+        self.assertEqual(["all"], among)
+        if name not in self.views:
+            raise CloudError(f"no compute host {name}")
+        return self.views[name]
+
+    def change(self, _api, _policy, host, **_how):
+        if host in self.errors:
+            raise self.errors[host]
+        self.changed[host] = self.changed.get(host, 0) + 1
+        return 12
+
+    def run_on(self, *arguments):
+        """Return the exit status, and the lines of stdout and stderr, sorted."""
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as stdout,
+            contextlib.redirect_stderr(io.StringIO()) as stderr,
+        ):
+            app = App("", "1", Commands("nova_perfvm.none"))
+            app.client_manager = types.SimpleNamespace(perfvm=None)
+            status = app.run([*arguments, "--policy", str(self.policy)])
+        return status, *(sorted(t.getvalue().splitlines()) for t in (stdout, stderr))
+
+    def test_each_once(self):
+        status, stdout, stderr = self.run_on(
+            "enroll", "h1", "h2", "h5", "h1", "n5", "--yes"
+        )
+        self.assertEqual((0, []), (status, stderr))
+        self.assertEqual([f"h{n} is enrolled: 12 change(s)" for n in (1, 2, 5)], stdout)
+        self.assertEqual({"h1": 1, "h2": 1, "h5": 1}, self.changed)
+
+    def test_errors_of_one_stop_no_other(self):
+        off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)
+        self.views["h2"] = dataclasses.replace(
+            view(server("vm")), host="h2", service=off
+        )
+        self.errors["h3"] = CloudError("Nova does not answer")
+        self.errors["h4"] = RefusedError(("a VM came", "another came"))
+        hosts = ("h1", "h2", "h3", "h4", "nowhere", "h5")
+        status, stdout, stderr = self.run_on("enroll", *hosts, "--yes")
+        self.assertEqual(1, status)
+        self.assertEqual(
+            ["h1 is enrolled: 12 change(s)", "h5 is enrolled: 12 change(s)"], stdout
+        )
+        for line, words in zip(
+            stderr,
+            (
+                "h2: h2 has VMs without units: vm",
+                "h3: Nova does not answer",
+                "h4: a VM came; another came",
+                "nowhere: no compute host nowhere",
+            ),
+            strict=True,
+        ):
+            self.assertTrue(line.startswith(words), line)
+        # What an earlier run left there is said.
+        self.assertIn("openstack compute service set --enable h2", stderr[0])
+
+    def test_nothing_is_changed_unasked(self):
+        for option, status, words in (
+            (["--dry-run"], 0, []),
+            ([], 1, ["nobody is there to be asked: add --yes, or --dry-run"]),
+        ):
+            found = self.run_on("enroll", "h1", "h2", *option)
+            self.assertEqual((status, words), (found[0], found[2]))
+            for host in ("h1", "h2"):
+                self.assertIn(
+                    f"{host}: would put {host} into aggregate perfvm-elastic", found[1]
+                )
+        self.assertEqual({}, self.changed)
+
+    def test_unenroll(self):
+        status, stdout, _ = self.run_on("unenroll", "h1", "h2", "--yes")
+        self.assertEqual(
+            (0, ["h1: nothing to do", "h2: nothing to do"]), (status, stdout)
+        )
+        self.assertEqual({}, self.changed)
+
+    def test_workers(self):
+        for number in ("0", "11", "x"):
+            # argparse names the mistake and ends.
+            self.assertRaises(
+                SystemExit, self.run_on, "enroll", "h1", "h2", "--workers", number
+            )
+        self.assertEqual(
+            0, self.run_on("enroll", "h1", "h2", "--workers", "1", "--yes")[0]
+        )
+        self.assertEqual({"h1": 1, "h2": 1}, self.changed)
+
+    def test_ctrl_c(self):
+        def interrupt(work, items, workers, interrupted):
+            interrupted(2, 98)
+            yield from ()
+            raise KeyboardInterrupt
+
+        self.useFixture(
+            fixtures.MonkeyPatch("nova_perfvm.osc.several_hosts.each", interrupt)
+        )
+        status, _, stderr = self.run_on("enroll", "h1", "h2", "--yes")
+        self.assertEqual(130, status)
+        self.assertIn("98 host(s) are left as they are, and 2 finished", stderr[-1])
