@@ -98,9 +98,8 @@ class SeveralHostsTest(CloudCommandCase):
             found = self.run_on("enroll", "h1", "h2", *option)
             self.assertEqual((status, words), (found[0], found[2]))
             for host in ("h1", "h2"):
-                self.assertIn(
-                    f"{host}: would put {host} into aggregate perfvm-elastic", found[1]
-                )
+                step = f"{host}: would put {host} into aggregate perfvm-elastic-2"
+                self.assertIn(step, found[1])
         self.assertEqual({}, self.changed)
 
     def test_unenroll(self):
