@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
-from nova_perfvm.diagnose.residents import divide
+from nova_perfvm.diagnose.residents import class_name, divide
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
+from nova_perfvm.facts import RequestFacts, placement_request
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.placement import units
+from nova_perfvm.placement.contract import (
+    contract,
+    resource_differences,
+    trait_differences,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -247,13 +253,16 @@ def check_residents(policy: Policy, view: CloudView) -> CheckResult:
     return _ended(pending, remedy, Code.WARNING)
 
 
-def check_flavors(_policy: Policy, view: CloudView) -> CheckResult:
+def check_flavors(policy: Policy, view: CloudView) -> CheckResult:
     """List servers whose flavors bring them to no enrolled host."""
     found = []
     for server in view.servers:
-        missing = flavor_lacks(server.extra_specs)
-        if missing and server.known:
-            found.append(f"{server} on {server.host or 'no host'}: {missing}")
+        # Those for another number of children are looked at apart.
+        if server.known and not left_behind(policy, server.extra_specs):
+            lacking = flavor_lacks(policy, server)
+            if lacking:
+                where = server.host or "no host"
+                found.append(f"{server} on {where}: its flavor lacks {lacking}")
     return _ended(
         found,
         "Nova moves such a VM to no enrolled host: resize it to a generated flavor",
@@ -261,14 +270,27 @@ def check_flavors(_policy: Policy, view: CloudView) -> CheckResult:
     )
 
 
-def flavor_lacks(extra_specs: Mapping[str, str]) -> str:
-    """Return what a flavor lacks to bring VMs to elastic hosts, empty for nothing."""
-    lacking = []
-    if not asks_units(extra_specs):
-        lacking.append("units")
-    if not elastic_traits(required_traits(extra_specs)):
-        lacking.append("the trait")
-    return f"its flavor lacks {' and '.join(lacking)}" if lacking else ""
+def flavor_lacks(policy: Policy, server: Server) -> str:
+    """Return what a server's flavor lacks of its class's contract; empty for nothing.
+
+    A server of no class cannot have one: its flavor lacks a class.
+    """
+    name = class_name(policy, server)
+    if name is None:
+        return "a class of the policy"
+    expected = contract(policy, policy.by_name[name])
+    resources, traits = placement_request.read(server.extra_specs)
+    request = RequestFacts(
+        server.flavor,
+        name,
+        server.vcpus,
+        server.memory_mb,
+        resources=resources,
+        traits=traits,
+    )
+    _, amounts = resource_differences(expected, request)
+    _, names = trait_differences(expected, request)
+    return "; ".join([*amounts, *names])
 
 
 def check_left_behind(policy: Policy, view: CloudView) -> CheckResult:

@@ -22,6 +22,7 @@ from nova_perfvm.facts.elastic_host import (
 )
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
+from nova_perfvm.placement.contract import contract
 from nova_perfvm.policy import HostShape, loader
 
 POLICY = dataclasses.replace(loader.load(), placement="units")
@@ -764,19 +765,21 @@ class PreflightTest(PlanCase):
     def test_flavors(self):
         title = "Embedded flavors"
         self.assertEqual({title: Code.WARNING}, self.found(servers=(server("a"),)))
-        specs = {
-            f"resources_perfvm:{const.RC_UNIT}": "1000",
-            f"trait:{TRAIT}": "required",
-        }
-        self.assertEqual({}, self.found(servers=(server("a", 20, **specs),)))
+        general = POLICY.get_class("general")
+        specs = contract(POLICY, general).extra_specs()
+        self.assertEqual({}, self.found(servers=(server("a", **specs),)))
+        half = {k: v for k, v in specs.items() if "_perfvm_b" not in k}
+        self.assertEqual(
+            {title: Code.WARNING}, self.found(servers=(server("a", **half),))
+        )
         # Nova knows nothing of it while its cell is down.
         lost = Server("b", "b", None, "UNKNOWN", 0, {})
         self.assertEqual({}, self.found(servers=(lost,)))
         shelved = dataclasses.replace(server("c"), host=None)
         result = self.results(servers=(lost, shelved))[title]
-        self.assertEqual(
-            ("c (c) on no host: its flavor lacks units and the trait",), result.details
-        )
+        (detail,) = result.details
+        self.assertIn("c (c) on no host: its flavor lacks 1 CUSTOM_PERFVM_UNIT", detail)
+        self.assertIn(f"{TRAIT} required", detail)
 
     def test_usage(self):
         host = self.enrolled(view(high("a")), backfill=True)
