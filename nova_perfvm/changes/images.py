@@ -5,12 +5,15 @@ An image is the policy's business once an operator has named it: it has a tag
 since.  Tags, unlike properties, are not inherited by the snapshots of servers.
 Of its properties only those that the policy generates are touched, and those
 that it generated before: the image keeps a record of them.
+
+A tenant may write tag and record on an image of his own.  So nothing about such
+an image stops the others from being changed, and nothing is removed from it.
 """
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
@@ -23,6 +26,7 @@ from nova_perfvm.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from nova_perfvm.generate.properties import Generator
     from nova_perfvm.policy import Policy
@@ -41,6 +45,7 @@ class ChangeImage(Change):
     :ivar tags: all that it is to have
     :ivar new_tags: those of them that it has not yet
     :ivar record: what the record says and what it is to say; empty for none
+    :ivar unasked: whether it is a tenant's, and only has the tag
     """
 
     action = "set"
@@ -53,6 +58,7 @@ class ChangeImage(Change):
     tags: frozenset[str]
     new_tags: frozenset[str]
     record: tuple[str, str]
+    unasked: bool = False
 
     @property
     def detail(self) -> str:
@@ -95,12 +101,14 @@ def plan_images(
     desired: Mapping[str, Mapping[str, str]],
     observed: Iterable[Image],
     named: Mapping[str, str],
+    project: str,
 ) -> SyncPlan:
     """Return the steps from images as they are to images as they should be.
 
     :param desired: properties by tag
     :param observed: the images that are named, and those that have a tag
     :param named: tags by the IDs of the images that are to get one
+    :param project: ID of the administrators' project
     :raises PropertiesConflictError: when an image has two tags that contradict
         each other
     """
@@ -113,59 +121,75 @@ def plan_images(
     for image in observed:
         tags = {tag for tag in image.tags if tag == TAG or tag.startswith(f"{TAG}:")}
         tags |= {named[image.id]} if image.id in named else set()
+        unasked = image.belongs_to_tenant(project) and image.id not in named
         unknown = sorted(tags - desired.keys())
         if unknown:
-            refusals.append(_unknown(image, unknown[0]))
+            why = _unknown(unknown[0])
+            if unasked:
+                left.append(Left("image", image.title, f"a tenant's: it {why}"))
+            else:
+                refusals.append(f"image {image.title} ({image.id}) {why}")
             continue
-        change = _change(image, {tag: desired[tag] for tag in sorted(tags)})
+        try:
+            wanted = merge(
+                "image property", {tag: desired[tag] for tag in sorted(tags)}
+            )
+        except PropertiesConflictError as exc:
+            if not unasked:
+                raise
+            left.append(Left("image", image.title, f"a tenant's: {exc}"))
+            continue
+        change = _change(image, tags, wanted, project)
         if change is None:
             left.append(Left("image", image.title, "as the policy says"))
         else:
-            changes.append(change)
+            changes.append(replace(change, unasked=unasked))
     if refusals:
         return SyncPlan(left=tuple(left), refusals=tuple(refusals))
     return SyncPlan(tuple(changes), tuple(left))
 
 
-def _unknown(image: Image, tag: str) -> str:
+def _unknown(tag: str) -> str:
     if tag == TAG:
         return (
-            f"image {image.title} ({image.id}) cannot serve all classes of the policy "
-            f"at once: name one with --class, and remove the tag {TAG} if it has it "
-            "(openstack image unset --tag)"
+            "cannot serve all classes of the policy at once: name one with --class, "
+            f"and remove the tag {TAG} if it has it (openstack image unset --tag)"
         )
     return (
-        f"image {image.title} ({image.id}) has the tag {one_line(tag)}, and the "
-        "policy has no such class: remove it (openstack image unset --tag)"
+        f"has the tag {one_line(tag)}, and the policy has no such class: remove it "
+        "(openstack image unset --tag)"
     )
 
 
 def _change(
-    image: Image, sources: Mapping[str, Mapping[str, str]]
+    image: Image, tags: AbstractSet[str], properties: Mapping[str, str], project: str
 ) -> ChangeImage | None:
-    wanted = merge("image property", sources)
+    wanted = dict(properties)
     if _virtio_scsi(image):
         # A guest that boots from it may not find its disk elsewhere.
         wanted.pop("hw_disk_bus", None)
     found = differences(image.properties, wanted)
-    recorded = set(filter(None, image.properties.get(RECORD, "").split(",")))
-    record = ",".join(sorted(recorded & wanted.keys() | found.set.keys()))
-    surplus = {key: found.surplus[key] for key in recorded & found.surplus.keys()}
-    tags = image.tags | sources.keys()
-    change = ChangeImage(
+    before = after = image.properties.get(RECORD, "")
+    surplus = {}
+    # Who writes the record of an image of his own could have properties removed
+    # that Glance protects from him.
+    if not image.belongs_to_tenant(project):
+        recorded = set(filter(None, before.split(",")))
+        after = ",".join(sorted(recorded & wanted.keys() | found.set.keys()))
+        surplus = {key: found.surplus[key] for key in recorded & found.surplus.keys()}
+    new_tags = frozenset(tags - image.tags)
+    if not (found.set or surplus or new_tags) and before == after:
+        return None
+    return ChangeImage(
         id=image.id,
         name=image.title,
         properties=found.set,
         before=found.changed,
         surplus=dict(sorted(surplus.items())),
-        tags=tags,
-        new_tags=tags - image.tags,
-        record=(image.properties.get(RECORD, ""), record),
+        tags=image.tags | tags,
+        new_tags=new_tags,
+        record=(before, after),
     )
-    same_record = change.record[0] == change.record[1]
-    if not (found.set or surplus or change.new_tags) and same_record:
-        return None
-    return change
 
 
 def _virtio_scsi(image: Image) -> bool:

@@ -13,7 +13,7 @@ from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.sync import carry_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from nova_perfvm.changes.steps import Change
     from nova_perfvm.changes.sync import SyncPlan
@@ -23,20 +23,30 @@ if TYPE_CHECKING:
     Desired = Mapping[str, Mapping[str, str]]
 
 
-def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> SyncPlan:
+def plan(
+    api: API,
+    desired: Desired,
+    tag: str,
+    named: Sequence[str] = (),
+    done: Collection[str] = (),
+) -> SyncPlan:
     """Look at images, and give the steps to those of a policy.
 
     :param desired: see :func:`nova_perfvm.changes.images.plan_images`
     :param tag: what images that are named get
     :param named: names or IDs; none for all images that have one of the tags
+    :param done: IDs of images that are left out
     :raises CloudError: when a request fails, or a name is not that of one image
     """
     found = [find(api, name) for name in named]
     if not named:
         found = [image for known in desired for image in tagged(api, known)]
-    unique = {image.id: image for image in found}
+    unique = {image.id: image for image in found if image.id not in done}
     return plan_images(
-        desired, unique.values(), {image: tag for image in unique if named}
+        desired,
+        unique.values(),
+        {image: tag for image in unique if named},
+        api.project(),
     )
 
 
@@ -46,16 +56,38 @@ def sync(
     tag: str,
     named: Sequence[str],
     tell: Callable[[Change], None],
-) -> None:
+) -> dict[str, str]:
     """Make images what the policy says; see :func:`plan` for the parameters.
 
     :param tell: called before each change
+    :returns: why tenants' images that nobody has named were left, by their IDs
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
     """
-    carry_out(
-        lambda: plan(api, desired, tag, named), lambda change: _apply(api, change), tell
-    )
+    done = set()
+    refused = {}
+
+    def apply(change: Change) -> None:
+        if not (isinstance(change, ChangeImage) and change.unasked):
+            _apply(api, change)
+            return
+        # Its owner may have filled it up, or change it back as often as this
+        # changes it.  So it has one try, and does not stop the others.
+        done.add(change.id)
+        try:
+            _apply(api, change)
+        except CloudError as exc:
+            if not _of_the_image(exc):
+                raise
+            refused[change.id] = str(exc)
+
+    carry_out(lambda: plan(api, desired, tag, named, done), apply, tell)
+    return refused
+
+
+def _of_the_image(error: CloudError) -> bool:
+    """Return whether Glance answers, and refuses a change of one image."""
+    return 400 <= error.status < 500 and error.status != 401
 
 
 @openstack_errors()
@@ -63,7 +95,8 @@ def find(api: API, name: str) -> Image:
     """Return the one image of a name, or of an ID.
 
     By name, one that is hidden only if no other is called so, as the client
-    does: newer ones have replaced it.
+    does: newer ones have replaced it.  A tenant's image only if none of the
+    administrators' is called so: he may call it what he likes.
 
     :raises CloudError: when there is none, or several
     """
@@ -73,9 +106,10 @@ def find(api: API, name: str) -> Image:
         except NotThereError:
             # A name may look like an ID.
             pass
-    named = list(api.images(name=name))
-    shown = [image for image in named if not image.get("os_hidden")]
-    found = [answers.image(image) for image in shown or named]
+    project = api.project()
+    found = [answers.image(image) for image in api.images(name=name)]
+    found = [i for i in found if not i.belongs_to_tenant(project)] or found
+    found = [image for image in found if not image.hidden] or found
     if len(found) == 1:
         return found[0]
     if not found:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cliff.lister import Lister
 
 from nova_perfvm.changes.images import tag_of, tagged_properties
+from nova_perfvm.changes.sync import Left
 from nova_perfvm.cloud import flavors, images
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.generate.properties import extensions
@@ -29,12 +30,14 @@ from nova_perfvm.policy import loader
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from nova_perfvm.changes import Change
-    from nova_perfvm.changes.sync import Left, SyncPlan
+    from nova_perfvm.changes.sync import SyncPlan
 
-    Tell = Callable[[Change], None]
+    # Carries a plan out, and tells of each change before; may return what was
+    # refused, by ID, and is left.
+    Sync = Callable[[Callable[[Change], None]], Mapping[str, str] | None]
 
 _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
@@ -54,7 +57,7 @@ class SyncCommand(PrintableCommand, Lister):
 
     def prepare(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
+    ) -> tuple[Callable[[], SyncPlan], Sync]:
         """Return what makes the plan, and what carries one out."""
         raise NotImplementedError
 
@@ -69,24 +72,26 @@ class SyncCommand(PrintableCommand, Lister):
             raise RefusedError(planned.refusals)
         if not planned.changes:
             stderr.write("nothing to do\n")
-        elif not parsed_args.dry_run:
-            self._carry_out(parsed_args, planned, sync)
-        return _COLUMNS, [_row(step) for step in (*planned.changes, *planned.left)]
+        refused: Mapping[str, str] = {}
+        if planned.changes and not parsed_args.dry_run:
+            refused = self._carry_out(parsed_args, planned, sync)
+        steps = (*planned.changes, *planned.left)
+        return _COLUMNS, [_row(step, refused) for step in steps]
 
     def _carry_out(
         self,
         parsed_args: argparse.Namespace,
         planned: SyncPlan,
-        sync: Callable[[Tell], None],
-    ) -> None:
+        sync: Sync,
+    ) -> Mapping[str, str]:
         stderr = self.app.stderr
         if not parsed_args.yes:
             stderr.write("".join(f"would {change}\n" for change in planned.changes))
             if not ask(stderr):
                 stderr.write("nothing was changed; what would be:\n")
-                return
+                return {}
         with Progress(len(planned.changes)) as progress:
-            sync(progress.step)
+            return sync(progress.step) or {}
 
 
 class Progress:
@@ -145,7 +150,7 @@ class SyncFlavors(SyncCommand):
 
     def prepare(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
+    ) -> tuple[Callable[[], SyncPlan], Sync]:
         """Return what makes the plan, and what carries one out."""
         cloud = cloud_of(self.app)
         policy = loader.load(parsed_args.policy)
@@ -182,7 +187,7 @@ class SyncImages(SyncCommand):
 
     def prepare(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], SyncPlan], Callable[[Tell], None]]:
+    ) -> tuple[Callable[[], SyncPlan], Sync]:
         """Return what makes the plan, and what carries one out."""
         cloud = cloud_of(self.app)
         policy = loader.load(parsed_args.policy)
@@ -195,6 +200,9 @@ class SyncImages(SyncCommand):
         return partial(images.plan, *chosen), partial(images.sync, *chosen)
 
 
-def _row(step: Any) -> tuple[str, ...]:
+def _row(step: Any, refused: Mapping[str, str]) -> tuple[str, ...]:
+    why = refused.get(getattr(step, "id", ""))
+    if why is not None:
+        step = Left(step.kind, step.name, f"a tenant's: {why}")
     found: Change | Left = step
     return tuple(getattr(found, name) for name in ("action", "kind", "name", "detail"))

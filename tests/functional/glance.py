@@ -27,6 +27,9 @@ class Glance(http.server.BaseHTTPRequestHandler):
     refuse = 0
     patches = 0
     meddle = None
+    # What owners do to their images, by ID, whenever they are changed; what it
+    # returns is the status of the answer.
+    owner = {}  # noqa: RUF012
 
     def log_message(self, *_arguments):
         """Be quiet."""
@@ -70,6 +73,11 @@ class Glance(http.server.BaseHTTPRequestHandler):
         if Glance.meddle:
             Glance.meddle(image)
             Glance.meddle = None
+        if self.owner.get(image["id"]):
+            status = self.owner[image["id"]](image)
+            if status != 200:
+                self.answer(status, {"message": "it is full"})
+                return
         changed = dict(image)
         for operation in json.loads(body):
             key = operation["path"].removeprefix("/")
@@ -107,7 +115,7 @@ class GlanceFixture(fixtures.Fixture):
         self.url = f"http://127.0.0.1:{server.server_port}/"
         Glance.images, Glance.refuse, Glance.patches = {}, 0, 0
         self.images = Glance.images
-        Glance.meddle = None
+        Glance.meddle, Glance.owner = None, {}
 
     def add(self, name="debian", tags=(), **properties):
         """Add an image; return what Glance has of it."""

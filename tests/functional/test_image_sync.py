@@ -21,6 +21,16 @@ PROJECT = "p"
 PROPERTIES = generate_image_properties(loader.load())
 
 
+class Stubborn(dict):
+    """An image whose owner undoes each change at once."""
+
+    def clear(self):
+        """Keep all."""
+
+    def update(self, *_changed):
+        """Change nothing."""
+
+
 class ImageSyncTest(ClientMixin, testtools.TestCase):
     def setUp(self):
         super().setUp()
@@ -120,6 +130,53 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
         Glance.meddle = lambda image: image.pop("hw_vif_model")
         self.sync("debian", "--yes")
         self.assertEqual(PROPERTIES, self.properties(debian))
+
+    def test_tenants_stop_nobody(self):
+        debian = self.add(tags=[TAG])
+
+        def add(name, **members):
+            tags = [TAG, *members.pop("tags", ())]
+            return self.add(name, tags, owner="t", visibility="private", **members)
+
+        def back(image):
+            image.pop("hw_vif_model", None)
+            return 200
+
+        gone = add("gone", tags=[f"{TAG}:gone"])
+        greedy = add("greedy", **{RECORD: "license", "license": "1"})
+        full, locked, restless = add("full"), add("locked"), add("restless")
+        Glance.owner = {
+            full["id"]: lambda _: 413,
+            locked["id"]: lambda _: 403,
+            # He is faster, each time.
+            restless["id"]: lambda _: 409,
+            add("undone", hw_vif_model="e1000")["id"]: back,
+        }
+        stubborn = add("stubborn")
+        Glance.images[stubborn["id"]] = Stubborn(stubborn)
+        # It comes after all of theirs.
+        last = self.add("last", tags=[TAG])
+
+        found = self.sync("--yes")
+
+        for image in (debian, last):
+            self.assertEqual(PROPERTIES, self.properties(image))
+        self.assertEqual("set", found["greedy"][0])
+        self.assertEqual("1", greedy["license"])
+        self.assertEqual({}, self.properties(gone))
+        for name, words in (
+            ("gone", "has the tag nova-perfvm:gone"),
+            ("full", "413: it is full"),
+            ("locked", "rights of an administrator"),
+            ("restless", "409: it is full"),
+            ("undone", "409: Property hw_vif_model does not exist"),
+        ):
+            self.assertEqual("leave", found[name][0])
+            self.assertIn(words, found[name][1])
+        # Nor does one by its name; that of another stays his.
+        add("debian")
+        self.assertEqual("leave", self.sync("--yes", "debian")["debian"][0])
+        self.assert_command(1, "it is full", "image", "sync", "--yes", "full")
 
     def test_errors_are_one_line_and_change_nothing(self):
         self.add("twice")

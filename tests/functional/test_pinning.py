@@ -66,6 +66,24 @@ class TestPinning(base.FunctionalTest):
 
         self.assertEqual(400, error.response.status_code)
 
+    def test_thread_policies_of_images(self):
+        require = self.cloud.create_image(hw_cpu_thread_policy="require")
+        isolate = self.cloud.create_image(hw_cpu_thread_policy="isolate")
+
+        # The flavor's prefer counts, but for this: NUMATopologyFilter wants SMT
+        # if either says require.
+        server = self.boot_refused(image=require)
+        self.assertEqual([()], [v.codes for v in self.cloud.verdicts(server)])
+        self.assert_high_performance(self.boot(image=isolate))
+
+        self.cloud.start_host("smt1", "2x20x2", dedicated="0-79")
+        for image in (require, isolate):
+            server = self.boot(image=image, host="smt1")
+            pins = self.assert_high_performance(server).pins
+            # No sibling is kept free or demanded: 20 threads are 10 cores.
+            self.assertEqual(10, len({cpu // 2 for cpu in pins}))
+        self.assertEqual(40, self.cloud.usages("smt1")["PCPU"])
+
     def test_flavor_without_multiqueue_is_refused(self):
         specs = base.PINNED | {"perfvm:class": "high-performance"}
         self.cloud.create_flavor("no-queues", 20, 65536, 0, specs)

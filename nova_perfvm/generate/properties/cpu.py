@@ -21,8 +21,10 @@ def generate(_policy: Policy, vm_class: VMClass) -> Properties:
     flavor: dict[str, str] = {const.CPU_POLICY: vm_class.cpu_policy}
     if vm_class.pinned:
         # Nova's default, prefer, is written out: an image's
-        # hw_cpu_thread_policy is ignored beside it, and obeyed beside none; its
-        # isolate would take the sibling threads of another VM's slot.
+        # hw_cpu_thread_policy is obeyed beside none, and its isolate would take
+        # the sibling threads of another VM's slot.  Beside prefer only its
+        # require counts, and only to NUMATopologyFilter, which then refuses
+        # hosts without SMT (_satisfies_cpu_policy).
         flavor[const.CPU_THREAD_POLICY] = vm_class.cpu_thread_policy or "prefer"
     if vm_class.numa_nodes is not None:
         # Said even where 1 is what pinning implies, so that an image with

@@ -38,7 +38,7 @@ def synced(**properties):
 class PlanImagesTest(testtools.TestCase):
     def one(self, observed, *, desired=DESIRED, tag=None):
         """Return the change of one image, None if it is left."""
-        plan = plan_images(desired, [observed], {observed.id: tag} if tag else {})
+        plan = plan_images(desired, [observed], {observed.id: tag} if tag else {}, "p")
         self.assertEqual((), plan.refusals)
         self.assertEqual(1, len(plan.changes) + len(plan.left))
         return plan.changes[0] if plan.changes else None
@@ -92,16 +92,65 @@ class PlanImagesTest(testtools.TestCase):
         contrary = {HIGH: {"a": "1"}, tag_of("general"): {"a": "2"}}
         observed = image([HIGH, tag_of("general")])
         self.assertRaises(
-            PropertiesConflictError, plan_images, contrary, [observed], {}
+            PropertiesConflictError, plan_images, contrary, [observed], {}, "p"
         )
 
     def test_refused(self):
-        plan = plan_images(DESIRED, [image([tag_of("gone")])], {})
+        plan = plan_images(DESIRED, [image([tag_of("gone")])], {}, "p")
         self.assertIn("image unset --tag", plan.refusals[0])
-        plan = plan_images({}, [image()], {"id-1": TAG})
+        plan = plan_images({}, [image()], {"id-1": TAG}, "p")
         self.assertIn("name one with --class", plan.refusals[0])
-        plan = plan_images({TAG: {"name": "x"}}, [image()], {"id-1": TAG})
+        plan = plan_images({TAG: {"name": "x"}}, [image()], {"id-1": TAG}, "p")
         self.assertEqual(("name is Glance's own, no image property",), plan.refusals)
+
+
+class TenantsImagesTest(testtools.TestCase):
+    """What a tenant writes on his own image is his own matter."""
+
+    def theirs(self, tags, **properties):
+        return dataclasses.replace(
+            image(tags, **properties), id="id-2", owner="tenant", visibility="private"
+        )
+
+    def plan(self, observed, desired=DESIRED, named=()):
+        """Return the plan for an image of the operator's and another one."""
+        images = [image([TAG]), observed]
+        return plan_images(desired, images, dict.fromkeys(named, TAG), "p")
+
+    def test_tags_that_no_class_has(self):
+        observed = self.theirs([TAG, tag_of("gone\n\x1b")])
+        found = self.plan(observed)
+        self.assertEqual(
+            ((), ["id-1"]), (found.refusals, [c.id for c in found.changes])
+        )
+        (left,) = found.left
+        self.assertIn(r"a tenant's: it has the tag nova-perfvm:gone\n", left.detail)
+        # But whoever names it is to know.
+        (refusal,) = self.plan(observed, named=["id-2"]).refusals
+        self.assertIn("(id-2) has the tag", refusal)
+        # And so with one of the administrators'.
+        found = self.plan(dataclasses.replace(observed, owner="p"))
+        self.assertEqual(1, len(found.refusals))
+
+    def test_tags_that_contradict_each_other(self):
+        contrary = {TAG: {}, HIGH: {"a": "1"}, tag_of("general"): {"a": "2"}}
+        observed = self.theirs([HIGH, tag_of("general")])
+        found = self.plan(observed, contrary)
+        self.assertEqual((), found.refusals)
+        self.assertIn("a tenant's: ", found.left[-1].detail)
+        self.assertRaises(
+            PropertiesConflictError, self.plan, observed, contrary, ["id-2"]
+        )
+
+    def test_nothing_is_removed_for_the_record(self):
+        # It lists what Glance may let only administrators remove.
+        observed = self.theirs([TAG], **{RECORD: "license", "license": "1"})
+        for named in ((), ["id-2"]):
+            _, change = self.plan(observed, named=named).changes
+            self.assertEqual(ALL, change.properties)
+            self.assertEqual({}, change.surplus)
+            self.assertEqual(("license", "license"), change.record)
+            self.assertEqual(not named, change.unasked)
 
 
 class TaggedPropertiesTest(testtools.TestCase):

@@ -17,6 +17,9 @@ class FakeAPI:
             for number, each in enumerate(hidden)
         ]
 
+    def project(self):
+        return "p"
+
     def images(self, **query):
         return iter(self.listed)
 
@@ -42,6 +45,17 @@ class FindTest(testtools.TestCase):
                 api = FakeAPI(*hidden)
                 exc = self.assertRaises(CloudError, images.find, api, "debian")
                 self.assertIn(words, str(exc))
+
+    def test_tenants_may_take_any_name(self):
+        api = FakeAPI(False, False, True, True)
+        for number, visibility in ((0, "community"), (2, "private")):
+            api.listed[number] |= {"visibility": visibility, "owner": "t"}
+        self.assertEqual("1", images.find(api, "debian").id)
+        # Also if the administrators' is hidden.
+        del api.listed[1]
+        self.assertEqual("3", images.find(api, "debian").id)
+        del api.listed[2]
+        self.assertEqual("0", images.find(api, "debian").id)
 
     def test_tags_are_found_on_all(self):
         found = images.tagged(FakeAPI(False, True), "t")
