@@ -72,7 +72,8 @@ class DocumentedCommands:
         directory = self._directory()
         printed = {}
         for command in commands:
-            typed = re.sub(r"\[(.+?)(\.\.\.)?\]", r"\1", command)
+            # One host stands for several.
+            typed = re.sub(r"\[(.+?)\]", r"\1", command).replace("...", "")
             for name, value in names.items():
                 typed = re.sub(rf"(?<![-\w]){name}", value, typed)
             line = typed

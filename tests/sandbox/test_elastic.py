@@ -42,7 +42,7 @@ class ElasticTest(
     def test_commands_of_the_documentation(self):
         readme = documented.block_with("README.rst", "openstack perfvm preflight HOST")
         page = documented.own_commands("doc/source/admin/elastic.rst")
-        enroll = "openstack perfvm host enroll HOST --policy perfvm.yaml"
+        enroll = "openstack perfvm host enroll HOST... --policy perfvm.yaml"
         self.assertIn(enroll, page)
 
         # Without nova.conf and placement.conf some of it stays unknown.
