@@ -12,7 +12,7 @@ import pathlib
 import yaml
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import flavors, observe
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.policy import loader
@@ -92,9 +92,9 @@ class TestFewer(NumberCase):
     def test_the_classes_stay_apart(self):
         self.start("e1", shape=WIDE)
         self.change_policy(2)
-        for flavors in ((GENERAL, HIGH), (HIGH, GENERAL)):
+        for order in ((GENERAL, HIGH), (HIGH, GENERAL)):
             # Of one made for two children beside one that takes any of four.
-            servers = [self.cloud.boot(flavor) for flavor in flavors]
+            servers = [self.cloud.boot(flavor) for flavor in order]
             self.assert_apart_by_class()
             for server in servers:
                 self.servers.delete(server)
@@ -164,7 +164,9 @@ class TestMore(NumberCase):
         self.boot_refused(GENERAL, host="e2")
         for server in high:
             self.servers.delete(server)
-        resized = self.servers.resize(self.server, f"new-{GENERAL}")
+        name = f"new-{GENERAL}"
+        (flavor,) = (f.id for f in flavors.flavors(self.api) if f.name == name)
+        resized = self.servers.resize(self.server, flavor)
         resized = self.servers.confirm(resized)
         self.assertEqual(ONE_OF_FOUR, self.units(resized.host))
         other = {"e1": "e2", "e2": "e1"}[resized.host]

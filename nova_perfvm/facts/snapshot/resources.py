@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -56,7 +57,7 @@ class Provider:
     parent: str | None = None
     root: str = ""
 
-    @property
+    @cached_property
     def elastic_traits(self) -> frozenset[str]:
         """The traits that say that it is enrolled; more than one is a mistake."""
         return elastic_traits(self.traits)
