@@ -69,7 +69,7 @@ def compute_nodes(skipped: list[str] | None = None) -> list[objects.ComputeNode]
             continue
         try:
             with context.target_cell(admin, cell) as targeted:
-                found += objects.ComputeNodeList.get_all(targeted)
+                found.extend(objects.ComputeNodeList.get_all(targeted))
         except Exception as exc:
             if skipped is None:
                 raise _unreadable(exc) from exc
