@@ -13,9 +13,11 @@ from nova_perfvm.cloud.errors import CloudError
 LIMIT_S = 120
 # What is at work waits until it is told to end; never, without "end".
 INTERRUPTED = """
-import sys, threading
+import signal, sys, threading
 from nova_perfvm.cloud.at_once import each
 
+# What runs in the background inherits that it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 go = threading.Event()
 lock = threading.Lock()
 
