@@ -26,6 +26,7 @@ class Totals(testtools.StreamResult):
     def __init__(self):
         super().__init__()
         self.ended = {}
+        self.reasons = {}
         self._traces = collections.defaultdict(bytes)
 
     def status(self, test_id=None, test_status=None, **kwargs):
@@ -33,6 +34,7 @@ class Totals(testtools.StreamResult):
         name, content = kwargs.get("file_name"), kwargs.get("file_bytes") or b""
         if test_id is None or name == "reason":
             if content:
+                self.reasons[test_id] = content.decode()
                 sys.stdout.write(f"{test_id}: {content.decode()}\n")
         elif test_status not in {None, "inprogress", "exists"}:
             self.ended[test_id] = test_status

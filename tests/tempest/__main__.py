@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tempest on a sandbox: the plugin's tests, and Tempest's own of flavors.
 
-    python -m tests.tempest [--directory DIR] [--environment DIR] [--hosts SPEC]
+    python -m tests.tempest [--directory DIR] [--environment DIR]
+                            [--scheme SCHEME | --hosts SPEC]
                             [--list] [--store] [REGEX]
 
 A sandbox that is up in the directory is used and left as it is; otherwise one is
-started, and wiped in the end.  Fails also when a test of the plugin was skipped.
+started, and wiped in the end.  Fails also when a test of the plugin was skipped,
+unless what it tests is not what the sandbox's policy wants; reasons are printed.
 With --list the tests are only listed, and no sandbox is needed; with --store the
 results also go into the stestr repository of the current directory.
 """
@@ -25,9 +27,15 @@ from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
 from tests import count
 from tests.tempest.conf import sandbox_conf
 
-# Migrations need two, and one host can show both classes only if it is elastic.
-HOSTS = "2xelastic:2x20"
+# Migrations need two hosts for either class.
+SCHEMES = {
+    "units": "2xelastic:2x20",
+    "slots": "2xdedicated:2x20,2xshared:2x20",
+    "mixed": "2xmixed:2x20",
+}
 PLUGIN = "nova_perfvm.tempest_plugin."
+# How the plugin begins to say that a test is of another policy than the cloud's.
+OTHER_POLICY = ("[perfvm]placement is ", "[perfvm]exclusive is ")
 REGEX = (
     r"^nova_perfvm\.tempest_plugin\.|"
     r"^tempest\.api\.compute\.(admin|flavors)\.test_flavors"
@@ -40,7 +48,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory", type=pathlib.Path)
     parser.add_argument("--environment", type=pathlib.Path)
-    parser.add_argument("--hosts", default=HOSTS)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--scheme", choices=SCHEMES, default="units")
+    what.add_argument("--hosts")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--store", action="store_true")
     parser.add_argument("regex", nargs="?", default=REGEX)
@@ -64,7 +74,7 @@ def main():
         )
         if not any(record.alive for record in sandbox.status()):
             stack.callback(sandbox.wipe, environment=False)
-            sandbox.up(SandboxOptions(hosts=wanted.hosts))
+            sandbox.up(SandboxOptions(hosts=wanted.hosts or SCHEMES[wanted.scheme]))
         status = run(sandbox, scratch / "tempest", wanted.regex)
         if wanted.store:
             store(scratch / "tempest")
@@ -113,11 +123,17 @@ def run(sandbox, workspace, regex):
     totals = count.read(util.get_repo_open(repo_url=str(workspace)).get_latest_run())
     told = ", ".join(f"{number} {how}" for how, number in totals.counts.items())
     sys.stdout.write(f"{told}\n")
-    ours = {name: s for name, s in totals.ended.items() if PLUGIN in name}
-    if "skip" in ours.values():
-        sys.stdout.write("a test of the plugin was skipped\n")
-        return 1
-    return status or int(not totals.ended)
+    missed = list(not_tested(totals))
+    sys.stdout.writelines(f"not tested: {line}\n" for line in missed)
+    return status or int(bool(missed) or not totals.ended)
+
+
+def not_tested(totals):
+    """Return the plugin's tests that were skipped, and should not have been."""
+    for name, state in totals.ended.items():
+        reason = totals.reasons.get(name, "no reason given")
+        if state == "skip" and PLUGIN in name and not reason.startswith(OTHER_POLICY):
+            yield f"{name}: {reason}"
 
 
 if __name__ == "__main__":

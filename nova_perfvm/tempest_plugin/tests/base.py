@@ -156,7 +156,9 @@ class PerfVMTest(test.BaseTestCase):
         while time.monotonic() < deadline:
             shown = self.show(server)
             idle = shown["OS-EXT-STS:task_state"] is None
-            if idle and shown["status"] in {*states, "ERROR"}:
+            # Nova says that it failed, and a moment later why.
+            failed = shown["status"] == "ERROR" and "fault" in shown
+            if idle and (failed or shown["status"] in states):
                 return shown
             time.sleep(CONF.compute.build_interval)
         raise lib_exc.TimeoutException(

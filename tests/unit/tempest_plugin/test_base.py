@@ -77,6 +77,41 @@ class RoomTest(PluginCase):
         self.assertEqual((1, 2), (case.room("a"), case.room("b")))
 
 
+class WaitTest(PluginCase):
+    def wait(self, *answers):
+        self.configure()
+        self.conf.compute.build_timeout = 10
+        shown = [
+            {"OS-EXT-STS:task_state": task, "status": status, **more}
+            for task, status, more in answers
+        ]
+        case = self.make(
+            "api.test_hosts",
+            "HostsTest",
+            "test_cap",
+            servers=SimpleNamespace(
+                show_server=lambda server: {"server": shown.pop(0)}
+            ),
+        )
+        return case.wait("s", "ACTIVE"), len(shown)
+
+    def test_why_it_failed_comes_after_that_it_did(self):
+        fault = {"fault": {"message": "No valid host was found."}}
+        found, left = self.wait(
+            ("scheduling", "BUILD", {}),
+            (None, "ERROR", {}),
+            (None, "ERROR", fault),
+            (None, "ACTIVE", {}),
+        )
+        self.assertEqual((fault["fault"], 1), (found["fault"], left))
+
+    def test_what_is_busy_is_waited_for(self):
+        found, left = self.wait(
+            ("migrating", "ACTIVE", {}), (None, "ACTIVE", {}), (None, "ERROR", {})
+        )
+        self.assertEqual(("ACTIVE", 1), (found["status"], left))
+
+
 class ExclusiveTest(PluginCase):
     def case(self, exclusive):
         self.configure(exclusive=exclusive)
