@@ -387,7 +387,7 @@ def _units_problems(policy: Policy) -> Iterator[Problem]:
                     f"{slots} VMs fit a host of {shape}, and units tell at most {most} "
                     f"apart: set max_per_host: {most} or less, or use placement: slots",
                 )
-    declared, slots = policy.elastic_slots, largest_slots(policy)
+    declared, slots = policy.elastic.slots, largest_slots(policy)
     if declared is not None and declared < slots:
         yield Problem(
             ("elastic", "slots"),
