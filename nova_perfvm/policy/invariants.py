@@ -262,8 +262,9 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
         if fault is not None:
             yield Problem((*where, "memory_gb"), fault)
     names = [template.name_of(vm_class.name, size) for size in template.sizes]
+    firsts: dict[str, int] = {}
     for index, name in enumerate(names):
-        first = names.index(name)
+        first = firsts.setdefault(name, index)
         if first != index:
             yield Problem(
                 (*path, "flavors", "name"),
