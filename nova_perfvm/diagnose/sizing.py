@@ -10,7 +10,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import PCPU, VCPU, Inventory
 from nova_perfvm.placement import units
-from nova_perfvm.policy import largest_slots
+from nova_perfvm.policy import Elastic, largest_slots
 
 if TYPE_CHECKING:
     from nova_perfvm.facts.elastic_host import ElasticHost
@@ -84,7 +84,7 @@ def _slots_chosen(policy: Policy, view: ElasticHost) -> int | None:
     ):
         return None
     try:
-        if slots == _slots_by_shape(replace(policy, elastic_slots=len(found)), view):
+        if slots == _slots_by_shape(replace(policy, elastic=Elastic(len(found))), view):
             return None
     except SlotsError:
         pass
@@ -101,7 +101,7 @@ def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
         return policy
     numbers = [number for trait in traits if (number := units.children_of(trait))]
     count = max(numbers, default=len(view.children))
-    return replace(policy, elastic_slots=count or None)
+    return replace(policy, elastic=Elastic(count or None))
 
 
 def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:

@@ -57,7 +57,7 @@ def children_per_host(policy: Policy) -> int:
 
     No more than there are letters, or the policy is not valid.
     """
-    return policy.elastic_slots or largest_slots(policy)
+    return policy.elastic.slots or largest_slots(policy)
 
 
 def most_slots(policy: Policy) -> int:

@@ -10,7 +10,7 @@ from nova_perfvm.policy.classes import (
 )
 from nova_perfvm.policy.invariants import advice, problems
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
-from nova_perfvm.policy.model import SCHEMA_VERSION, Policy
+from nova_perfvm.policy.model import SCHEMA_VERSION, Elastic, Policy
 from nova_perfvm.policy.room import cell_slots, groups_of, largest_slots, shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
@@ -18,6 +18,7 @@ __all__ = [
     "PAGE_SIZES_KB",
     "SCHEMA_VERSION",
     "Disk",
+    "Elastic",
     "FlavorSize",
     "FlavorTemplate",
     "HostShape",

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import os_resource_classes
+
+from nova_perfvm.policy.keys import LEFT_OUT, NAME, count, says
 
 CPUPolicy = Literal["dedicated", "shared"]
 ThreadPolicy = Literal["prefer", "require", "isolate"]
@@ -15,6 +17,14 @@ EmulatorThreads = Literal["share", "isolate"]
 Exclusive = Literal["host", "cell", "none"]
 PageSize = Literal["small", "large", "2MB", "1GB"]
 DiskSource = Literal["volume", "image"]
+
+Name = Annotated[str, says(minLength=1, maxLength=255, description="a name")]
+VCPUs = Annotated[int, count(1, 4096, "vCPUs")]
+MemoryGB = Annotated[int, count(1, 1048576, "GiB")]
+RootGB = Annotated[int, count(0, 1048576, "GiB")]
+IOPS = Annotated[int, count(1, 2147483647, "I/O operations per second")]
+NUMANodes = Annotated[int, count(1, 64, "NUMA nodes")]
+VMs = Annotated[int, count(1, 4096, "VMs")]
 
 # How Nova's request writes the page sizes of the policy, in KiB.
 PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
@@ -31,18 +41,18 @@ class Disk:
     """
 
     source: DiskSource = "image"
-    volume_type: str | None = None
-    read_iops: int | None = None
-    write_iops: int | None = None
+    volume_type: Name | None = None
+    read_iops: IOPS | None = None
+    write_iops: IOPS | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorSize:
     """One flavor of a class: vCPUs, memory in GiB and root disk in GiB."""
 
-    vcpus: int
-    memory_gb: int
-    root_gb: int
+    vcpus: VCPUs
+    memory_gb: MemoryGB
+    root_gb: RootGB
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +61,22 @@ class FlavorTemplate:
 
     :ivar name: pattern with the fields ``{class}``, ``{vcpus}``,
         ``{memory_gb}`` and ``{root_gb}``
+    :ivar memory_gb: sizes of memory of further flavors, which have the vCPUs of the
+        class and ``root_gb``; the file's alone, as they are read into ``sizes``
     :ivar sizes: one flavor each
     """
 
-    name: str
-    sizes: tuple[FlavorSize, ...]
+    name: Name
+    memory_gb: Annotated[
+        tuple[MemoryGB, ...],
+        says(minItems=1, uniqueItems=True),
+        says(description="a list of memory sizes in GiB, such as [64, 128]"),
+    ] = field(default=(), kw_only=True, metadata=LEFT_OUT)
+    root_gb: RootGB = field(default=0, kw_only=True, metadata=LEFT_OUT)
+    sizes: Annotated[
+        tuple[FlavorSize, ...],
+        says(minItems=1, description="a list of {vcpus, memory_gb, root_gb}"),
+    ] = field(default=(), metadata=LEFT_OUT)
 
     def name_of(self, class_name: str, size: FlavorSize) -> str:
         """Fill the pattern for one size."""
@@ -73,6 +94,7 @@ class FlavorTemplate:
 class VMClass:
     """One class; the fields are the keys of the policy file.
 
+    :ivar default: the class of flavors that name none and are not pinned
     :ivar vcpus: exactly as many vCPUs has each VM; None for any number
     :ivar former_vcpus: sizes in vCPUs that a running VM may still have, of
         before ``vcpus`` was changed; no new one gets them
@@ -86,24 +108,26 @@ class VMClass:
     :ivar exclusive: ``host``: never on a host with VMs of another class;
         ``cell``: never on their NUMA cell; ``none``
     :ivar mem_page_size: Nova's ``hw:mem_page_size``; None says nothing
-    :ivar default: the class of flavors that name none and are not pinned
     """
 
-    name: str
-    vcpus: int | None = None
-    former_vcpus: tuple[int, ...] = ()
+    name: str = field(metadata=NAME)
+    default: bool = False
+    vcpus: VCPUs | None = None
+    former_vcpus: Annotated[
+        tuple[VCPUs, ...],
+        says(uniqueItems=True, description="a list of numbers of vCPUs, such as [20]"),
+    ] = ()
     cpu_policy: CPUPolicy = "shared"
     cpu_thread_policy: ThreadPolicy | None = None
     smt: SMT = "cores"
     emulator_threads: EmulatorThreads | None = None
-    numa_nodes: int | None = None
-    max_per_host: int | None = None
+    numa_nodes: NUMANodes | None = None
+    max_per_host: VMs | None = None
     exclusive: Exclusive = "none"
     vif_multiqueue: bool = False
     mem_page_size: PageSize | None = None
     disk: Disk = field(default_factory=Disk)
-    flavors: FlavorTemplate | None = None
-    default: bool = False
+    flavors: FlavorTemplate | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def custom_name(self) -> str:

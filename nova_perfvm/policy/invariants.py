@@ -262,8 +262,9 @@ def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
         if fault is not None:
             yield Problem((*where, "memory_gb"), fault)
     names = [template.name_of(vm_class.name, size) for size in template.sizes]
+    firsts: dict[str, int] = {}
     for index, name in enumerate(names):
-        first = names.index(name)
+        first = firsts.setdefault(name, index)
         if first != index:
             yield Problem(
                 (*path, "flavors", "name"),
@@ -387,7 +388,7 @@ def _units_problems(policy: Policy) -> Iterator[Problem]:
                     f"{slots} VMs fit a host of {shape}, and units tell at most {most} "
                     f"apart: set max_per_host: {most} or less, or use placement: slots",
                 )
-    declared, slots = policy.elastic_slots, largest_slots(policy)
+    declared, slots = policy.elastic.slots, largest_slots(policy)
     if declared is not None and declared < slots:
         yield Problem(
             ("elastic", "slots"),

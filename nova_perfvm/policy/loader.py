@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import jsonschema
 import yaml
 
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import PolicyError, Problem, UnreadableFileError
 from nova_perfvm.policy import Policy, problems
-from nova_perfvm.policy.build import build_policy
 from nova_perfvm.policy.default import DEFAULT_DOCUMENT
+from nova_perfvm.policy.keys import read
 from nova_perfvm.policy.override import override
-from nova_perfvm.policy.schema import SCHEMA, schema_problems
-from nova_perfvm.policy.sizes import size_problems
+from nova_perfvm.policy.schema import SCHEMA, form_problems
+from nova_perfvm.policy.sizes import size_problems, with_sizes
 from nova_perfvm.policy.source import Source
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Polic
     """
     source = BUILT_IN if path is None else str(path)
     text = None if path is None else _read(path)
-    policy = build_policy(DEFAULT_DOCUMENT) if text is None else parse(text, source)
+    policy = _build(DEFAULT_DOCUMENT) if text is None else parse(text, source)
     if not overrides:
         return policy
     data = DEFAULT_DOCUMENT | ({} if text is None else Source(text).data)
@@ -99,12 +98,7 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
     What the schema refuses is left out, so that the rest can still be judged;
     a mistake of meaning that rests on something left out is not reported.
     """
-    validator = jsonschema.Draft202012Validator(SCHEMA)
-    errors = sorted(
-        validator.iter_errors(document), key=lambda e: list(map(str, e.path))
-    )
-    # Infinity, for one, is neither whole nor in any range: one mistake.
-    found = list(dict.fromkeys(schema_problems(errors)))
+    found = form_problems(SCHEMA, document)
     rest = _unshared(document)
     for problem in found:
         _leave_out(rest, problem.path)
@@ -115,11 +109,24 @@ def _check(document: dict[str, Any]) -> tuple[Policy | None, list[Problem]]:
     for problem in dropped:
         _leave_out(rest, problem.path)
     found += dropped
-    policy = build_policy(rest)
+    policy = _build(rest)
     found.extend(
         problem for problem in problems(policy) if not _rests_on(problem.path, faulty)
     )
     return policy, found
+
+
+def _build(document: dict[str, Any]) -> Policy:
+    """Return the policy of a document that fulfils the schema.
+
+    A key that is missing at the top has the built-in policy's value; one that
+    is missing in a class has the value that asks for nothing (``classes`` is
+    taken as a whole, so that a class can be left out).
+    """
+    full = DEFAULT_DOCUMENT | document
+    classes = {name: with_sizes(keys) for name, keys in full["classes"].items()}
+    policy: Policy = read(Policy, full | {"classes": classes})
+    return policy
 
 
 def _unshared(value: Any) -> Any:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from nova_perfvm import constants as const
 from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.policy import shapes
 from nova_perfvm.policy.classes import VMClass
+from nova_perfvm.policy.keys import Form, count, says, written
 from nova_perfvm.policy.shapes import HostShape
 
 if TYPE_CHECKING:
@@ -19,10 +22,34 @@ if TYPE_CHECKING:
 Placement = Literal["slots", "units", "none"]
 ManagedHosts = Literal["all", "labelled"]
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION: Final = "1.0"
+
+_SHAPE = "NUMA nodes x cores per node [x threads per core], such as 2x20"
+Shape = Annotated[
+    HostShape,
+    says(pattern=rf"^\s*{shapes.PATTERN}\s*$", description=_SHAPE),
+]
+Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
+# \Z: $ would let a newline follow.
+_CLASS_NAME = {
+    "pattern": r"^[a-z][a-z0-9_-]{0,62}\Z",
+    "description": "a class name of lower-case letters, digits, - and _, starting with "
+    "a letter, at most 63 long",
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Elastic:
+    """What all elastic hosts have in common.
+
+    :ivar slots: child providers of each, where hosts are to grow; None for as many
+        as VMs fit the largest host shape
+    """
+
+    slots: Slots | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """Every key of ``perfvm.yaml``; see the sample file for their meaning.
 
@@ -31,16 +58,25 @@ class Policy:
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
-    :ivar elastic_slots: child providers of every elastic host, where hosts are to
-        grow; None for as many as VMs fit the largest host shape
     """
 
-    host_shapes: tuple[HostShape, ...]
-    classes: tuple[VMClass, ...]
+    schema_version: Annotated[
+        Literal["1.0"], says(description=f'"{SCHEMA_VERSION}", in quotes')
+    ]
+    host_shapes: Annotated[
+        tuple[Shape, ...],
+        Form.ONE_OR_MORE,
+        says(description=f"{_SHAPE}, or a list of such"),
+    ] = field(default=(), metadata={"key": "host_shape"})
     placement: Placement = "slots"
     managed_hosts: ManagedHosts = "all"
-    elastic_slots: int | None = None
-    schema_version: str = SCHEMA_VERSION
+    classes: Annotated[
+        tuple[VMClass, ...],
+        Form.BY_NAME,
+        says(minProperties=1, propertyNames=_CLASS_NAME),
+        says(description="a mapping of class names to classes"),
+    ] = ()
+    elastic: Elastic = Elastic()
 
     @cached_property
     def by_name(self) -> dict[str, VMClass]:
@@ -81,17 +117,8 @@ class Policy:
 
     def as_document(self) -> dict[str, Any]:
         """Return the policy as the policy file has it, every key written out."""
-        shapes = [str(shape) for shape in self.host_shapes]
-        return {
-            "schema_version": self.schema_version,
-            "host_shape": shapes[0] if len(shapes) == 1 else shapes,
-            "placement": self.placement,
-            "managed_hosts": self.managed_hosts,
-            "classes": {
-                vm_class.name: _class_document(vm_class) for vm_class in self.classes
-            },
-            "elastic": {"slots": self.elastic_slots},
-        }
+        document: dict[str, Any] = written(Policy, self)
+        return document
 
     @cached_property
     def digest(self) -> str:
@@ -100,39 +127,3 @@ class Policy:
             self.as_document(), sort_keys=True, separators=(",", ":"), ensure_ascii=True
         )
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _class_document(vm_class: VMClass) -> dict[str, Any]:
-    disk = vm_class.disk
-    document: dict[str, Any] = {
-        "default": vm_class.default,
-        "vcpus": vm_class.vcpus,
-        "former_vcpus": list(vm_class.former_vcpus),
-        "cpu_policy": vm_class.cpu_policy,
-        "cpu_thread_policy": vm_class.cpu_thread_policy,
-        "smt": vm_class.smt,
-        "emulator_threads": vm_class.emulator_threads,
-        "numa_nodes": vm_class.numa_nodes,
-        "max_per_host": vm_class.max_per_host,
-        "exclusive": vm_class.exclusive,
-        "vif_multiqueue": vm_class.vif_multiqueue,
-        "mem_page_size": vm_class.mem_page_size,
-        "disk": {
-            "source": disk.source,
-            "volume_type": disk.volume_type,
-            "read_iops": disk.read_iops,
-            "write_iops": disk.write_iops,
-        },
-    }
-    if vm_class.flavors is not None:
-        document["flavors"] = {"name": vm_class.flavors.name}
-        if vm_class.flavors.sizes:
-            document["flavors"]["sizes"] = [
-                {
-                    "vcpus": size.vcpus,
-                    "memory_gb": size.memory_gb,
-                    "root_gb": size.root_gb,
-                }
-                for size in vm_class.flavors.sizes
-            ]
-    return document

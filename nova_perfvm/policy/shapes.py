@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nova_perfvm.exceptions import ShapeError
 
-_SHAPE = re.compile(r"([1-9]\d{0,3})x([1-9]\d{0,3})(?:x([1-9]\d{0,1}))?")
+PATTERN = r"[1-9]\d{0,3}x[1-9]\d{0,3}(x[1-9]\d?)?"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -30,11 +30,9 @@ class HostShape:
 
         :raises ShapeError: when the text is anything else
         """
-        match = _SHAPE.fullmatch(text.strip())
-        if match is None:
+        if re.fullmatch(PATTERN, text.strip()) is None:
             raise ShapeError(text)
-        cells, cores, threads = match.groups(default="1")
-        return cls(int(cells), int(cores), int(threads))
+        return cls(*map(int, text.split("x")))
 
     def __str__(self) -> str:
         """Return the text that :meth:`parse` reads."""

@@ -45,6 +45,21 @@ def size_problems(
             yield Problem(here, "names flavors of no size: give sizes")
 
 
+def with_sizes(keys: dict[str, Any]) -> dict[str, Any]:
+    """Write out the flavors of ``memory_gb``, which have the vCPUs of the class.
+
+    :param keys: those of a class
+    """
+    flavors = keys.get("flavors")
+    if flavors is None:
+        return keys
+    sizes = [*flavors.get("sizes", [])]
+    if keys.get("vcpus") is not None:
+        more = {"vcpus": keys["vcpus"], "root_gb": flavors.get("root_gb", 0)}
+        sizes += [more | {"memory_gb": gb} for gb in flavors.get("memory_gb", [])]
+    return keys | {"flavors": {"name": flavors["name"], "sizes": sizes}}
+
+
 def _wants_vcpus(
     keys: dict[str, Any], path: tuple[str, ...], faulty: Collection[tuple[str, ...]]
 ) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -114,9 +115,9 @@ def make_topology(
     )
     if not kept:
         raise TopologyError(f"{source}: no online CPU is listed")
-    cpus = [cpu for node in kept for core in node.cores for cpu in core]
-    if len(cpus) != len(set(cpus)):
-        twice = {cpu for cpu in cpus if cpus.count(cpu) > 1}
+    listed = Counter(cpu for node in kept for core in node.cores for cpu in core)
+    twice = {cpu for cpu, times in listed.items() if times > 1}
+    if twice:
         raise TopologyError(
             f"{source}: CPU(s) {cpuset.format_cpus(twice)} are listed twice"
         )

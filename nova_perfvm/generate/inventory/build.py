@@ -103,12 +103,14 @@ class Builder:
                 "both for a host without cpu sets",
             )
         siblings: list[frozenset[int]] = []
+        paired: set[int] = set()
         for number, text in enumerate(cell.get("siblings", ())):
             here = (*path, "siblings", str(number))
             core = self._cpus(text, here)
-            if core & frozenset().union(*siblings):
+            if core & paired:
                 self._say(here, f"found {text!r}, of which another core has CPUs")
             siblings.append(core & (dedicated | shared))
+            paired |= siblings[-1]
         memory_mb = _memory_mb(cell)
         return HostCell(
             id=index,

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final
-
-import jsonschema
+from typing import TYPE_CHECKING, Any
 
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import PerfVMError, Problem, UnreadableFileError
 from nova_perfvm.generate.inventory.build import Builder
 from nova_perfvm.generate.inventory.schema import SCHEMA
-from nova_perfvm.policy.schema import schema_problems
+from nova_perfvm.policy.schema import form_problems
 from nova_perfvm.policy.source import Source
 
 if TYPE_CHECKING:
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
     from nova_perfvm.facts.snapshot import HostCell
     from nova_perfvm.policy import Policy
-
-_PAGES: Final = "expected a page size such as 2MB or 1GB"
 
 
 class InventoryError(PerfVMError):
@@ -65,8 +61,7 @@ def parse(
     parsed = Source(text)
     if parsed.problems:
         raise InventoryError(source, parsed.problems)
-    validator = jsonschema.Draft202012Validator(SCHEMA)
-    found = list(_formal(validator.iter_errors(parsed.data)))
+    found = form_problems(SCHEMA, parsed.data)
     builder = Builder(policy)
     for name, host in _hosts(parsed.data).items():
         faults = [problem.path[2:] for problem in found if name in problem.path[1:2]]
@@ -82,15 +77,6 @@ def parse(
         placed.sort(key=lambda problem: (problem.line or 0, problem.path))
         raise InventoryError(source, placed)
     return builder.cells
-
-
-def _formal(errors: Iterable[Any]) -> Iterable[Problem]:
-    for error in sorted(errors, key=lambda error: list(map(str, error.path))):
-        path = tuple(str(part) for part in error.absolute_path)
-        if error.validator == "pattern" and path[-1:] == ("pages",):
-            yield Problem((*path, str(error.instance)), _PAGES)
-        else:
-            yield from schema_problems([error])
 
 
 def _sound(host: Any, faults: Iterable[tuple[str, ...]]) -> dict[str, Any] | None:

@@ -6,18 +6,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from nova_perfvm.generate.hosts import MODES
+from nova_perfvm.policy.keys import mapping
 
 SCHEMA_VERSION: Final = "1.0"
-
-
-def _mapping(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-        "description": f"a mapping with the keys {', '.join(properties)}",
-    }
 
 
 def _count(minimum: int, unit: str) -> dict[str, Any]:
@@ -32,7 +23,7 @@ def _count(minimum: int, unit: str) -> dict[str, Any]:
 _CPUS: Final = {"type": "string", "description": "a list of CPUs such as '0-19,40'"}
 _TEXT: Final = {"type": "string", "description": "text"}
 
-_CELL: Final = _mapping(
+_CELL: Final = mapping(
     {
         "dedicated": _CPUS,
         "shared": _CPUS,
@@ -45,13 +36,16 @@ _CELL: Final = _mapping(
         "pages": {
             "type": "object",
             "additionalProperties": _count(0, "pages"),
-            "propertyNames": {"pattern": r"^[1-9]\d{0,8}(KB|MB|GB)\Z"},
+            "propertyNames": {
+                "pattern": r"^[1-9]\d{0,8}(KB|MB|GB)\Z",
+                "description": "a page size such as 2MB or 1GB",
+            },
             "description": "a mapping of page sizes to numbers of pages: {1GB: 200}",
         },
     },
 )
 
-_HOST: Final = _mapping(
+_HOST: Final = mapping(
     {
         "shape": {
             **_TEXT,
@@ -74,7 +68,7 @@ _HOST: Final = _mapping(
 SCHEMA: Final[dict[str, Any]] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "inventory of hosts",
-    **_mapping(
+    **mapping(
         {
             "schema_version": {
                 "enum": [SCHEMA_VERSION],

@@ -23,7 +23,7 @@ from nova_perfvm.facts.elastic_host import (
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
 from nova_perfvm.placement.contract import contract
-from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.policy import Elastic, HostShape, loader
 
 POLICY = dataclasses.replace(loader.load(), placement="units")
 # Four children: the policy has grown, or was another one before.
@@ -568,7 +568,7 @@ class AnotherNumberTest(PlanCase):
 
     def test_declared_ahead(self):
         """A host grows without a flavor or another host being touched."""
-        ahead = dataclasses.replace(POLICY, elastic_slots=4)
+        ahead = dataclasses.replace(POLICY, elastic=Elastic(4))
         small = self.enrolled(view(server("a")), ahead, backfill=True)
         self.assertEqual([True, True, False, False], self.whole(small))
         self.assertEqual((), plan_enroll(FOUR, small).changes)

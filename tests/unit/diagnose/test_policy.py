@@ -12,7 +12,7 @@ from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
 from nova_perfvm.diagnose.preflight import Code
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
-from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.policy import Elastic, HostShape, loader
 from tests.unit.facts.snapshot.clouds import Cloud
 
 POLICY = loader.load()
@@ -301,7 +301,7 @@ class DiffTest(testtools.TestCase):
         )
 
     def test_another_number_of_children(self):
-        wide = dataclasses.replace(UNITS, elastic_slots=4)
+        wide = dataclasses.replace(UNITS, elastic=Elastic(4))
         found = {d[:3]: (d.old, d.new) for d in compare(UNITS, wide)}
         traits = (f"{const.TRAIT_ELASTIC}_2", f"{const.TRAIT_ELASTIC}_4")
         self.assertEqual(("null", "4"), found["policy", "", "elastic.slots"])
@@ -310,7 +310,7 @@ class DiffTest(testtools.TestCase):
         self.assertEqual(new, found["flavor", "g.1c.2g", f"trait:{traits[1]}"])
 
     def test_servers_that_another_number_of_children_leaves_behind(self):
-        wide = dataclasses.replace(UNITS, elastic_slots=4)
+        wide = dataclasses.replace(UNITS, elastic=Elastic(4))
         cloud_of_two = Cloud(UNITS)
         cloud_of_two.add_host("h1", mode="shared")
         cloud_of_two.add_general("vm3", "h1")
@@ -324,7 +324,7 @@ class DiffTest(testtools.TestCase):
         self.assertIn("evacuates or unshelves it to no host", found.new)
         self.assertIn("openstack server resize --flavor", found.new)
         # It was left behind before.
-        three = dataclasses.replace(UNITS, elastic_slots=3)
+        three = dataclasses.replace(UNITS, elastic=Elastic(3))
         self.assertEqual([], compare_servers(wide, three, snapshot))
         # Without elastic hosts its flavor asks for what no class takes.
         self.assertEqual(

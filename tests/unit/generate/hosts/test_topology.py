@@ -45,6 +45,13 @@ class TopologyTest(testtools.TestCase):
         self.assertIsNone(topology.memory_mb)
         self.assertEqual(2048, topology.with_memory(2).memory_mb)
 
+    def test_every_cpu_twice(self):
+        """It would take minutes to count each among all."""
+        cores = tuple((cpu,) for cpu in range(65536))
+        nodes = [Node(0, cores), Node(1, cores)]
+        error = self.assertRaises(TopologyError, make_topology, nodes, "here")
+        self.assertIn("0-65535 are listed twice", str(error))
+
     def test_refused(self):
         for words, nodes in (
             ("no online CPU", []),
