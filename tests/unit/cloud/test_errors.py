@@ -47,7 +47,11 @@ class UnderstoodTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         half = HalfService()
-        self.api = API(types.SimpleNamespace(compute=half, image=half, placement=half))
+        self.api = API(
+            types.SimpleNamespace(
+                compute=half, image=half, placement=half, current_project_id="p"
+            )
+        )
 
     def test_whoever_reads_answers(self):
         for name, read in (
