@@ -8,7 +8,7 @@ from hypothesis import given
 from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.facts import RequestCell
-from nova_perfvm.rules import host as host_rules
+from nova_perfvm.rules.host import room
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import (
     POLICY,
@@ -60,7 +60,7 @@ class AdmitsTest(testtools.TestCase):
         observed = host("2x40", **facts)
         mode = rules.host_mode(observed)
         return [
-            host_rules.admits(vm_class, cell, mode, memory_mb, None)
+            room.admits(vm_class, cell, mode, memory_mb, None)
             for cell in observed.cells
         ]
 
