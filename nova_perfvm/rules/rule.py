@@ -56,7 +56,7 @@ class Refusal(NamedTuple):
     :ivar code: dotted, stable, never reused; its first word says what has to
         change: the request as a whole, the flavor, or the host
     :ivar words: one sentence, of the reason's figures
-    :ivar audit: the audit's code for a server that runs against it; None where
+    :ivar audit: the audit's code for a server that runs against it; empty where
         the audit looks at what servers do to each other instead
     :ivar remedy: what the audit proposes for such a server
     :ivar standing: whether it stays whatever servers leave the host
@@ -65,7 +65,7 @@ class Refusal(NamedTuple):
 
     code: str
     words: Callable[[dict[str, Any]], str]
-    audit: str | None = None
+    audit: str = ""
     remedy: Literal["resize", "migrate"] = "resize"
     standing: bool = False
     fix: Callable[[dict[str, Any], HostView], Fix] | None = None

@@ -22,6 +22,9 @@ from nova_perfvm.rules import (
     describe,
     is_former_size,
 )
+from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
+from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
+from nova_perfvm.rules.request.numa_nodes import NUMA_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,16 +87,16 @@ def _said(subject: Subject, server: Server, code: str) -> bool:
     vm_class = subject.class_of(server)
     if not subject.managed(server.host or ""):
         return False
-    contracted = code in {const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS}
+    contracted = code in {RESOURCES.code, TRAITS.code}
     if vm_class is None or (contracted and subject.policy.placement == "units"):
         # It strands a slot, or its flavor is without units: that is said.
         return contracted
     if not vm_class.pinned:
         return False
-    if code == const.FLAVOR_NUMA_NODES:
+    if code == NUMA_NODES.code:
         nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
         return len(nodes - {None}) not in {0, vm_class.cells_per_vm}
-    return code == const.FLAVOR_CPU_POLICY and not server.pinned_cpus
+    return code == CPU_POLICY.code and not server.pinned_cpus
 
 
 def _places(subject: Subject, server: Server) -> Iterator[Finding]:
@@ -110,7 +113,7 @@ def _finding(subject: Subject, server: Server, reason: Reason) -> Finding:
     """Return what a rule has against a server that runs, as the rule says it."""
     refusal = REFUSALS[reason.code]
     return Finding(
-        refusal.audit or codes.NOT_OF_CLASS,
+        refusal.audit,
         str(server),
         f"on {server.host}: {describe(reason)}",
         subject.resize(server)
