@@ -58,79 +58,9 @@ TRAIT_CHILD: Final = "CUSTOM_PERFVM_CHILD_"
 # One letter names a child, in flavors, too: more slots has no elastic host.
 CHILD_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
-# Reason codes: dotted, stable, never reused.  The first word says what has to
-# change: the request as a whole, the flavor, or the host.
-
-# perfvm:class names a class that the policy does not declare.
-FLAVOR_CLASS_UNKNOWN: Final = "flavor.class_unknown"
-# The flavor's vCPUs are not the class's: one odd size strands a whole slot.
-FLAVOR_VCPUS: Final = "flavor.vcpus"
-# Pinned where the class is shared, or the reverse.
-FLAVOR_CPU_POLICY: Final = "flavor.cpu_policy"
-# A thread policy that the class does not have changes how many CPUs are taken.
-FLAVOR_CPU_THREAD_POLICY: Final = "flavor.cpu_thread_policy"
-# Not split over as many NUMA nodes as the class says, or not evenly.
-FLAVOR_NUMA_NODES: Final = "flavor.numa_nodes"
-# An emulator policy of its own takes a CPU that the class did not count.
-FLAVOR_EMULATOR_THREADS: Final = "flavor.emulator_threads"
-# The class wants a page size that neither flavor nor image asks for.
-FLAVOR_MEM_PAGE_SIZE: Final = "flavor.mem_page_size"
-# The flavor asks Placement for other amounts than the class's VMs are to take.
-FLAVOR_RESOURCES: Final = "flavor.resources"
-# The flavor requires or forbids other traits than the class's VMs are to.
-FLAVOR_TRAITS: Final = "flavor.traits"
-# The image requires a trait of the project, which opens hosts to it.
-REQUEST_IMAGE_TRAIT: Final = "request.image_trait"
-# Neither flavor nor image turns multiqueue on: one CPU gets all interrupts.
-REQUEST_NO_MULTIQUEUE: Final = "request.no_multiqueue"
-# The class lives on network volumes, this server boots from an image.
-REQUEST_NOT_VOLUME_BACKED: Final = "request.not_volume_backed"
-# Nova takes it for a rebuild, and claims nothing; no server is being rebuilt.
-REQUEST_NOT_A_REBUILD: Final = "request.not_a_rebuild"
-
-# The policy judges labelled hosts only, and this one has no label.
-HOST_NOT_MANAGED: Final = "host.not_managed"
-# Aggregate metadata reserves the host for other classes.
-HOST_CLASS_RESERVED: Final = "host.class_reserved"
-# Aggregate metadata names a class that the policy does not declare.
-HOST_LABEL_UNKNOWN: Final = "host.label_unknown"
-# Several pinned classes, one of them exclusive: pins cannot tell them apart.
-HOST_LABEL_AMBIGUOUS: Final = "host.label_ambiguous"
-# The compute reports no NUMA cells, so nothing can be pinned inside one.
-HOST_NO_NUMA: Final = "host.no_numa_topology"
-# No CPU of the host may be pinned (only cpu_shared_set is configured).
-HOST_NO_DEDICATED_CPUS: Final = "host.no_dedicated_cpus"
-# No CPU of the host may be shared (only cpu_dedicated_set is configured).
-HOST_NO_SHARED_CPUS: Final = "host.no_shared_cpus"
-# Both kinds of CPUs on a host of a class that wants hosts for itself.
-HOST_MODE_MIXED: Final = "host.mode_mixed"
-# No NUMA cell has as many CPUs as one VM of the class needs.
-HOST_CELL_TOO_SMALL: Final = "host.numa_cell_too_small"
-# CPUs suffice, but no NUMA cell is large enough for the VM's memory.
-HOST_CELL_MEMORY: Final = "host.numa_cell_memory_too_small"
-# The cells could hold such a VM, but are taken.
-HOST_NO_FREE_SLOT: Final = "host.no_free_slot"
-# A cell has the CPUs, but what is left of its memory does not suffice.
-HOST_NO_FREE_MEMORY: Final = "host.no_free_memory"
-# As many VMs of the class as max_per_host allows.
-HOST_MAX_PER_HOST: Final = "host.max_per_host"
-# VMs of another class are on the host (or, under exclusive: cell, the cell).
-HOST_CLASS_CONFLICT: Final = "host.class_conflict"
-# Pins that are no sum of the CPUs of the class's VMs: VMs that the policy does
-# not know sit there.
-HOST_FOREIGN_PINS: Final = "host.foreign_pins"
-# An elastic host, and the request takes no units of it.
-HOST_UNITS_LACKING: Final = "host.units_lacking"
-# A pinned VM of no class would strand a slot of this host.
-HOST_CLASSLESS_PINNED: Final = "host.classless_pinned"
-
-REASON_CODES: Final = frozenset(
-    value
-    for name, value in list(globals().items())
-    if name.startswith(("FLAVOR_", "REQUEST_", "HOST_"))
-)
-
-# What other layers refuse for, which have no codes of their own; explain does.
+# Reason codes: dotted, stable, never reused.  Those of the rules are in the rules'
+# files (nova_perfvm.rules).  Here is what other layers refuse for, which have no
+# codes of their own; explain does.
 
 # The compute service is not one that the scheduler may use.
 SERVICE_DISABLED: Final = "service.disabled"

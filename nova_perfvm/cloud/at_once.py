@@ -59,15 +59,16 @@ def each(
         for _ in range(min(workers, len(items)))
     ]
     waiting, stopped = len(items), False
+    # Goes on behind the one at whose start Ctrl-C came.
+    starting = iter(threads)
     try:
-        for thread in threads:
-            thread.start()
         while waiting:
             try:
+                for thread in starting:
+                    thread.start()
                 outcome = ended.get()
             except KeyboardInterrupt:
                 if stopped:
-                    threads.clear()
                     raise
                 stopped = True
                 left = _drop(todo)
@@ -78,10 +79,17 @@ def each(
             yield outcome
         if stopped:
             raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        # The second one, wherever it came: nobody waits for what is at work.
+        if stopped and waiting:
+            threads.clear()
+        raise
     finally:
         _drop(todo)
         for thread in threads:
-            thread.join()
+            # Ctrl-C may have come before one was started.
+            if thread.is_alive():
+                thread.join()
 
 
 def _run(

@@ -24,7 +24,7 @@ from nova_perfvm.facts.snapshot import Flavor, Snapshot, server_facts
 from nova_perfvm.generate.flavors import flavor_properties
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import host_mode, host_slots, resolve_class
-from nova_perfvm.rules.host import admits
+from nova_perfvm.rules.host.room import admits
 from nova_perfvm.rules.slots import cell_cpus, memory_fits, smallest_size
 
 

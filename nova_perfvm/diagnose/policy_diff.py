@@ -24,6 +24,7 @@ from nova_perfvm.generate.properties import BUILT_IN
 from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import shape_slots
 from nova_perfvm.rules import check_request, describe, is_former_size, resolve_class
+from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from nova_perfvm.policy import HostShape, Policy
 
 
-_CONTRACT: Final = frozenset({const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS})
+_CONTRACT: Final = frozenset({RESOURCES.code, TRAITS.code})
 
 
 class Difference(NamedTuple):

@@ -40,7 +40,7 @@ class Shares:
 def class_name(policy: Policy, server: Server) -> str | None:
     """Return the class of a running server, None if it is of none.
 
-    As :func:`nova_perfvm.rules.request.resolve_class` has it for requests: the
+    As :func:`nova_perfvm.rules.resolve_class` has it for requests: the
     class that its flavor names, if it is as that class is; else the default
     class, unless it is pinned.
     """

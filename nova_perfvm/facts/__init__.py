@@ -156,7 +156,7 @@ class RequestFacts(NamedTuple):
 class Reason(NamedTuple):
     """Why a rule refuses.
 
-    :ivar code: one of :data:`nova_perfvm.constants.REASON_CODES`
+    :ivar code: one of :data:`nova_perfvm.rules.REASON_CODES`
     :ivar data: the figures behind it, by name; ``describe`` puts them in words
     """
 

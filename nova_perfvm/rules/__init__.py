@@ -1,34 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules: one decision for the scheduler, the simulator and the audit.
 
-Pure functions of policy and facts; each rule is stated once and refuses with
-its own reason code (see :mod:`nova_perfvm.constants`).
+Pure functions of policy and facts.  Each rule is stated once, in a file of its own:
+its check, and for each of its reasons the code, the words, what the audit makes of
+a server that runs against it, and what can be done to the host.  A file that is put
+into ``request`` or ``host`` is a rule; see :mod:`nova_perfvm.rules.rule`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.facts import Decision
-from nova_perfvm.rules.host import check_host
-from nova_perfvm.rules.request import (
-    check_image,
-    check_request,
-    is_former_size,
-    resolve_class,
+from nova_perfvm.rules import host as host_rules
+from nova_perfvm.rules import request as request_rules
+from nova_perfvm.rules.cells import describe_cells
+from nova_perfvm.rules.classes import is_former_size, resolve_class
+from nova_perfvm.rules.rule import (
+    HOSTS,
+    KINDS,
+    Fix,
+    HostRule,
+    Refusal,
+    RequestRule,
+    rules_of,
 )
 from nova_perfvm.rules.slots import CellRoom, cell_room, host_mode, host_slots
-from nova_perfvm.rules.words import describe, describe_cells
 
 if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, RequestFacts
+    from collections.abc import Iterable, Mapping
+
+    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
     from nova_perfvm.policy import Policy
+    from nova_perfvm.rules.rule import HostCheck, Kind, State
+
+    _Chains = Mapping[State, Mapping[Kind, tuple[HostCheck, ...]]]
 
 __all__ = [
+    "REASON_CODES",
+    "REFUSALS",
     "CellRoom",
+    "Fix",
     "cell_room",
     "check_host",
     "check_image",
+    "check_placed",
     "check_request",
     "decide",
     "describe",
@@ -39,6 +55,46 @@ __all__ = [
     "resolve_class",
 ]
 
+_PASS: Final[tuple[Reason, ...]] = ()
+
+_REQUEST_RULES: Final = rules_of(request_rules, RequestRule)
+_HOST_RULES: Final = rules_of(host_rules, HostRule)
+
+
+def _chains(rules: Iterable[HostRule]) -> _Chains:
+    """Return the checks by what they are about, so that no host is asked in vain."""
+    rules = tuple(rules)
+    return {
+        state: {
+            kind: tuple(
+                rule.check
+                for rule in rules
+                if state in HOSTS[rule.hosts] and kind in rule.vms
+            )
+            for kind in KINDS
+        }
+        for state in HOSTS["every"]
+    }
+
+
+_HOST_CHECKS: Final = _chains(_HOST_RULES)
+# Of a server that is there already, only these say something: the others would
+# find the server itself in its way.
+_PLACE_CHECKS: Final = _chains(
+    rule for rule in _HOST_RULES if all(r.audit for r in rule.refusals)
+)
+
+# Every reason for which a rule refuses, by its code.
+REFUSALS: Final[Mapping[str, Refusal]] = {
+    refusal.code: refusal
+    for refusals in (
+        *(rule.refusals for rule in _REQUEST_RULES),
+        *(rule.refusals for rule in _HOST_RULES),
+    )
+    for refusal in refusals
+}
+REASON_CODES: Final = frozenset(REFUSALS)
+
 
 def decide(policy: Policy, request: RequestFacts, host: HostFacts) -> Decision:
     """Return whether a host may take a request, and why not.
@@ -48,3 +104,90 @@ def decide(policy: Policy, request: RequestFacts, host: HostFacts) -> Decision:
     """
     reasons = check_request(policy, request) or check_host(policy, request, host)
     return Decision(not reasons, reasons)
+
+
+def describe(reason: Reason) -> str:
+    """Return one sentence for a reason, with its figures."""
+    return REFUSALS[reason.code].words(reason.data)
+
+
+def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
+    """List all that keeps a request from being of the class it claims.
+
+    A request that claims none is right by definition, as the default class takes
+    any size, unless it names what is the project's own.
+    """
+    return _of_class(policy, request, _REQUEST_RULES)
+
+
+def check_image(
+    policy: Policy, request: RequestFacts, labels: frozenset[str]
+) -> tuple[Reason, ...]:
+    """List what a new image takes from a server that is rebuilt with it.
+
+    A rebuild keeps flavor, NUMA topology (nova-api sees to that) and host, so
+    only what an image alone decides is judged: multiqueue, which a flavor without a
+    class does not promise, and traits, for which the next move would ask Placement.
+
+    :param labels: of the server's host
+    """
+    rules = [
+        rule
+        for rule in _REQUEST_RULES
+        if rule.image and (not rule.claimed or policy.manages(labels))
+    ]
+    return _of_class(policy, request, rules)
+
+
+def _of_class(
+    policy: Policy, request: RequestFacts, rules: Iterable[RequestRule]
+) -> tuple[Reason, ...]:
+    vm_class = resolve_class(policy, request)
+    claims = request.class_name is not None and vm_class is not None
+    return tuple(
+        reason
+        for rule in rules
+        if claims or not rule.claimed
+        for reason in rule.check(policy, vm_class, request)
+    )
+
+
+def check_host(
+    policy: Policy, request: RequestFacts, host: HostFacts
+) -> tuple[Reason, ...]:
+    """List why a host may not take a request; empty when it may.
+
+    The request is taken to be of its class (:func:`check_request`).  The first
+    reason is the one to act on, and the rules behind it are not asked.
+    """
+    return _first(policy, request, host, _HOST_CHECKS)
+
+
+def check_placed(
+    policy: Policy, request: RequestFacts, host: HostFacts
+) -> tuple[Reason, ...]:
+    """List why a server that is on a host should not be there, whoever else is.
+
+    What servers do to each other is not looked at: the server itself would count.
+    """
+    return _first(policy, request, host, _PLACE_CHECKS)
+
+
+def _first(
+    policy: Policy, request: RequestFacts, host: HostFacts, chains: _Chains
+) -> tuple[Reason, ...]:
+    vm_class = resolve_class(policy, request)
+    if host.labels:
+        kinds = chains["labelled"]
+    else:
+        kinds = chains["managed" if policy.manages(host.labels) else "unmanaged"]
+    if vm_class is None:
+        checks = kinds["classless"]
+    else:
+        checks = kinds["pinned" if vm_class.pinned else "shared"]
+        vm_class = vm_class.of_size(request.vcpus)
+    for check in checks:
+        reason = check(policy, vm_class, request, host)
+        if reason is not None:
+            return (reason,)
+    return _PASS

@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.policy import groups_of
-from nova_perfvm.rules.host import has_cell_for_itself, unpinned_vms
-from nova_perfvm.rules.request import resolve_class
+from nova_perfvm.rules.classes import resolve_class
+from nova_perfvm.rules.host.class_conflict import unpinned_vms
+from nova_perfvm.rules.host.room import has_cell_for_itself
 from nova_perfvm.rules.slots import cell_cpus, count_vms, host_mode, host_slots
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.policy import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from nova_perfvm.facts import HostFacts, NUMACell, PagePool
     from nova_perfvm.policy import FlavorSize, VMClass
@@ -127,6 +127,13 @@ def is_foreign(vm_class: VMClass, pins: int) -> bool:
         # Isolated emulator threads take their CPU on a VM's first cell only.
         shares += tuple(share - 1 for share in shares)
     return _terms(shares, pins) is None
+
+
+def no_sum(sizes: Sequence[int]) -> str:
+    """Say what pins are not that cannot be VMs of these sizes."""
+    if len(sizes) == 1:
+        return f"no multiple of {sizes[0]}"
+    return f"no sum of {', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"
 
 
 def count_vms(vm_class: VMClass, host: HostFacts) -> VMCount:

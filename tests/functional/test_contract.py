@@ -33,12 +33,12 @@ class TestImageOpensElasticHost(ElasticTest):
 
     def test_with_a_flavor_from_before(self):
         server = self.boot_refused(PLAIN_GENERAL, image=self.image)
-        self.assert_reason(server, const.REQUEST_IMAGE_TRAIT)
+        self.assert_reason(server, "request.image_trait")
         self.assertEqual({"a": [], "b": []}, self.units("e1"))
 
     def test_with_its_metadata_on_a_volume(self):
         server = self.boot_refused(PLAIN_GENERAL, image=self.image, from_volume=True)
-        self.assert_reason(server, const.REQUEST_IMAGE_TRAIT)
+        self.assert_reason(server, "request.image_trait")
 
     def test_beside_high_performance_vms_at_once(self):
         for _ in range(2):
@@ -52,7 +52,7 @@ class TestImageOpensElasticHost(ElasticTest):
             ActionFailedError, self.servers.rebuild, server, self.image
         )
         self.assertIn("No valid host", error.detail)
-        self.assert_reason(server, const.REQUEST_IMAGE_TRAIT)
+        self.assert_reason(server, "request.image_trait")
 
     def test_without_the_image_the_same_flavors_work(self):
         self.boot(base.HP_64)
@@ -79,7 +79,7 @@ class TestFlavorWithoutSlot(AuditMixin, base.FunctionalTest):
 
     def test_it_is_refused(self):
         server = self.boot_refused(NO_SLOT)
-        self.assert_reason(server, const.FLAVOR_RESOURCES)
+        self.assert_reason(server, "flavor.resources")
         self.boot()
 
     def test_two_schedulers_at_once_let_none_in(self):
@@ -99,7 +99,7 @@ class TestFlavorWithoutSlot(AuditMixin, base.FunctionalTest):
 
             self.assertEqual(2, status)
             self.assertEqual(
-                [(codes.NOT_CLAIMED, name), (codes.CONTRACT_DIFFERS, name)], found
+                [(codes.NOT_CLAIMED, name), ("audit.contract_differs", name)], found
             )
 
     def save_snapshot(self):

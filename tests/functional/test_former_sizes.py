@@ -5,7 +5,6 @@ import pathlib
 
 import yaml
 
-from nova_perfvm import constants as const
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
@@ -89,27 +88,27 @@ class SizeCase(PolicyChange):
         old = self.boot(OLD, host="hp1")
         self.change_policy([20])
 
-        self.assert_reason(self.boot_refused(OLD), const.FLAVOR_VCPUS)
+        self.assert_reason(self.boot_refused(OLD), "flavor.vcpus")
 
         # More memory makes no VM of the former size that there was not.
         old = self.servers.confirm(self.servers.resize(old, OLD_LARGE))
         self.assert_on("hp2", [20], old)
         new = self.servers.confirm(self.servers.resize(old, NEW))
         self.assert_on("hp1", [18], new)
-        self.assert_fails(const.FLAVOR_VCPUS, self.servers.resize, new, OLD)
+        self.assert_fails("flavor.vcpus", self.servers.resize, new, OLD)
         self.assertEqual(NEW, self.servers.show(new).flavor)
 
     def test_without_the_key(self):
         old = self.boot(OLD, host="hp1")
         self.change_policy([])
 
-        self.assert_fails(const.FLAVOR_VCPUS, self.servers.cold_migrate, old)
-        self.assert_fails(const.FLAVOR_VCPUS, self.servers.live_migrate, old)
+        self.assert_fails("flavor.vcpus", self.servers.cold_migrate, old)
+        self.assert_fails("flavor.vcpus", self.servers.live_migrate, old)
         # Its pins are taken for a stranger's, who strands the other node.
         refused = self.boot_refused(NEW, host="hp1")
-        self.assert_reason(refused, const.HOST_FOREIGN_PINS)
+        self.assert_reason(refused, "host.foreign_pins")
         shelved = self.servers.shelve(old)
-        self.assert_fails(const.FLAVOR_VCPUS, self.servers.unshelve, shelved)
+        self.assert_fails("flavor.vcpus", self.servers.unshelve, shelved)
 
 
 class TestSlots(SizeCase, base.FunctionalTest):
@@ -156,8 +155,8 @@ class TestExclusivity(PolicyChange, base.FunctionalTest):
 
         refused = self.boot_refused(base.GENERAL_2, host="open1")
 
-        self.assert_reason(refused, const.HOST_CLASS_CONFLICT)
-        self.assert_fails(const.HOST_CLASS_CONFLICT, self.servers.cold_migrate, old)
+        self.assert_reason(refused, "host.class_conflict")
+        self.assert_fails("host.class_conflict", self.servers.cold_migrate, old)
 
     def test_a_general_vm_of_that_size_gets_no_former_size(self):
         self.cloud.start_host("open1")
@@ -167,4 +166,4 @@ class TestExclusivity(PolicyChange, base.FunctionalTest):
         server = self.boot(large, host="open1")
         self.change_policy([20])
 
-        self.assert_fails(const.FLAVOR_VCPUS, self.servers.resize, server, OLD)
+        self.assert_fails("flavor.vcpus", self.servers.resize, server, OLD)

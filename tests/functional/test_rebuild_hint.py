@@ -8,7 +8,6 @@ import fixtures
 from nova.compute import api
 from nova.scheduler import utils as scheduler_utils
 
-from nova_perfvm import constants as const
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
@@ -50,7 +49,7 @@ class TestRebuildHint(ElasticCase):
     def refused(self, flavor, **options):
         """Look that a hinted request is refused for its hint."""
         server = self.boot_refused(flavor, hints=HINT, **options)
-        self.assert_reason(server, const.REQUEST_NOT_A_REBUILD)
+        self.assert_reason(server, "request.not_a_rebuild")
 
     def test_beside_a_high_performance_vm(self):
         self.boot(HIGH)
@@ -88,7 +87,7 @@ class TestRebuildHint(ElasticCase):
         )
 
         self.assertIn("No valid host", error.detail)
-        self.assert_reason(server, const.REQUEST_NO_MULTIQUEUE)
+        self.assert_reason(server, "request.no_multiqueue")
 
 
 class TestHintFromBefore(ElasticCase):
@@ -105,7 +104,7 @@ class TestHintFromBefore(ElasticCase):
         self.boot(HIGH, host="e2")
         for move in (self.servers.live_migrate, self.servers.cold_migrate):
             self.assertRaises(ActionFailedError, move, server)
-            self.assert_reason(server, const.REQUEST_NOT_A_REBUILD)
+            self.assert_reason(server, "request.not_a_rebuild")
         self.cloud.fail_host("e1")
         self.assertRaises(ActionFailedError, self.servers.evacuate, server)
         self.assertEqual([1000], self.taken("e2"))

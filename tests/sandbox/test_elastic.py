@@ -65,9 +65,9 @@ class ElasticTest(
 
     def test_explain_agrees_with_the_scheduler(self):
         self.assert_agreement(
-            some=[const.HOST_NO_SHARED_CPUS],
+            some=["host.no_shared_cpus"],
             often=[
-                const.HOST_CLASS_CONFLICT,
+                "host.class_conflict",
                 const.NOVA_AVAILABILITY_ZONE,
                 const.PLACEMENT_ISOLATED,
                 const.PLACEMENT_NO_INVENTORY,

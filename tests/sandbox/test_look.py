@@ -111,7 +111,7 @@ class LookTest(looking.LookingMixin, base.SandboxTest):
             self.sandbox.start("glance")
         found = {(row["Code"], row["Subject"]) for row in found}
         expected = {
-            (codes.HOST_NOT_MANAGED, f"{high['name']} ({high['id']})"),
+            ("audit.host_not_managed", f"{high['name']} ({high['id']})"),
             (codes.RETRY_COUNT_UNKNOWN, "placement.conf"),
             (codes.NOT_SEEN, "images"),
         }

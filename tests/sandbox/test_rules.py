@@ -7,6 +7,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from nova_perfvm import constants as const
+from nova_perfvm import rules
 from nova_perfvm.cloud.api import API
 from tests.sandbox import base, looking
 
@@ -36,7 +37,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         # for classes alone: SlotsTest meets that one.  Where no CPU is shared,
         # Placement has no VCPU, and where all slots are taken seldom a PCPU: then
         # the filter is not asked.  And nobody can say that a create is a rebuild.
-        unasked = {const.HOST_NO_FREE_SLOT, const.HOST_NO_SHARED_CPUS}
+        unasked = {"host.no_free_slot", "host.no_shared_cpus"}
         others = {
             const.NOVA_NUMA_TOPOLOGY,
             const.NOVA_TENANT_AGGREGATE,
@@ -46,8 +47,8 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         self.assert_agreement(
             2 * looking.STATES,
             often=unasked | others,
-            logged=const.REASON_CODES
-            - {const.HOST_CLASSLESS_PINNED, const.REQUEST_NOT_A_REBUILD}
+            logged=rules.REASON_CODES
+            - {"host.classless_pinned", "request.not_a_rebuild"}
             - unasked,
         )
 

@@ -168,19 +168,19 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
         # RulesTest meets the other rules as often.
         self.assert_agreement(
             some=[
-                const.FLAVOR_CLASS_UNKNOWN,
-                const.FLAVOR_CPU_POLICY,
-                const.FLAVOR_CPU_THREAD_POLICY,
-                const.FLAVOR_EMULATOR_THREADS,
-                const.FLAVOR_NUMA_NODES,
-                const.FLAVOR_VCPUS,
-                const.REQUEST_NO_MULTIQUEUE,
-                const.HOST_CELL_MEMORY,
-                const.HOST_CLASS_RESERVED,
-                const.HOST_LABEL_UNKNOWN,
-                const.HOST_NO_DEDICATED_CPUS,
-                const.HOST_NO_FREE_SLOT,
-                const.HOST_NO_SHARED_CPUS,
+                "flavor.class_unknown",
+                "flavor.cpu_policy",
+                "flavor.cpu_thread_policy",
+                "flavor.emulator_threads",
+                "flavor.numa_nodes",
+                "flavor.vcpus",
+                "request.no_multiqueue",
+                "host.numa_cell_memory_too_small",
+                "host.class_reserved",
+                "host.label_unknown",
+                "host.no_dedicated_cpus",
+                "host.no_free_slot",
+                "host.no_shared_cpus",
             ],
             often=[
                 const.NOVA_AVAILABILITY_ZONE,
@@ -192,7 +192,7 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
                 const.SERVICE_DISABLED,
                 const.SERVICE_DOWN,
             ],
-            logged=[const.HOST_CLASSLESS_PINNED],
+            logged=["host.classless_pinned"],
         )
 
     def test_up_twice_down_and_up_again(self):

@@ -73,11 +73,11 @@ class Violations:
         ):
             self.expected.add((code, host))
         for code, flavor in (
-            (codes.WRONG_SIZE, "ten"),
-            (codes.NO_MULTIQUEUE, "slow"),
-            (codes.NOT_OF_CLASS, "slow"),
+            ("audit.wrong_size", "ten"),
+            ("audit.no_multiqueue", "slow"),
+            ("audit.not_of_class", "slow"),
             (codes.NOT_IN_ONE_CELL, "spread"),
-            (codes.CLASSLESS_PINNED, "own"),
+            ("audit.classless_pinned", "own"),
             (codes.NOT_PINNED, "floating"),
             (codes.CLASS_UNKNOWN, "unknown"),
             (codes.NEAR_MISS, "near"),
@@ -156,7 +156,7 @@ class Violations:
 
             self._undo.append(undo)
         self.expected |= {
-            (codes.HOST_RESERVED, _text(general)),
+            ("audit.host_reserved", _text(general)),
             (codes.LABEL_UNKNOWN, "shared3"),
         }
 

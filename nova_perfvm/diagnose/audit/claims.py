@@ -12,27 +12,28 @@ from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import ANEW
+from nova_perfvm.facts import HostFacts
 from nova_perfvm.generate import flavors as generating
 from nova_perfvm.printable import one_line
-from nova_perfvm.rules import check_request, describe, host_slots, is_former_size
+from nova_perfvm.rules import (
+    REFUSALS,
+    check_placed,
+    check_request,
+    describe,
+    is_former_size,
+)
+from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
+from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
+from nova_perfvm.rules.request.numa_nodes import NUMA_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts import RequestFacts
+    from nova_perfvm.facts import Reason, RequestFacts
     from nova_perfvm.facts.snapshot import Flavor, Image, Server
     from nova_perfvm.policy import Policy, VMClass
 
-# Reasons that have a code of their own; all others are NOT_OF_CLASS.
-_CODES: Final = {
-    const.FLAVOR_CLASS_UNKNOWN: codes.CLASS_UNKNOWN,
-    const.FLAVOR_VCPUS: codes.WRONG_SIZE,
-    const.FLAVOR_RESOURCES: codes.CONTRACT_DIFFERS,
-    const.FLAVOR_TRAITS: codes.CONTRACT_DIFFERS,
-    const.REQUEST_IMAGE_TRAIT: codes.IMAGE_TRAIT,
-    const.REQUEST_NO_MULTIQUEUE: codes.NO_MULTIQUEUE,
-}
 _WEIGHT_KEY: Final = "perfvm_weight_multiplier"
 _KNOWN_KEYS: Final = frozenset(
     {const.CLASS_KEY, const.CREATED_BY_KEY, const.IMAGE_RECORD, _WEIGHT_KEY}
@@ -61,12 +62,7 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
         for reason in check_request(subject.policy, request):
             if _said(subject, server, reason.code):
                 continue
-            yield Finding(
-                _CODES.get(reason.code, codes.NOT_OF_CLASS),
-                str(server),
-                f"on {server.host}: {describe(reason)}",
-                subject.resize(server),
-            )
+            yield _finding(subject, server, reason)
         if is_former_size(subject.policy, request):
             yield Finding(
                 codes.FORMER_SIZE,
@@ -91,55 +87,39 @@ def _said(subject: Subject, server: Server, code: str) -> bool:
     vm_class = subject.class_of(server)
     if not subject.managed(server.host or ""):
         return False
-    contracted = code in {const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS}
+    contracted = code in {RESOURCES.code, TRAITS.code}
     if vm_class is None or (contracted and subject.policy.placement == "units"):
         # It strands a slot, or its flavor is without units: that is said.
         return contracted
     if not vm_class.pinned:
         return False
-    if code == const.FLAVOR_NUMA_NODES:
+    if code == NUMA_NODES.code:
         nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
         return len(nodes - {None}) not in {0, vm_class.cells_per_vm}
-    return code == const.FLAVOR_CPU_POLICY and not server.pinned_cpus
+    return code == CPU_POLICY.code and not server.pinned_cpus
 
 
 def _places(subject: Subject, server: Server) -> Iterator[Finding]:
     """Judge whether a server is where its class may be."""
     host = server.host or ""
-    vm_class = subject.class_of(server)
-    labels = subject.snapshot.labels(host)
-    if labels and (vm_class is None or vm_class.name not in labels):
-        yield Finding(
-            codes.HOST_RESERVED,
-            str(server),
-            f"{host} is reserved for class {', '.join(sorted(labels))}",
-            moves.migrate(server.id, server.status),
-        )
-    elif not subject.managed(host):
-        if vm_class is not None and vm_class.pinned:
-            yield Finding(
-                codes.HOST_NOT_MANAGED,
-                str(server),
-                f"{host} has no label, so nothing keeps others off it",
-                moves.migrate(server.id, server.status),
-            )
-    elif vm_class is None and server.pinned:
-        slots = _slots(subject, host)
-        if slots:
-            yield Finding(
-                codes.CLASSLESS_PINNED,
-                str(server),
-                f"on {host}: it owns {len(server.pinned_cpus)} CPUs, its flavor names "
-                f"no class, and it strands one of {slots} slot(s)",
-                subject.resize(server),
-            )
+    facts = subject.hosts.get(host) or HostFacts(
+        host, host, (), labels=subject.snapshot.labels(host)
+    )
+    for reason in check_placed(subject.policy, subject.requests[server.id], facts):
+        yield _finding(subject, server, reason)
 
 
-def _slots(subject: Subject, host: str) -> int:
-    facts = subject.hosts.get(host)
-    cells = facts.cells if facts else ()
-    slots = (host_slots(vm_class, cells) for vm_class in subject.policy.pinned_classes)
-    return max(slots, default=0)
+def _finding(subject: Subject, server: Server, reason: Reason) -> Finding:
+    """Return what a rule has against a server that runs, as the rule says it."""
+    refusal = REFUSALS[reason.code]
+    return Finding(
+        refusal.audit,
+        str(server),
+        f"on {server.host}: {describe(reason)}",
+        subject.resize(server)
+        if refusal.remedy == "resize"
+        else moves.migrate(server.id, server.status),
+    )
 
 
 def check_changed(subject: Subject) -> Iterator[Finding]:

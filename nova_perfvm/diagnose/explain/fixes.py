@@ -19,16 +19,18 @@ from nova_perfvm.diagnose.explain.verdicts import (
     SchedulerSettings,
     accepts,
 )
+from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
+from nova_perfvm.rules import REFUSALS
 
 # So many servers are tried two by two; on a host with more, one by one.
 _MOST_PAIRED = 24
 
-# What no server that leaves can change.
+# What no server that leaves can change; of the rules, each says it itself.
 _STANDING = frozenset(
     {
         const.NOVA_AVAILABILITY_ZONE,
@@ -39,17 +41,6 @@ _STANDING = frozenset(
         const.PLACEMENT_TRAIT_FORBIDDEN,
         const.PLACEMENT_ISOLATED,
         const.CELLS_UNKNOWN,
-        const.HOST_NOT_MANAGED,
-        const.HOST_CLASS_RESERVED,
-        const.HOST_LABEL_UNKNOWN,
-        const.HOST_LABEL_AMBIGUOUS,
-        const.HOST_NO_NUMA,
-        const.HOST_NO_DEDICATED_CPUS,
-        const.HOST_NO_SHARED_CPUS,
-        const.HOST_MODE_MIXED,
-        const.HOST_CELL_TOO_SMALL,
-        const.HOST_CELL_MEMORY,
-        const.HOST_CLASSLESS_PINNED,
     }
 )
 
@@ -92,10 +83,7 @@ def fix_for(
     if verdict.accepted:
         return None
     view, steps = _served(verdict)
-    if any(
-        reason.code in _STANDING or reason.code.startswith(("flavor.", "request."))
-        for reason in verdict.reasons
-    ):
+    if any(_is_standing(reason) for reason in verdict.reasons):
         return None
 
     def enough(servers: Sequence[Server]) -> bool:
@@ -108,6 +96,13 @@ def fix_for(
     if servers is None or not (servers or steps):
         return None
     return Fix(view.name, steps, _freed(view, servers), servers)
+
+
+def _is_standing(reason: Reason) -> bool:
+    refusal = REFUSALS.get(reason.code)
+    if refusal is None:
+        return reason.code in _STANDING
+    return refusal.standing or reason.code.startswith(("flavor.", "request."))
 
 
 def smallest(fixes: Iterable[Fix | None]) -> Fix | None:

@@ -15,6 +15,7 @@ from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import decide, describe_cells, resolve_class
+from nova_perfvm.rules.host.dedicated_cpus import NO_NUMA
 
 _TENANT: Final = "filter_tenant_id"
 _TRUE: Final = frozenset({"1", "t", "true", "on", "y", "yes"})
@@ -287,7 +288,7 @@ def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ..
     reasons = decide(policy, request.facts, view.facts).reasons
     if view.host.cells_source != UNKNOWN:
         return reasons
-    if reasons and reasons[0].code == const.HOST_NO_NUMA:
+    if reasons and reasons[0].code == NO_NUMA.code:
         return (Reason(const.CELLS_UNKNOWN, {}),)
     vm_class = resolve_class(policy, request.facts)
     if not reasons and vm_class is None:

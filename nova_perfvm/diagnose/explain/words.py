@@ -8,7 +8,7 @@ from typing import Any
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
-from nova_perfvm.rules import describe
+from nova_perfvm.rules import REFUSALS, describe
 
 _TENANTS = {
     "of others": "an aggregate of the host is for projects other than {}",
@@ -25,7 +25,7 @@ def words(reason: Reason, names: Mapping[str, str] | None = None) -> str:
 
     :param names: of the servers by their IDs
     """
-    if reason.code in const.REASON_CODES:
+    if reason.code in REFUSALS:
         return describe(reason)
     if reason.code == const.PLACEMENT_UNITS:
         return _units(reason.data, names or {})

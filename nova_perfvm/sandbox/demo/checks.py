@@ -6,7 +6,6 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from nova_perfvm import constants as const
 from nova_perfvm.sandbox.demo.story import (
     CLAIMS_HP_16,
     CPUS,
@@ -96,8 +95,8 @@ def _check_refused(outcomes: list[Outcome]) -> Iterator[str]:
     """Look that each refused VM is refused for the right reason."""
     refused = {o.server.flavor: o for o in outcomes if not o.booted}
     for name, code in (
-        (PINNED_4, const.HOST_CLASSLESS_PINNED),
-        (CLAIMS_HP_16, const.FLAVOR_VCPUS),
+        (PINNED_4, "host.classless_pinned"),
+        (CLAIMS_HP_16, "flavor.vcpus"),
     ):
         if name not in refused:
             yield f"{name}: expected to be refused, but it runs"

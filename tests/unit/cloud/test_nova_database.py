@@ -9,6 +9,7 @@ from nova import objects
 from oslo_utils import uuidutils
 
 from nova_perfvm import constants as const
+from nova_perfvm import rules
 from nova_perfvm.cloud import nova_database
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import settings_for
@@ -18,7 +19,7 @@ from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.scheduler import filters
 from tests.unit.scheduler import states
 
-HOST_CODES = {code for code in const.REASON_CODES if code.startswith("host.")}
+HOST_CODES = {code for code in rules.REASON_CODES if code.startswith("host.")}
 
 POLICY = """
 schema_version: "1.0"

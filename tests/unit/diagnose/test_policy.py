@@ -328,7 +328,7 @@ class DiffTest(testtools.TestCase):
         self.assertEqual([], compare_servers(wide, three, snapshot))
         # Without elastic hosts its flavor asks for what no class takes.
         self.assertEqual(
-            [const.FLAVOR_RESOURCES, const.FLAVOR_TRAITS],
+            ["flavor.resources", "flavor.traits"],
             [found.what for found in compare_servers(UNITS, POLICY, snapshot)],
         )
 
@@ -382,7 +382,7 @@ class DiffTest(testtools.TestCase):
 
     def test_servers_that_keep_a_former_size(self):
         snapshot = cloud().snapshot()
-        for former, code in (((), const.FLAVOR_VCPUS), ((20,), codes.FORMER_SIZE)):
+        for former, code in (((), "flavor.vcpus"), ((20,), codes.FORMER_SIZE)):
             changed = change_class(
                 POLICY, "high-performance", vcpus=18, former_vcpus=former
             )

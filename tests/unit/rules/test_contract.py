@@ -25,23 +25,23 @@ class CheckContractTest(testtools.TestCase):
     def test_a_class_without_its_slot(self):
         expected = {"found": [], "expected": ["1 CUSTOM_PERFVM_SLOT"]}
         request = hp_request(resources=())
-        self.assertEqual([(const.FLAVOR_RESOURCES, expected)], self.reasons(request))
+        self.assertEqual([("flavor.resources", expected)], self.reasons(request))
 
     def test_another_amount(self):
         for amount in (0, 2):
             ((code, data),) = self.reasons(hp_request(resources=slots(amount)))
-            self.assertEqual(const.FLAVOR_RESOURCES, code)
+            self.assertEqual("flavor.resources", code)
             self.assertEqual([f"{amount} CUSTOM_PERFVM_SLOT"], data["found"])
 
     def test_a_class_without_its_trait(self):
         ((code, data),) = self.reasons(hp_request(traits=()))
-        self.assertEqual(const.FLAVOR_TRAITS, code)
+        self.assertEqual("flavor.traits", code)
         self.assertEqual(["CUSTOM_PERFVM_HIGH_PERFORMANCE required"], data["expected"])
 
     def test_a_slot_for_a_vm_of_no_class(self):
         request = hosts.pinned_request(resources=slots(1))
         ((code, data),) = self.reasons(request)
-        self.assertEqual(const.FLAVOR_RESOURCES, code)
+        self.assertEqual("flavor.resources", code)
         self.assertEqual(["1 CUSTOM_PERFVM_SLOT"], data["found"])
 
     def test_flavors_from_before_are_left_as_they_are(self):
@@ -60,7 +60,7 @@ class ImageTest(testtools.TestCase):
     OPENS = (AskedTrait("", const.TRAIT_ELASTIC, "required", "image"),)
 
     def test_an_image_names_no_trait_of_the_project(self):
-        expected = [(const.REQUEST_IMAGE_TRAIT, {"found": [const.TRAIT_ELASTIC]})]
+        expected = [("request.image_trait", {"found": [const.TRAIT_ELASTIC]})]
         for placement in ("slots", "units", "none"):
             policy = dataclasses.replace(POLICY, placement=placement)
             request = general_request(traits=self.OPENS)
@@ -84,13 +84,13 @@ class ElasticHostTest(testtools.TestCase):
 
     def test_nothing_without_units_comes(self):
         for request in (general_request(), hosts.pinned_request()):
-            self.assertEqual([const.HOST_UNITS_LACKING], self.code(request))
+            self.assertEqual(["host.units_lacking"], self.code(request))
 
     def test_whatever_the_labels_and_the_policy_say(self):
         labelled = dataclasses.replace(UNITS, managed_hosts="labelled")
         for policy in (labelled, POLICY):
             self.assertEqual(
-                [const.HOST_UNITS_LACKING], self.code(general_request(), policy)
+                ["host.units_lacking"], self.code(general_request(), policy)
             )
 
     def test_what_has_units_comes(self):

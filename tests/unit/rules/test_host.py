@@ -5,10 +5,9 @@ import dataclasses
 import testtools
 from hypothesis import given
 
-from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.facts import RequestCell
-from nova_perfvm.rules import host as host_rules
+from nova_perfvm.rules.host import room
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import (
     POLICY,
@@ -27,7 +26,7 @@ class RulesCase(testtools.TestCase):
             [] if expected is None else [expected], [r.code for r in reasons]
         )
         for reason in reasons:
-            self.assertIn(reason.code, const.REASON_CODES)
+            self.assertIn(reason.code, rules.REASON_CODES)
             self.assertTrue(rules.describe(reason))
 
 
@@ -37,14 +36,14 @@ class UnclaimedTest(RulesCase):
     def test_managed_hosts(self):
         for request in (hp_request(), general_request(), pinned_request(4)):
             unclaimed = request._replace(claimed=False)
-            self.check(const.REQUEST_NOT_A_REBUILD, unclaimed, host())
+            self.check("request.not_a_rebuild", unclaimed, host())
 
     def test_other_hosts_are_left_alone(self):
         labelled = hosts.policy(managed_hosts="labelled")
         request = general_request()._replace(claimed=False)
         self.check(None, request, host(), labelled)
         self.check(
-            const.REQUEST_NOT_A_REBUILD,
+            "request.not_a_rebuild",
             request,
             host(labels=frozenset({"general"})),
             labelled,
@@ -60,7 +59,7 @@ class AdmitsTest(testtools.TestCase):
         observed = host("2x40", **facts)
         mode = rules.host_mode(observed)
         return [
-            host_rules.admits(vm_class, cell, mode, memory_mb, None)
+            room.admits(vm_class, cell, mode, memory_mb, None)
             for cell in observed.cells
         ]
 
@@ -90,9 +89,9 @@ class HighPerformanceTest(RulesCase):
             ("2x20", None),
             ("2x20x2", None),
             ("2x22", None),
-            ("4x10", const.HOST_CELL_TOO_SMALL),
-            ("8x15", const.HOST_CELL_TOO_SMALL),
-            ("2x6", const.HOST_CELL_TOO_SMALL),
+            ("4x10", "host.numa_cell_too_small"),
+            ("8x15", "host.numa_cell_too_small"),
+            ("2x6", "host.numa_cell_too_small"),
         ):
             with self.subTest(shape):
                 self.check(expected, hp_request(), host(shape))
@@ -102,57 +101,57 @@ class HighPerformanceTest(RulesCase):
 
     def test_no_free_slot(self):
         full = host(pinned=range(40), num_instances=2, vcpus_used=40)
-        self.check(const.HOST_NO_FREE_SLOT, hp_request(), full)
+        self.check("host.no_free_slot", hp_request(), full)
 
     def test_cap(self):
         for pinned in (range(40), (*range(20), *range(40, 60))):
             busy = host("4x20", pinned=pinned, num_instances=2, vcpus_used=40)
-            self.check(const.HOST_MAX_PER_HOST, hp_request(), busy)
+            self.check("host.max_per_host", hp_request(), busy)
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=3))
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=None))
 
     def test_cap_counts_what_pins_do_not_show_on_exclusive_hosts(self):
         busy = host("4x20", pinned=range(20), num_instances=2)
-        self.check(const.HOST_MAX_PER_HOST, hp_request(), busy)
+        self.check("host.max_per_host", hp_request(), busy)
         self.check(None, hp_request(), busy, hosts.policy(exclusive="none"))
 
     def test_small_pinned_vms_that_look_like_a_large_one(self):
         five_of_four = host(pinned=range(20), num_instances=5, vcpus_used=20)
-        self.check(const.HOST_MAX_PER_HOST, hp_request(), five_of_four)
+        self.check("host.max_per_host", hp_request(), five_of_four)
 
     def test_memory(self):
-        self.check(const.HOST_CELL_MEMORY, hp_request(), host(memory_gb=100))
+        self.check("host.numa_cell_memory_too_small", hp_request(), host(memory_gb=100))
         used = host()
         used = used._replace(
             cells=[c._replace(memory_usage_mb=200 * 1024) for c in used.cells]
         )
-        self.check(const.HOST_NO_FREE_MEMORY, hp_request(), used)
+        self.check("host.no_free_memory", hp_request(), used)
 
     def test_free_cpus_and_free_memory_must_be_on_one_cell(self):
         torn = host(pinned=range(20), num_instances=1)
         first, second = torn.cells
         torn = torn._replace(cells=[first, second._replace(memory_usage_mb=200 * 1024)])
-        self.check(const.HOST_NO_FREE_MEMORY, hp_request(), torn)
+        self.check("host.no_free_memory", hp_request(), torn)
 
     def test_four_pinned_cpus_strand_a_slot_and_are_foreign(self):
         foreign = host(pinned=range(4), num_instances=1, vcpus_used=4)
-        self.check(const.HOST_FOREIGN_PINS, hp_request(), foreign)
+        self.check("host.foreign_pins", hp_request(), foreign)
         # Where VMs may stand beside others, only the arithmetic counts.
         self.check(None, hp_request(), foreign, hosts.policy(exclusive="none"))
         self.check(None, hp_request(), foreign, hosts.policy(exclusive="cell"))
 
     def test_hosts_without_dedicated_cpus(self):
-        self.check(const.HOST_NO_DEDICATED_CPUS, hp_request(), host(mode="shared"))
+        self.check("host.no_dedicated_cpus", hp_request(), host(mode="shared"))
 
     def test_hosts_without_numa(self):
-        self.check(const.HOST_NO_NUMA, hp_request(), host()._replace(cells=()))
+        self.check("host.no_numa_topology", hp_request(), host()._replace(cells=()))
 
     def test_unpinned_vms_on_an_open_host(self):
         busy = host(mode="open", num_instances=1, vcpus_used=2)
-        self.check(const.HOST_CLASS_CONFLICT, hp_request(), busy)
+        self.check("host.class_conflict", hp_request(), busy)
         self.check(None, hp_request(), busy, hosts.policy(exclusive="none"))
         beside = host(mode="open", pinned=range(20), num_instances=2, vcpus_used=22)
-        self.check(const.HOST_CLASS_CONFLICT, hp_request(), beside)
+        self.check("host.class_conflict", hp_request(), beside)
 
     def test_reserved_host_cpus_are_no_vms(self):
         # vcpus_used starts at reserved_host_cpus where no cpu set is configured.
@@ -169,7 +168,7 @@ class MixedHostTest(RulesCase):
     """Node 0 dedicated, node 1 shared: usable under exclusive: cell only."""
 
     def test_exclusive_host(self):
-        self.check(const.HOST_MODE_MIXED, hp_request(), host(mode=range(20)))
+        self.check("host.mode_mixed", hp_request(), host(mode=range(20)))
 
     def test_exclusive_cell(self):
         policy = hosts.policy(exclusive="cell")
@@ -180,14 +179,14 @@ class MixedHostTest(RulesCase):
     def test_one_cell_of_both_kinds(self):
         policy = hosts.policy(exclusive="cell")
         split = host("2x44", mode=(*range(22), *range(44, 66)))
-        self.check(const.HOST_CLASS_CONFLICT, hp_request(), split, policy)
+        self.check("host.class_conflict", hp_request(), split, policy)
         self.check(None, hp_request(), split, hosts.policy(exclusive="none"))
 
     def test_general_vms_stay_on_the_shared_node(self):
         policy = hosts.policy(exclusive="cell")
         busy = host(mode=range(20), pinned=range(20), num_instances=1)
         self.check(None, general_request(), busy, policy)
-        self.check(const.HOST_CLASS_CONFLICT, general_request(), busy)
+        self.check("host.class_conflict", general_request(), busy)
 
 
 class GeneralTest(RulesCase):
@@ -203,7 +202,7 @@ class GeneralTest(RulesCase):
 
     def test_beside_a_high_performance_vm(self):
         busy = host(mode="open", pinned=range(20), num_instances=1, vcpus_used=20)
-        self.check(const.HOST_CLASS_CONFLICT, general_request(), busy)
+        self.check("host.class_conflict", general_request(), busy)
         self.check(None, general_request(), busy, hosts.policy(exclusive="none"))
 
     def test_beside_small_pinned_vms_that_no_class_owns(self):
@@ -211,7 +210,7 @@ class GeneralTest(RulesCase):
         self.check(None, general_request(), busy)
 
     def test_hosts_without_shared_cpus(self):
-        self.check(const.HOST_NO_SHARED_CPUS, general_request(), host())
+        self.check("host.no_shared_cpus", general_request(), host())
 
     def test_hosts_without_numa(self):
         self.check(None, general_request(), host()._replace(cells=()))
@@ -221,8 +220,8 @@ class ClasslessPinnedTest(RulesCase):
     """Pinned VMs of no class strand slots, and live on where there are none."""
 
     def test_hosts_with_slots(self):
-        self.check(const.HOST_CLASSLESS_PINNED, pinned_request(), host())
-        self.check(const.HOST_CLASSLESS_PINNED, pinned_request(20), host(mode="open"))
+        self.check("host.classless_pinned", pinned_request(), host())
+        self.check("host.classless_pinned", pinned_request(20), host(mode="open"))
 
     def test_hosts_without(self):
         self.check(None, pinned_request(), host("4x10"))
@@ -238,9 +237,9 @@ class LabelsTest(RulesCase):
     def test_reserved_for_a_class(self):
         reserved = self.labelled("high-performance", mode="open")
         self.check(None, hp_request(), reserved)
-        self.check(const.HOST_CLASS_RESERVED, general_request(), reserved)
-        self.check(const.HOST_CLASS_RESERVED, pinned_request(), reserved)
-        self.check(const.HOST_CLASS_RESERVED, hp_request(), self.labelled("general"))
+        self.check("host.class_reserved", general_request(), reserved)
+        self.check("host.class_reserved", pinned_request(), reserved)
+        self.check("host.class_reserved", hp_request(), self.labelled("general"))
 
     def test_several_classes(self):
         both = self.labelled("high-performance", "general", mode="open")
@@ -249,18 +248,18 @@ class LabelsTest(RulesCase):
 
     def test_typo(self):
         for request in (hp_request(), general_request(), pinned_request()):
-            self.check(const.HOST_LABEL_UNKNOWN, request, self.labelled("high-perf"))
+            self.check("host.label_unknown", request, self.labelled("high-perf"))
 
     def test_only_labelled_hosts_are_judged(self):
         policy = hosts.policy(managed_hosts="labelled")
-        self.check(const.HOST_NOT_MANAGED, hp_request(), host(), policy)
+        self.check("host.not_managed", hp_request(), host(), policy)
         # Nothing changes for what runs there already.
         self.check(None, pinned_request(), host(), policy)
         busy = host(mode="open", pinned=range(20), num_instances=1)
         self.check(None, general_request(), busy, policy)
         labelled = self.labelled("high-performance")
         self.check(None, hp_request(), labelled, policy)
-        self.check(const.HOST_CLASS_RESERVED, pinned_request(), labelled, policy)
+        self.check("host.class_reserved", pinned_request(), labelled, policy)
 
     def test_two_pinned_classes_on_a_host_cannot_be_told_apart(self):
         other = dataclasses.replace(hosts.HP, name="other", vcpus=10, flavors=None)
@@ -268,7 +267,7 @@ class LabelsTest(RulesCase):
             POLICY, classes=(*POLICY.classes, other), managed_hosts="labelled"
         )
         both = self.labelled("high-performance", "other")
-        self.check(const.HOST_LABEL_AMBIGUOUS, hp_request(), both, policy)
+        self.check("host.label_ambiguous", hp_request(), both, policy)
         self.check(None, hp_request(), self.labelled("high-performance"), policy)
 
 
@@ -282,9 +281,9 @@ class TwoNodesTest(RulesCase):
 
     def test_needs_both(self):
         self.check(None, self.request, host(), self.policy)
-        self.check(const.HOST_CELL_TOO_SMALL, self.request, host("1x40"), self.policy)
+        self.check("host.numa_cell_too_small", self.request, host("1x40"), self.policy)
         half = host(pinned=range(20), num_instances=1)
-        self.check(const.HOST_NO_FREE_SLOT, self.request, half, self.policy)
+        self.check("host.no_free_slot", self.request, half, self.policy)
 
 
 class AnyHostTest(testtools.TestCase):
@@ -299,7 +298,7 @@ class AnyHostTest(testtools.TestCase):
     @given(hosts.requests, hosts.hosts())
     def test_every_reason_has_a_known_code_and_words(self, request, observed):
         for reason in rules.decide(POLICY, request, observed).reasons:
-            self.assertIn(reason.code, const.REASON_CODES)
+            self.assertIn(reason.code, rules.REASON_CODES)
             self.assertTrue(rules.describe(reason))
         for line in rules.describe_cells(POLICY, request, observed):
             self.assertIn("pCPUs free", line)
@@ -363,13 +362,13 @@ class FormerSizesTest(RulesCase):
         old = host(pinned=range(20), num_instances=1, vcpus_used=20)
         for request in (self.NEW, self.OLD):
             self.check(None, request, old, self.POLICY)
-        self.check(const.HOST_FOREIGN_PINS, self.NEW, old, hosts.policy(vcpus=18))
+        self.check("host.foreign_pins", self.NEW, old, hosts.policy(vcpus=18))
 
     def test_one_vm_is_one(self):
         both = (*range(20), *range(40, 58))
         busy = host("4x20", pinned=both, num_instances=2, vcpus_used=38)
         for request in (self.NEW, self.OLD):
-            self.check(const.HOST_MAX_PER_HOST, request, busy, self.POLICY)
+            self.check("host.max_per_host", request, busy, self.POLICY)
             three = hosts.policy(vcpus=18, former_vcpus=(20,), max_per_host=3)
             self.check(None, request, busy, three)
 
@@ -381,7 +380,7 @@ class FormerSizesTest(RulesCase):
         self.check(None, request, busy, hosts.policy(**sizes))
         # Elsewhere nothing tells, and they may be two.
         self.check(
-            const.HOST_MAX_PER_HOST,
+            "host.max_per_host",
             request,
             busy,
             hosts.policy(**sizes, exclusive="none"),
@@ -390,10 +389,10 @@ class FormerSizesTest(RulesCase):
     def test_it_needs_its_own_size(self):
         small = host("2x19")
         self.check(None, self.NEW, small, self.POLICY)
-        self.check(const.HOST_CELL_TOO_SMALL, self.OLD, small, self.POLICY)
+        self.check("host.numa_cell_too_small", self.OLD, small, self.POLICY)
         half = host(pinned=(*range(2), *range(20, 40)))
         free = hosts.policy(vcpus=18, former_vcpus=(20,), exclusive="none")
-        self.check(const.HOST_NO_FREE_SLOT, self.OLD, half, free)
+        self.check("host.no_free_slot", self.OLD, half, free)
 
     def test_strangers_are_told_by_all_sizes(self):
         strange = host(pinned=range(19), num_instances=1)
@@ -404,11 +403,11 @@ class FormerSizesTest(RulesCase):
     def test_general_vms_keep_off_the_smallest_size(self):
         grown = hosts.policy(vcpus=20, former_vcpus=(16,))
         small = host(mode="open", pinned=range(16), num_instances=1)
-        self.check(const.HOST_CLASS_CONFLICT, general_request(), small, grown)
+        self.check("host.class_conflict", general_request(), small, grown)
         self.check(None, general_request(), small)
 
     def test_general_vms_beside_a_former_size(self):
-        for used, expected in ((20, None), (22, const.HOST_CLASS_CONFLICT)):
+        for used, expected in ((20, None), (22, "host.class_conflict")):
             shared = host(
                 mode="open",
                 pinned=range(20),

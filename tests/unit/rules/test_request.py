@@ -2,7 +2,6 @@
 
 import testtools
 
-from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.facts import RequestCell
 from tests.unit.rules import hosts
@@ -45,23 +44,23 @@ class CheckRequestTest(testtools.TestCase):
 
     def test_unknown_class(self):
         reasons = rules.check_request(POLICY, hp_request(class_name="high-perf"))
-        self.assertEqual([const.FLAVOR_CLASS_UNKNOWN], [r.code for r in reasons])
+        self.assertEqual(["flavor.class_unknown"], [r.code for r in reasons])
         self.assertEqual("high-perf", reasons[0].data["found"])
 
     def test_one_rule_broken_at_a_time(self):
         for expected, facts in (
-            (const.FLAVOR_VCPUS, {"vcpus": 16, "cells": (RequestCell(0, 16, 65536),)}),
-            (const.FLAVOR_CPU_POLICY, {"cells": ()}),
-            (const.FLAVOR_CPU_POLICY, {"cells": (RequestCell(20, 0, 65536),)}),
-            (const.FLAVOR_CPU_POLICY, {"cells": (RequestCell(4, 16, 65536),)}),
-            (const.FLAVOR_NUMA_NODES, {"cells": (RequestCell(0, 10, 32768),) * 2}),
+            ("flavor.vcpus", {"vcpus": 16, "cells": (RequestCell(0, 16, 65536),)}),
+            ("flavor.cpu_policy", {"cells": ()}),
+            ("flavor.cpu_policy", {"cells": (RequestCell(20, 0, 65536),)}),
+            ("flavor.cpu_policy", {"cells": (RequestCell(4, 16, 65536),)}),
+            ("flavor.numa_nodes", {"cells": (RequestCell(0, 10, 32768),) * 2}),
             (
-                const.FLAVOR_CPU_THREAD_POLICY,
+                "flavor.cpu_thread_policy",
                 {"cells": (RequestCell(0, 20, 65536, None, "isolate"),)},
             ),
-            (const.FLAVOR_EMULATOR_THREADS, {"emulator_threads": "isolate"}),
-            (const.REQUEST_NO_MULTIQUEUE, {"multiqueue": False}),
-            (const.REQUEST_NOT_VOLUME_BACKED, {"volume_backed": False}),
+            ("flavor.emulator_threads", {"emulator_threads": "isolate"}),
+            ("request.no_multiqueue", {"multiqueue": False}),
+            ("request.not_volume_backed", {"volume_backed": False}),
         ):
             with self.subTest(facts):
                 self.assertEqual([expected], codes(hp_request(**facts)))
@@ -70,10 +69,10 @@ class CheckRequestTest(testtools.TestCase):
         request = hp_request(vcpus=16, cells=(), multiqueue=False, volume_backed=False)
         self.assertEqual(
             [
-                const.FLAVOR_VCPUS,
-                const.FLAVOR_CPU_POLICY,
-                const.REQUEST_NO_MULTIQUEUE,
-                const.REQUEST_NOT_VOLUME_BACKED,
+                "flavor.vcpus",
+                "flavor.cpu_policy",
+                "request.no_multiqueue",
+                "request.not_volume_backed",
             ],
             codes(request),
         )
@@ -87,11 +86,11 @@ class CheckRequestTest(testtools.TestCase):
 
     def test_pinned_request_for_a_shared_class(self):
         request = hosts.pinned_request(class_name="general")
-        self.assertEqual([const.FLAVOR_CPU_POLICY], codes(request))
+        self.assertEqual(["flavor.cpu_policy"], codes(request))
 
     def test_one_vcpu_needs_no_queues(self):
         policy = hosts.policy(general={"vif_multiqueue": True})
-        for vcpus, expected in ((1, []), (2, [const.REQUEST_NO_MULTIQUEUE])):
+        for vcpus, expected in ((1, []), (2, ["request.no_multiqueue"])):
             request = hosts.general_request(class_name="general", vcpus=vcpus)
             self.assertEqual(expected, codes(request, policy))
 
@@ -112,7 +111,7 @@ class CheckRequestTest(testtools.TestCase):
             with self.subTest(f"{wanted}: {size_kb}"):
                 cells = (RequestCell(0, 20, 65536, size_kb),)
                 self.assertEqual(
-                    [] if right else [const.FLAVOR_MEM_PAGE_SIZE],
+                    [] if right else ["flavor.mem_page_size"],
                     codes(hp_request(cells=cells), hosts.policy(mem_page_size=wanted)),
                 )
 
@@ -125,7 +124,7 @@ class CheckImageTest(testtools.TestCase):
 
     def test_an_image_that_takes_multiqueue_away(self):
         self.assertEqual(
-            [const.REQUEST_NO_MULTIQUEUE], self.codes(hp_request(multiqueue=False))
+            ["request.no_multiqueue"], self.codes(hp_request(multiqueue=False))
         )
 
     def test_nothing_else(self):
@@ -138,7 +137,7 @@ class CheckImageTest(testtools.TestCase):
         policy = hosts.policy(general={"vif_multiqueue": True})
         for name, expected in (
             (None, []),
-            ("general", [const.REQUEST_NO_MULTIQUEUE]),
+            ("general", ["request.no_multiqueue"]),
             ("gone", []),
         ):
             with self.subTest(name):
@@ -150,9 +149,7 @@ class CheckImageTest(testtools.TestCase):
         request = hp_request(multiqueue=False)
         self.assertEqual([], self.codes(request, policy))
         labels = frozenset({"high-performance"})
-        self.assertEqual(
-            [const.REQUEST_NO_MULTIQUEUE], self.codes(request, policy, labels)
-        )
+        self.assertEqual(["request.no_multiqueue"], self.codes(request, policy, labels))
 
 
 class FormerSizesTest(testtools.TestCase):
@@ -161,22 +158,22 @@ class FormerSizesTest(testtools.TestCase):
     def test_only_a_server_that_has_it_keeps_it(self):
         for running, expected in (
             (20, []),
-            (None, [const.FLAVOR_VCPUS]),
-            (18, [const.FLAVOR_VCPUS]),
+            (None, ["flavor.vcpus"]),
+            (18, ["flavor.vcpus"]),
         ):
             request = hp_request(running_vcpus=running)
             self.assertEqual(expected, codes(request, self.POLICY))
 
     def test_other_sizes_are_wrong_wherever_they_run(self):
         request = hp_request(vcpus=16, running_vcpus=16)
-        self.assertEqual([const.FLAVOR_VCPUS], codes(request, self.POLICY))
+        self.assertEqual(["flavor.vcpus"], codes(request, self.POLICY))
         undeclared = hosts.policy(vcpus=18)
         request = hp_request(running_vcpus=20)
-        self.assertEqual([const.FLAVOR_VCPUS], codes(request, undeclared))
+        self.assertEqual(["flavor.vcpus"], codes(request, undeclared))
 
     def test_all_else_is_judged(self):
         request = hp_request(running_vcpus=20, multiqueue=False)
-        self.assertEqual([const.REQUEST_NO_MULTIQUEUE], codes(request, self.POLICY))
+        self.assertEqual(["request.no_multiqueue"], codes(request, self.POLICY))
 
     def test_when_somebody_has_to_look(self):
         for request, expected in (

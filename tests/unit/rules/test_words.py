@@ -2,16 +2,11 @@
 
 import testtools
 
-from nova_perfvm import constants as const
 from nova_perfvm import rules
-from nova_perfvm.rules import words
 from tests.unit.rules.hosts import POLICY, general_request, host, hp_request
 
 
 class DescribeTest(testtools.TestCase):
-    def test_every_code_has_words(self):
-        self.assertEqual(const.REASON_CODES, set(words._WORDS))
-
     def test_figures_are_shown(self):
         busy = host(pinned=range(8, 20), num_instances=1)
         (reason,) = rules.check_host(POLICY, hp_request(), busy)

@@ -118,7 +118,7 @@ class SlotsTest(ExplainCase):
         self.cloud.change_server("a", host=None, status="SHELVED_OFFLOADED")
         self.assertIn("hp2", self.explain(server="a").accepting)
         self.cloud.change_server("a", status="ERROR")
-        self.assertEqual(const.FLAVOR_VCPUS, self.verdict(server="a")[0].code)
+        self.assertEqual("flavor.vcpus", self.verdict(server="a")[0].code)
 
     def test_the_smallest_fix_is_one_server(self):
         self.cloud.add_host("hp1")
@@ -496,7 +496,7 @@ class UnitsTest(UnitsCase):
         self.add_elastic()
         self.cloud.change_flavor(GENERAL, extra_specs={})
         verdict, said = self.verdict(GENERAL)
-        lacking = const.HOST_UNITS_LACKING
+        lacking = "host.units_lacking"
         self.assertEqual(f"{const.PLACEMENT_ISOLATED}, {lacking}", verdict.code)
         self.assertIn("requests with trait CUSTOM_PERFVM_ELASTIC_2 only", said)
         self.assertIn(
@@ -515,11 +515,11 @@ class UnitsTest(UnitsCase):
         }
         specs[f"trait:{TRAIT}"] = "required"
         self.cloud.change_flavor(GENERAL, extra_specs=specs)
-        code = f"{const.PLACEMENT_GROUPS}, {const.FLAVOR_RESOURCES}"
+        code = f"{const.PLACEMENT_GROUPS}, {'flavor.resources'}"
         self.assertEqual(code, self.verdict(GENERAL)[0].code)
         del specs[f"resources_z:{const.RC_UNIT}"]
         self.cloud.change_flavor(GENERAL, extra_specs=specs)
-        self.assertEqual(const.FLAVOR_RESOURCES, self.verdict(GENERAL)[0].code)
+        self.assertEqual("flavor.resources", self.verdict(GENERAL)[0].code)
 
 
 class WordsTest(testtools.TestCase):

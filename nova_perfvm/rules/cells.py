@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arithmetic of a host's NUMA cells in an operator's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nova_perfvm import cpuset
+from nova_perfvm.rules.classes import resolve_class
+from nova_perfvm.rules.slots import cell_room, no_sum
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, RequestFacts
+    from nova_perfvm.policy import Policy
+
+
+def describe_cells(
+    policy: Policy, request: RequestFacts, host: HostFacts
+) -> tuple[str, ...]:
+    """Return one line per NUMA cell with the arithmetic of a pinned request.
+
+    Empty for requests that are not pinned and of a class: nothing is counted
+    per cell for those.
+    """
+    vm_class = resolve_class(policy, request)
+    if vm_class is None or not vm_class.pinned or not request.cells:
+        return ()
+    vm_class = vm_class.of_size(request.vcpus)
+    memory_mb = max(cell.memory_mb for cell in request.cells)
+    page_size_kb = request.cells[0].page_size_kb
+    lines = []
+    for cell in host.cells:
+        room = cell_room(vm_class, cell, memory_mb, page_size_kb)
+        line = (
+            f"cell {cell.id}: {room.free} of {room.usable} pCPUs free, need "
+            f"{vm_class.cell_pcpus}; {cell.memory_mb - cell.memory_usage_mb} of "
+            f"{cell.memory_mb} MiB free, need {memory_mb}"
+        )
+        if page_size_kb is not None and not room.free_memory:
+            line += " in pages of the requested size, which it has not"
+        if cell.pinned_cpus:
+            line += f"; pinned {cpuset.format_cpus(cell.pinned_cpus)}"
+        if room.foreign:
+            line += f", {no_sum(sorted(vm_class.cell_sizes))}"
+        if cell.cpuset:
+            line += f"; shared {cpuset.format_cpus(cell.cpuset)}"
+        lines.append(line)
+    return tuple(lines)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VMs of a class that wants its host, or its cell, meet none of other classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.rules.slots import count_vms, host_mode
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+
+def _words(data: dict[str, Any]) -> str:
+    if "others" in data:
+        return (
+            f"{data['others']} VM(s) of another class run on the host "
+            f"({data['vcpus']} vCPUs that are not of this class)"
+        )
+    if "pinned" in data:
+        return (
+            f"cell {data['cell']} has {data['pinned']} pinned CPUs, so a VM of class "
+            f"{data['class']} may run there, which shares with no other class"
+        )
+    return "every NUMA cell that is large enough also serves VMs of other classes"
+
+
+CLASS_CONFLICT: Final = Refusal("host.class_conflict", _words)
+
+
+def _check(
+    policy: Policy, vm_class: VMClass, _request: RequestFacts, host: HostFacts
+) -> Reason | None:
+    if vm_class.pinned:
+        return _beside_unpinned(vm_class, host)
+    return _beside_pinned(policy, host)
+
+
+def _beside_unpinned(vm_class: VMClass, host: HostFacts) -> Reason | None:
+    """Refuse an open host where others run: unpinned VMs float over all its CPUs.
+
+    Whether each cell is for one kind is looked at with its room
+    (:mod:`nova_perfvm.rules.host.room`).
+    """
+    if vm_class.exclusive == "none" or host_mode(host) != "open":
+        return None
+    others, vcpus = unpinned_vms(vm_class, host)
+    return CLASS_CONFLICT.because(others=others, vcpus=vcpus) if others else None
+
+
+def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
+    """Count the VMs on a host that own no CPUs, and their vCPUs.
+
+    A hint, made for hosts of the mode ``open``: what the host has beyond VMs of
+    the class, whose pins tell them.  (0, 0) unless both figures are above 0.
+    """
+    # vcpus_used alone cannot tell such VMs: it starts at reserved_host_cpus.
+    # Nor can num_instances: VMs moving in are pinned before they are counted.
+    mine = count_vms(vm_class, host)
+    others = host.num_instances - mine.least
+    vcpus = host.vcpus_used - mine.vcpus
+    return (others, vcpus) if others > 0 and vcpus > 0 else (0, 0)
+
+
+def _beside_pinned(policy: Policy, host: HostFacts) -> Reason | None:
+    """Keep VMs that share CPUs from those that want a host or a cell."""
+    cells = host.cells
+    if not any(cell.pinned_cpus for cell in cells):
+        return None
+    for vm_class in policy.pinned_classes:
+        if vm_class.exclusive == "none":
+            continue
+        if host.labels and vm_class.name not in host.labels:
+            continue
+        share = vm_class.least_cell_vcpus
+        for cell in cells:
+            pins = len(cell.pinned_cpus)
+            # Pins below one VM's share cannot be a VM of that class.  From
+            # there on they may be; five VMs of 4 CPUs look like one of 20.
+            if pins >= share and (vm_class.exclusive == "host" or cell.cpuset):
+                return CLASS_CONFLICT.because(
+                    **{"class": vm_class.name, "cell": cell.id, "pinned": pins}
+                )
+    return None
+
+
+RULE: Final = HostRule(120, _check, (CLASS_CONFLICT,), vms=("pinned", "shared"))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VM that owns CPUs is on a host that has such, in NUMA cells.
+
+A class that wants hosts for itself has none with shared CPUs beside them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.rules.slots import host_mode
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+
+NO_NUMA: Final = Refusal(
+    "host.no_numa_topology",
+    lambda _: "the compute reports no NUMA cells",
+    standing=True,
+)
+NO_DEDICATED_CPUS: Final = Refusal(
+    "host.no_dedicated_cpus",
+    lambda _: "no CPU of the host may be pinned: [compute]cpu_dedicated_set is not set",
+    standing=True,
+)
+MODE_MIXED: Final = Refusal(
+    "host.mode_mixed",
+    lambda _: (
+        "the host has both shared and dedicated CPUs, and the class wants hosts for "
+        "itself (exclusive: host)"
+    ),
+    standing=True,
+)
+
+
+def _check(
+    _policy: Policy, vm_class: VMClass, _request: RequestFacts, host: HostFacts
+) -> Reason | None:
+    if not host.cells:
+        return NO_NUMA.because()
+    mode = host_mode(host)
+    if mode in {"shared", "none"}:
+        return NO_DEDICATED_CPUS.because()
+    if vm_class.exclusive == "host" and mode == "mixed":
+        return MODE_MIXED.because()
+    return None
+
+
+RULE: Final = HostRule(
+    100, _check, (NO_NUMA, NO_DEDICATED_CPUS, MODE_MIXED), vms=("pinned",)
+)

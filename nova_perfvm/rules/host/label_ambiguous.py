@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host is reserved for one pinned class, if any of them is exclusive.
+
+Pins cannot tell their VMs apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.rules.rule import HostRule, Refusal
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+
+LABEL_AMBIGUOUS: Final = Refusal(
+    "host.label_ambiguous",
+    lambda d: (
+        f"aggregates offer the host to the pinned classes {', '.join(d['found'])}, "
+        "which cannot be told apart by their pins"
+    ),
+    standing=True,
+)
+
+
+def _check(
+    policy: Policy, _vm_class: VMClass | None, _request: RequestFacts, host: HostFacts
+) -> Reason | None:
+    pinned = [c for c in policy.pinned_classes if c.name in host.labels]
+    if len(pinned) > 1 and any(c.exclusive != "none" for c in pinned):
+        return LABEL_AMBIGUOUS.because(found=sorted(c.name for c in pinned))
+    return None
+
+
+RULE: Final = HostRule(60, _check, (LABEL_AMBIGUOUS,), hosts="labelled")

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VM of a pinned class finds as many NUMA cells with room as it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.rules.host.class_conflict import CLASS_CONFLICT
+from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.rules.slots import cell_cpus, host_mode, is_foreign, memory_fits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nova_perfvm.facts import HostFacts, NUMACell, Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+
+def _numbers(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))
+
+
+CELL_TOO_SMALL: Final = Refusal(
+    "host.numa_cell_too_small",
+    lambda d: (
+        f"pCPUs per NUMA cell: {_numbers(d['usable'])}; need {d['need']} on "
+        f"{d['cells']} cell(s)"
+    ),
+    standing=True,
+)
+NO_FREE_SLOT: Final = Refusal(
+    "host.no_free_slot",
+    lambda d: (
+        f"free pCPUs per NUMA cell: {_numbers(d['free'])}; need {d['need']} on "
+        f"{d['cells']} cell(s)"
+    ),
+)
+CELL_MEMORY: Final = Refusal(
+    "host.numa_cell_memory_too_small",
+    lambda d: (
+        f"MiB per NUMA cell: {_numbers(d['memory_mb'])}; need {d['need']} in one (in "
+        "pages of the requested size)"
+    ),
+    standing=True,
+)
+NO_FREE_MEMORY: Final = Refusal(
+    "host.no_free_memory",
+    lambda d: (
+        f"free MiB per NUMA cell: {_numbers(d['free_mb'])}; need {d['need']} on a "
+        "cell with free pCPUs (in pages of the requested size)"
+    ),
+)
+
+
+def _check(
+    _policy: Policy, vm_class: VMClass, request: RequestFacts, host: HostFacts
+) -> Reason | None:
+    # Every cell of a request that is of its class asks for the same; memory
+    # may differ by what does not divide evenly.
+    memory_mb = max(cell.memory_mb for cell in request.cells)
+    page_size_kb = request.cells[0].page_size_kb
+    need, missing = vm_class.cell_pcpus, vm_class.cells_per_vm
+    mode = host_mode(host) if vm_class.exclusive == "cell" else ""
+    counts = [cell_cpus(vm_class, cell) for cell in host.cells]
+    for cell, (_, free) in zip(host.cells, counts, strict=True):
+        if free >= need and admits(vm_class, cell, mode, memory_mb, page_size_kb):
+            missing -= 1
+            if not missing:
+                return None
+    return _why_none(vm_class, host, mode, counts, memory_mb, page_size_kb)
+
+
+def admits(
+    vm_class: VMClass,
+    cell: NUMACell,
+    mode: str,
+    memory_mb: int,
+    page_size_kb: int | None,
+) -> bool:
+    """Return whether a cell with CPUs enough takes a VM now, by its company and memory.
+
+    :param mode: of the cell's host, as ``host_mode`` has it; it matters under
+        ``exclusive: cell`` only
+    :param memory_mb: the VM's memory on this cell, in MiB
+    """
+    return (
+        vm_class.exclusive != "cell" or has_cell_for_itself(vm_class, cell, mode)
+    ) and (memory_fits(cell, memory_mb, page_size_kb, now=True))
+
+
+def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
+    """Return whether a VM that wants its cell for itself would have it."""
+    return not is_foreign(vm_class, len(cell.pinned_cpus)) and not (
+        mode == "mixed" and cell.cpuset
+    )
+
+
+def _why_none(
+    vm_class: VMClass,
+    host: HostFacts,
+    mode: str,
+    counts: list[tuple[int, int]],
+    memory_mb: int,
+    page_size_kb: int | None,
+) -> Reason:
+    """Find the first of the conditions that too few cells fulfil."""
+    need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
+    cells = [
+        (cell, free)
+        for cell, (usable, free) in zip(host.cells, counts, strict=True)
+        if usable >= need
+    ]
+    if len(cells) < wanted:
+        return CELL_TOO_SMALL.because(
+            usable=[usable for usable, _ in counts], need=need, cells=wanted
+        )
+    if vm_class.exclusive == "cell":
+        cells = [pair for pair in cells if has_cell_for_itself(vm_class, pair[0], mode)]
+        if len(cells) < wanted:
+            return CLASS_CONFLICT.because(cells=wanted)
+    if sum(free >= need for _, free in cells) < wanted:
+        return NO_FREE_SLOT.because(
+            free=[max(0, free) for _, free in counts], need=need, cells=wanted
+        )
+    fits = sum(memory_fits(c, memory_mb, page_size_kb, now=False) for c, _ in cells)
+    if fits < wanted:
+        return CELL_MEMORY.because(
+            memory_mb=[c.memory_mb for c in host.cells], need=memory_mb
+        )
+    return NO_FREE_MEMORY.because(
+        free_mb=[c.memory_mb - c.memory_usage_mb for c in host.cells], need=memory_mb
+    )
+
+
+RULE: Final = HostRule(
+    130,
+    _check,
+    (CELL_TOO_SMALL, NO_FREE_SLOT, CELL_MEMORY, NO_FREE_MEMORY),
+    vms=("pinned",),
+)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VM that comes to an elastic host takes units of it.
+
+Placement does not look at hosts that are forced, so this holds whatever the
+policy's labels say.  Whether the units are the right ones is judged with the request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.rules.rule import HostRule, Refusal
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+
+UNITS_LACKING: Final = Refusal(
+    "host.units_lacking",
+    lambda d: (
+        "the host is elastic (an aggregate of it requires "
+        f"{', '.join(d['traits'])}), and the flavor asks for no {const.RC_UNIT}"
+    ),
+    standing=True,
+)
+
+
+def _check(
+    _policy: Policy, _vm_class: VMClass | None, request: RequestFacts, host: HostFacts
+) -> Reason | None:
+    if host.isolating and not any(r.name == const.RC_UNIT for r in request.resources):
+        return UNITS_LACKING.because(traits=sorted(host.isolating))
+    return None
+
+
+RULE: Final = HostRule(10, _check, (UNITS_LACKING,), hosts="every")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request carries its class's contract with Placement, and nothing else of it.
+
+This rests on the flavor and the image alone, so it holds however old the
+scheduler's facts of hosts are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm.placement.contract import (
+    contract,
+    is_ours,
+    resource_differences,
+    trait_differences,
+)
+from nova_perfvm.rules.rule import Refusal, RequestRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.facts import Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+
+def _words(data: dict[str, Any]) -> str:
+    return (
+        f"the flavor asks Placement for {'; '.join(data['found']) or 'nothing'} where "
+        f"its class asks for {'; '.join(data['expected']) or 'nothing'}"
+    )
+
+
+RESOURCES: Final = Refusal("flavor.resources", _words, audit="audit.contract_differs")
+TRAITS: Final = Refusal("flavor.traits", _words, audit="audit.contract_differs")
+
+
+def _check(
+    policy: Policy, vm_class: VMClass | None, request: RequestFacts
+) -> Iterator[Reason]:
+    """Yield what a request names of Placement otherwise than its class does.
+
+    A flavor that names neither a class nor anything of the project is left as it
+    is: it was there before, and elastic hosts are closed to it.  One of no class
+    that names such a thing should name nothing.
+    """
+    claimed = request.class_name is not None
+    if policy.placement == "none" or (claimed and vm_class is None):
+        return
+    if not claimed and not _names_project(request):
+        return
+    expected = None if vm_class is None else contract(policy, vm_class)
+    for refusal, differences in (
+        (RESOURCES, resource_differences),
+        (TRAITS, trait_differences),
+    ):
+        found, missing = differences(expected, request)
+        if found or missing:
+            yield refusal.because(found=found, expected=missing)
+
+
+def _names_project(request: RequestFacts) -> bool:
+    return any(is_ours(r.name) for r in request.resources) or any(
+        is_ours(t.name) and t.source == "flavor" for t in request.traits
+    )
+
+
+RULE: Final = RequestRule(100, _check, (RESOURCES, TRAITS), claimed=False)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An image requires no trait of the project.
+
+Nova adds an image's traits to the flavor's, and tenants write images: such a
+trait would open hosts to VMs that carry nothing else of the contract.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.placement.contract import is_ours
+from nova_perfvm.rules.rule import Refusal, RequestRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.facts import Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+IMAGE_TRAIT: Final = Refusal(
+    "request.image_trait",
+    lambda d: f"the image requires {', '.join(d['found'])}, which only a flavor may",
+    audit="audit.image_trait",
+)
+
+
+def _check(
+    _policy: Policy, _vm_class: VMClass | None, request: RequestFacts
+) -> Iterator[Reason]:
+    found = sorted(
+        t.name for t in request.traits if t.source == "image" and is_ours(t.name)
+    )
+    if found:
+        yield IMAGE_TRAIT.because(found=found)
+
+
+RULE: Final = RequestRule(110, _check, (IMAGE_TRAIT,), claimed=False, image=True)

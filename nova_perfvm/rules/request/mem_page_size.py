@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VM's memory has pages of the size that its class wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.policy import PAGE_SIZES_KB
+from nova_perfvm.rules.rule import Refusal, RequestRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nova_perfvm.facts import Reason, RequestFacts
+    from nova_perfvm.policy import Policy, VMClass
+
+# What an explicit size of the request may be when the policy says it by kind.
+# Nova's small page is the host's smallest (4 KiB on x86, up to 64 KiB on
+# arm64 and ppc64), large any above it.
+_SMALL_MAX_KB: Final = 64
+
+MEM_PAGE_SIZE: Final = Refusal(
+    "flavor.mem_page_size",
+    lambda d: (
+        f"the class wants hw:mem_page_size={d['expected']}, and neither flavor nor "
+        "image asks for it"
+    ),
+    audit="audit.not_of_class",
+)
+
+
+def _check(
+    _policy: Policy, vm_class: VMClass, request: RequestFacts
+) -> Iterator[Reason]:
+    wanted = vm_class.mem_page_size
+    if wanted is None:
+        return
+    found = {cell.page_size_kb for cell in request.cells} or {None}
+    if not all(_is_page_size(wanted, size_kb) for size_kb in found):
+        yield MEM_PAGE_SIZE.because(found=sorted(found, key=str), expected=wanted)
+
+
+def _is_page_size(wanted: str, size_kb: int | None) -> bool:
+    if size_kb is None:
+        return False
+    if wanted == "small":
+        return size_kb == const.PAGE_SMALL or 0 < size_kb <= _SMALL_MAX_KB
+    if wanted == "large":
+        return size_kb == const.PAGE_LARGE or size_kb > _SMALL_MAX_KB
+    return size_kb == PAGE_SIZES_KB[wanted]
+
+
+RULE: Final = RequestRule(70, _check, (MEM_PAGE_SIZE,))

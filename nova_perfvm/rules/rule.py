@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file of :mod:`nova_perfvm.rules` declares: one rule.
+
+A rule is a check, and the refusals that it has.  Each file of the packages
+``request`` and ``host`` has one, called ``RULE``; it is found there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+
+from nova_perfvm.facts import Reason
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from nova_perfvm.facts import HostFacts, RequestFacts
+    from nova_perfvm.facts.host_view import HostView
+    from nova_perfvm.policy import Policy
+
+# The class is a VMClass, or None where a rule is about VMs of none, too.
+RequestCheck = Callable[["Policy", Any, "RequestFacts"], Iterable[Reason]]
+HostCheck = Callable[["Policy", Any, "RequestFacts", "HostFacts"], "Reason | None"]
+
+# VMs of a class that owns CPUs, of one that shares them, and pinned VMs of none.
+Kind = Literal["pinned", "shared", "classless"]
+KINDS: Final[tuple[Kind, ...]] = ("pinned", "shared", "classless")
+# Hosts that the policy leaves alone, those that it manages, and of these the ones
+# that aggregates reserve for classes.
+State = Literal["unmanaged", "managed", "labelled"]
+HOSTS: Final[Mapping[str, tuple[State, ...]]] = {
+    "every": ("unmanaged", "managed", "labelled"),
+    "unmanaged": ("unmanaged",),
+    "managed": ("managed", "labelled"),
+    "labelled": ("labelled",),
+}
+
+
+class Fix(NamedTuple):
+    """What to do to a host.
+
+    :ivar step: in words, with the command
+    :ivar view: the host afterwards
+    """
+
+    step: str
+    view: HostView
+
+
+class Refusal(NamedTuple):
+    """One of the reasons for which a rule refuses.
+
+    :ivar code: dotted, stable, never reused; its first word says what has to
+        change: the request as a whole, the flavor, or the host
+    :ivar words: one sentence, of the reason's figures
+    :ivar audit: the audit's code for a server that runs against it; empty where
+        the audit looks at what servers do to each other instead
+    :ivar remedy: what the audit proposes for such a server
+    :ivar standing: whether it stays whatever servers leave the host
+    :ivar fix: what to do to the host instead, where something can be done
+    """
+
+    code: str
+    words: Callable[[dict[str, Any]], str]
+    audit: str = ""
+    remedy: Literal["resize", "migrate"] = "resize"
+    standing: bool = False
+    fix: Callable[[dict[str, Any], HostView], Fix] | None = None
+
+    def because(self, **figures: Any) -> Reason:
+        """Return it as the reason of a refusal, with its figures."""
+        return Reason(self.code, figures)
+
+
+class RequestRule(NamedTuple):
+    """A rule about a request alone: whether it is of the class that it claims.
+
+    :ivar order: place among the rules: of all that is wrong, what is found first
+        is listed first
+    :ivar check: yields all that the rule has against a request; of no class, the
+        class is None
+    :ivar claimed: whether it is about requests only whose flavor names a class
+    :ivar image: whether an image alone can break it, as a rebuild's can
+    """
+
+    order: int
+    check: RequestCheck
+    refusals: tuple[Refusal, ...]
+    claimed: bool = True
+    image: bool = False
+
+
+class HostRule(NamedTuple):
+    """A rule about one host, which says whether a request may come there.
+
+    :ivar order: place among the rules: the first that refuses is the one to act on
+    :ivar check: returns what the rule has against a host, or None.  It runs once
+        per host in nova-scheduler's inner loop: where it lets pass, let it make
+        nothing.  Of a pinned class it gets that of the request's size
+    :ivar hosts: which it is about, a key of :data:`HOSTS`
+    :ivar vms: which it is about
+    """
+
+    order: int
+    check: HostCheck
+    refusals: tuple[Refusal, ...]
+    hosts: str = "managed"
+    vms: tuple[Kind, ...] = KINDS
+
+
+Rule = TypeVar("Rule", RequestRule, HostRule)
+
+
+def rules_of(package: ModuleType, kind: type[Rule]) -> tuple[Rule, ...]:
+    """Return the rules of the files of a package, in their order."""
+    found: list[Rule] = []
+    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        rule = importlib.import_module(info.name).RULE
+        if not isinstance(rule, kind):
+            raise TypeError(f"{info.name}.RULE: expected a {kind.__name__}")
+        found.append(rule)
+    return tuple(sorted(found, key=lambda rule: rule.order))
