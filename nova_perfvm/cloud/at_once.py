@@ -77,8 +77,6 @@ def each(
                 continue
             waiting -= 1
             yield outcome
-        if stopped:
-            raise KeyboardInterrupt
     except KeyboardInterrupt:
         # The second one, wherever it came: nobody waits for what is at work.
         if stopped and waiting:
@@ -90,6 +88,8 @@ def each(
             # Ctrl-C may have come before one was started.
             if thread.is_alive():
                 thread.join()
+    if stopped:
+        raise KeyboardInterrupt
 
 
 def _run(
