@@ -11,7 +11,7 @@ from nova_perfvm.rules import REFUSALS
 
 
 class Severity(enum.Enum):
-    """From what is no matter of the operator's to what breaks a guarantee."""
+    """From what no operator has to end to what breaks a guarantee."""
 
     NOTE = "note"
     UNKNOWN = "unknown"
@@ -104,7 +104,7 @@ _CRITICAL: Final = (
     HOST_NOT_ISOLATED,
 )
 _UNKNOWN: Final = (RETRY_COUNT_UNKNOWN, CELLS_UNKNOWN, NOT_SEEN)
-_NOTES: Final = (TENANT_IMAGE,)
+_NOTES: Final = (FORMER_SIZE, TENANT_IMAGE)
 SEVERITIES: Final[dict[str, Severity]] = {
     value: Severity.CRITICAL
     if value in _CRITICAL

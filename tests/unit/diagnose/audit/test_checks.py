@@ -248,7 +248,7 @@ class ClaimsTest(AuditTest):
         cloud.add_hp("a", "hp1")
         found = [f for f in self.audit(cloud).findings if f.subject == "a (i-a)"]
         self.assertEqual([codes.FORMER_SIZE], [finding.code for finding in found])
-        self.assertIs(Severity.WARNING, found[0].severity)
+        self.assertIs(Severity.NOTE, found[0].severity)
         self.assertIn("20 vCPUs, a former size", found[0].evidence)
         undeclared = hosts.policy(vcpus=18)
         self.assertIn(("audit.wrong_size", "a (i-a)"), self.found(cloud, undeclared))
