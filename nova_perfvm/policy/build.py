@@ -59,6 +59,7 @@ def _build_class(name: str, keys: dict[str, Any]) -> VMClass:
     # JSON schema takes 20.0 for an integer.
     fields |= {key: _int(keys[key]) for key in _NUMBER_KEYS if key in keys}
     fields["former_vcpus"] = tuple(int(size) for size in keys.get("former_vcpus", ()))
+    fields["host_traits"] = tuple(keys.get("host_traits", ()))
     disk = dict(keys.get("disk", {}))
     for key in ("read_iops", "write_iops"):
         disk[key] = _int(disk.get(key))

@@ -86,6 +86,7 @@ class VMClass:
     :ivar exclusive: ``host``: never on a host with VMs of another class;
         ``cell``: never on their NUMA cell; ``none``
     :ivar mem_page_size: Nova's ``hw:mem_page_size``; None says nothing
+    :ivar host_traits: traits of Placement that hosts of its VMs must have
     :ivar default: the class of flavors that name none and are not pinned
     """
 
@@ -101,6 +102,7 @@ class VMClass:
     exclusive: Exclusive = "none"
     vif_multiqueue: bool = False
     mem_page_size: PageSize | None = None
+    host_traits: tuple[str, ...] = ()
     disk: Disk = field(default_factory=Disk)
     flavors: FlavorTemplate | None = None
     default: bool = False

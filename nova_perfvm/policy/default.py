@@ -27,6 +27,7 @@ DEFAULT_DOCUMENT: Final[dict[str, Any]] = {
             "exclusive": "host",
             "vif_multiqueue": True,
             "mem_page_size": None,
+            "host_traits": [],
             "disk": {
                 "source": "volume",
                 "volume_type": "nvme-tcp",

@@ -117,6 +117,7 @@ def _class_document(vm_class: VMClass) -> dict[str, Any]:
         "exclusive": vm_class.exclusive,
         "vif_multiqueue": vm_class.vif_multiqueue,
         "mem_page_size": vm_class.mem_page_size,
+        "host_traits": list(vm_class.host_traits),
         "disk": {
             "source": disk.source,
             "volume_type": disk.volume_type,

@@ -6,6 +6,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, cast
 
+import os_traits
+
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import Problem
 from nova_perfvm.policy import SCHEMA_VERSION
@@ -68,6 +70,17 @@ _SHAPE = {
 }
 _SWITCH = {"type": "boolean", "description": "true or false"}
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 255, "description": "a name"}
+_TRAIT = {
+    "type": "string",
+    "anyOf": [
+        {"enum": os_traits.get_traits()},
+        {"pattern": rf"^CUSTOM_(?!{const.NAMESPACE.upper()}_)[A-Z0-9_]{{1,248}}\Z"},
+    ],
+    "description": (
+        "a trait that os-traits has, such as HW_NIC_SRIOV, or one of your own that "
+        f"begins with CUSTOM_ and not with {const.CUSTOM_PREFIX}"
+    ),
+}
 _VCPUS = _count(1, 4096, "vCPUs")
 _MEMORY = _count(1, 1048576, "GiB")
 _ROOT = _count(0, 1048576, "GiB")
@@ -116,6 +129,12 @@ _CLASS = _mapping(
         "exclusive": _choice("host", "cell", "none"),
         "vif_multiqueue": _SWITCH,
         "mem_page_size": _nullable(_choice("small", "large", "2MB", "1GB")),
+        "host_traits": {
+            "type": "array",
+            "items": _TRAIT,
+            "uniqueItems": True,
+            "description": "a list of traits, such as [HW_NIC_SRIOV]",
+        },
         "disk": _mapping(
             {
                 "source": _choice("volume", "image"),
