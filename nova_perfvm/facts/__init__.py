@@ -67,6 +67,8 @@ class HostFacts(NamedTuple):
     :ivar labels: values of the aggregate metadata ``perfvm:class``
     :ivar isolating: the project's traits without which its aggregates keep a
         request away: that of elastic hosts
+    :ivar traits: those of its providers; None where they are not known, as the
+        scheduler is not told them
     """
 
     host: str
@@ -76,6 +78,7 @@ class HostFacts(NamedTuple):
     num_instances: int = 0
     labels: frozenset[str] = frozenset()
     isolating: frozenset[str] = frozenset()
+    traits: frozenset[str] | None = None
 
 
 class RequestCell(NamedTuple):

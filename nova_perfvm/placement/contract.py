@@ -50,11 +50,14 @@ class Contract:
     :ivar group_policy: None where Nova needs none
     :ivar left_to_aggregates: forbidden traits that a flavor may leave out where
         isolated aggregates keep the class's VMs off such hosts
+    :ivar host_traits: required traits that are not the project's own, so that an
+        image may say them as well
     """
 
     groups: tuple[Group, ...]
     group_policy: str | None = None
     left_to_aggregates: frozenset[str] = frozenset()
+    host_traits: frozenset[str] = frozenset()
 
     def extra_specs(self, *, isolated_aggregates: bool = False) -> dict[str, str]:
         """Return the contract as a flavor says it.
@@ -91,11 +94,14 @@ def contract(policy: Policy, vm_class: VMClass) -> Contract:
     first, *others = _SCHEMES[policy.placement](policy, vm_class)
     iops = {} if policy.placement == "none" else guaranteed_iops(vm_class)
     resources = {**first.resources, **iops}
+    host_traits = frozenset(vm_class.host_traits)
+    required = first.required | host_traits
     return Contract(
-        groups=(Group("", resources, first.required, first.forbidden), *others),
+        groups=(Group("", resources, required, first.forbidden), *others),
         # Nova wants one for several groups; without it the server ends in ERROR.
         group_policy="none" if others else None,
         left_to_aggregates=first.forbidden,
+        host_traits=host_traits,
     )
 
 
@@ -145,7 +151,18 @@ def trait_differences(
     missing = wanted - found
     if expected:
         missing -= {f"{name} forbidden" for name in expected.left_to_aggregates}
+        missing.update(lacking_host_traits(expected, request))
     return sorted(found - wanted), sorted(missing)
+
+
+def lacking_host_traits(expected: Contract, request: RequestFacts) -> list[str]:
+    """Return the traits of hosts that neither flavor nor image requires, in words."""
+    found = {
+        name
+        for group, name, state, _ in request.traits
+        if not group and state == "required"
+    }
+    return [f"{name} required" for name in sorted(expected.host_traits - found)]
 
 
 def _groups(request: RequestFacts) -> tuple[Group, ...]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import os_resource_classes
+import os_traits
 
+from nova_perfvm import constants as const
 from nova_perfvm.policy.keys import LEFT_OUT, NAME, count, says
 
 CPUPolicy = Literal["dedicated", "shared"]
@@ -25,6 +27,19 @@ RootGB = Annotated[int, count(0, 1048576, "GiB")]
 IOPS = Annotated[int, count(1, 2147483647, "I/O operations per second")]
 NUMANodes = Annotated[int, count(1, 64, "NUMA nodes")]
 VMs = Annotated[int, count(1, 4096, "VMs")]
+HostTrait = Annotated[
+    str,
+    says(
+        anyOf=[
+            {"enum": os_traits.get_traits()},
+            {"pattern": rf"^CUSTOM_(?!{const.NAMESPACE.upper()}_)[A-Z0-9_]{{1,248}}\Z"},
+        ],
+        description=(
+            "a trait that os-traits has, such as HW_NIC_SRIOV, or one of your own that "
+            f"begins with CUSTOM_ and not with {const.CUSTOM_PREFIX}"
+        ),
+    ),
+]
 
 # How Nova's request writes the page sizes of the policy, in KiB.
 PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
@@ -108,6 +123,7 @@ class VMClass:
     :ivar exclusive: ``host``: never on a host with VMs of another class;
         ``cell``: never on their NUMA cell; ``none``
     :ivar mem_page_size: Nova's ``hw:mem_page_size``; None says nothing
+    :ivar host_traits: traits of Placement that hosts of its VMs must have
     """
 
     name: str = field(metadata=NAME)
@@ -126,6 +142,10 @@ class VMClass:
     exclusive: Exclusive = "none"
     vif_multiqueue: bool = False
     mem_page_size: PageSize | None = None
+    host_traits: Annotated[
+        tuple[HostTrait, ...],
+        says(uniqueItems=True, description="a list of traits, such as [HW_NIC_SRIOV]"),
+    ] = ()
     disk: Disk = field(default_factory=Disk)
     flavors: FlavorTemplate | None = field(default=None, metadata=LEFT_OUT)
 

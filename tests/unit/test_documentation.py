@@ -12,6 +12,7 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.generate import flavors
 from nova_perfvm.policy import loader
+from tests.unit.test_boundaries import ROOMS
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -94,6 +95,24 @@ class AuditCodesTest(testtools.TestCase):
                 self.assertNotIn(code, documented)
                 documented[code] = severity
         self.assertEqual(SEVERITIES, documented)
+
+
+class ArchitectureTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.text = (ROOT / "doc/source/contributor/architecture.rst").read_text()
+
+    def test_the_rooms_are_listed_in_their_order(self):
+        listed = re.findall(r"^   \* - ([a-z_]+)$", self.text, re.MULTILINE)
+        self.assertEqual(list(ROOMS), listed)
+
+    def test_the_files_of_the_worked_example_are_there(self):
+        table = self.text[self.text.index("touches\nthese files:") :]
+        files = re.findall(r"^``(\S+)``  ", table, re.MULTILINE)
+        self.assertGreater(len(files), 5)
+        for name in files:
+            root = ROOT if name.startswith(("tests", "doc")) else ROOT / "nova_perfvm"
+            self.assertTrue((root / name).exists(), name)
 
 
 class SampleTest(testtools.TestCase):

@@ -18,6 +18,7 @@ from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
     accepts,
+    judge,
 )
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
@@ -83,7 +84,14 @@ def fix_for(
     if verdict.accepted:
         return None
     view, steps = _served(verdict)
-    if any(_is_standing(reason) for reason in verdict.reasons):
+    reasons = verdict.reasons
+    for reason in verdict.rules:
+        refusal = REFUSALS.get(reason.code)
+        if refusal and refusal.fix:
+            step, view = refusal.fix(reason.data, view)
+            steps = (*steps, step)
+            reasons = judge(policy, request, view, settings).reasons
+    if any(_is_standing(reason) for reason in reasons):
         return None
 
     def enough(servers: Sequence[Server]) -> bool:

@@ -30,6 +30,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
     """Return a host as the scheduler sees it, at the time of the snapshot."""
     servers = snapshot.servers_by_host.get(host.host, ())
     here = [cell for server in servers for cell in server.cells or ()]
+    tree = snapshot.trees.get(host.provider)
     cells = []
     for cell in host.cells:
         mine = [found for found in here if found.host_node == cell.id]
@@ -68,6 +69,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
         ),
         labels=snapshot.labels(host.host),
         isolating=snapshot.isolating(host.host),
+        traits=None if tree is None else frozenset().union(*(p.traits for p in tree)),
     )
 
 

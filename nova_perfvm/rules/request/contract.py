@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nova_perfvm.placement.contract import (
     contract,
     is_ours,
+    lacking_host_traits,
     resource_differences,
     trait_differences,
 )
@@ -45,9 +46,11 @@ def _check(
     that names such a thing should name nothing.
     """
     claimed = request.class_name is not None
-    if policy.placement == "none" or (claimed and vm_class is None):
+    if (claimed and vm_class is None) or not (claimed or _names_project(request)):
         return
-    if not claimed and not _names_project(request):
+    if policy.placement == "none":
+        if vm_class is not None and claimed:
+            yield from _host_traits(policy, vm_class, request)
         return
     expected = None if vm_class is None else contract(policy, vm_class)
     for refusal, differences in (
@@ -57,6 +60,15 @@ def _check(
         found, missing = differences(expected, request)
         if found or missing:
             yield refusal.because(found=found, expected=missing)
+
+
+def _host_traits(
+    policy: Policy, vm_class: VMClass, request: RequestFacts
+) -> Iterator[Reason]:
+    """Yield what is left of the contract where Placement counts nothing."""
+    missing = lacking_host_traits(contract(policy, vm_class), request)
+    if missing:
+        yield TRAITS.because(found=[], expected=missing)
 
 
 def _names_project(request: RequestFacts) -> bool:

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VM of a class with host_traits is on a host that has them in Placement.
+
+Placement sees to that for what asks for it; the flavor's part is in the contract
+(:mod:`nova_perfvm.placement.contract`).  nova-scheduler is not told the traits of
+hosts: here is what explain says, and what the audit finds of servers that came
+there otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm.rules.rule import Fix, HostRule, Refusal
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+    from nova_perfvm.facts.host_view import HostView
+    from nova_perfvm.policy import Policy, VMClass
+
+
+def _fix(data: dict[str, Any], view: HostView) -> Fix:
+    """Give the traits to the host's provider."""
+    missing = data["missing"]
+    uuid = view.host.provider
+    more = " ".join(f"--trait {name}" for name in missing)
+    step = (
+        "if it has what they stand for, add the traits (the command sets all anew): "
+        "openstack resource provider trait set $(openstack resource provider trait "
+        f"list {uuid} -f value -c name | sed 's/^/--trait /') {more} {uuid}"
+    )
+    # Of others nova-compute takes the file to be wrong.
+    if all(name.startswith("CUSTOM_") for name in missing):
+        step += f"; or, in provider.yaml, traits: additional: [{', '.join(missing)}]"
+    top, *others = view.tree
+    top = replace(top, traits=top.traits | frozenset(missing))
+    known = (view.facts.traits or frozenset()) | frozenset(missing)
+    facts = view.facts._replace(traits=known)
+    return Fix(step, replace(view, facts=facts, tree=(top, *others)))
+
+
+TRAIT_MISSING: Final = Refusal(
+    "host.trait_missing",
+    lambda d: (
+        f"VMs of class {d['class']} run only on hosts with trait "
+        f"{', '.join(d['missing'])}, which this one lacks"
+    ),
+    audit="audit.wrong_host",
+    remedy="migrate",
+    standing=True,
+    fix=_fix,
+)
+
+
+def _check(
+    _policy: Policy, vm_class: VMClass, _request: RequestFacts, host: HostFacts
+) -> Reason | None:
+    if not vm_class.host_traits or host.traits is None:
+        return None
+    missing = [name for name in vm_class.host_traits if name not in host.traits]
+    if not missing:
+        return None
+    return TRAIT_MISSING.because(**{"class": vm_class.name, "missing": missing})
+
+
+RULE: Final = HostRule(
+    70, _check, (TRAIT_MISSING,), hosts="every", vms=("pinned", "shared")
+)

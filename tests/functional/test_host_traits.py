@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VMs of a class with host_traits come to hosts with these traits, and to no other."""
+
+import json
+
+from nova_perfvm.cloud.api import API
+from nova_perfvm.policy import loader
+from tests.functional import base
+from tests.functional.test_audit import AuditMixin
+
+TRAIT = "HW_NIC_SRIOV"
+BY_HAND = "hp-without-trait"
+
+
+class HostTraitsTest(AuditMixin, base.FunctionalTest):
+    CLOUD = None
+    PLACEMENT = "slots"
+    FLAVORS = (base.HP_64,)
+
+    def setUp(self):
+        super().setUp()
+        classes = self.policy.as_document()["classes"]
+        classes["high-performance"]["host_traits"] = [TRAIT]
+        path = self.write_policy(classes=classes)
+        self.policy = loader.load(path)
+        self.start_cloud(policy_file=path)
+        for name in ("hp1", "hp2"):
+            self.cloud.start_configured(name, self.policy, "dedicated", shape="2x20")
+        self.give_trait("hp2")
+
+    def make_by_hand(self):
+        """Create a flavor of the class that does not require the trait."""
+        flavors = base.generate_flavors(self.policy)
+        (flavor,) = (f for f in flavors if f.name == base.HP_64)
+        specs = dict(flavor.extra_specs)
+        self.assertEqual("required", specs.pop(f"trait:{TRAIT}"))
+        self.cloud.create_flavor(BY_HAND, flavor.vcpus, flavor.memory_mb, 0, specs)
+
+    def give_trait(self, host):
+        api = API(self.connection("admin", "admin"))
+        path = f"/resource_providers?name={host}"
+        (provider,) = api.placement("GET", path, key="resource_providers")
+        path = f"/resource_providers/{provider['uuid']}/traits"
+        body = api.placement("GET", path)
+        body["traits"].append(TRAIT)
+        api.placement("PUT", path, body)
+
+    def test_only_hosts_that_have_it(self):
+        servers = [self.boot() for _ in range(2)]
+        self.assertEqual({"hp2"}, {server.host for server in servers})
+        self.assert_not_filtered(self.boot_refused())
+        self.assertEqual((0, []), self.audit())
+
+        self.give_trait("hp1")
+        self.assertEqual("hp1", self.boot().host)
+
+    def test_a_flavor_made_by_hand(self):
+        self.make_by_hand()
+        self.assert_reason(self.boot_refused(BY_HAND), "flavor.traits")
+        image = self.cloud.create_image(**{f"trait:{TRAIT}": "required"})
+        self.assertEqual("hp2", self.boot(BY_HAND, image=image).host)
+
+    def test_one_that_was_forced_elsewhere(self):
+        self.make_by_hand()
+        server = self.boot(BY_HAND, az="nova:hp1")
+        name = f"{server.name} ({server.id})"
+
+        status, found = self.audit()
+
+        self.assertEqual(1, status)
+        self.assertEqual(
+            [
+                ("audit.contract_differs", name),
+                ("audit.wrong_host", name),
+                ("audit.flavor_differs", f"flavor {BY_HAND}"),
+            ],
+            found,
+        )
+        # No flavor of the policy can be forced there.
+        self.boot_refused(az="nova:hp1")
+
+    def test_explain_says_why_and_what_to_do(self):
+        for _ in range(2):
+            self.boot()
+
+        status, stdout, stderr = self.run_command(
+            *("explain", "--flavor", base.HP_64, "-f", "json"),
+            *("--policy", self.write_policy()),
+        )
+
+        self.assertEqual(1, status, stderr)
+        reasons = {tuple(row["Hosts"]): row["Reason"] for row in json.loads(stdout)}
+        self.assertIn("host.trait_missing", reasons["hp1",])
+        self.assertNotIn("host.trait_missing", reasons["hp2",])
+        self.assertIn("VMs of class high-performance run only on hosts with", stdout)
+        self.assertIn(f"--trait {TRAIT}", stdout + stderr)
