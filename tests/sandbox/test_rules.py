@@ -17,6 +17,15 @@ _OPEN, _MIXED, _BLIND = "shared2", "shared3", "dedicated5"
 # Nor does Placement know each of them.
 _LOST = "shared4"
 
+# Placement's layer is off, no host is elastic, and no image asks for a trait.
+CONTRACT = {
+    "flavor.resources",
+    "flavor.traits",
+    "host.trait_missing",
+    "host.units_lacking",
+    "request.image_trait",
+}
+
 
 class RulesTest(looking.LookingMixin, base.SandboxTest):
     HOSTS = (
@@ -49,6 +58,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
             often=unasked | others,
             logged=rules.REASON_CODES
             - {"host.classless_pinned", "request.not_a_rebuild"}
+            - CONTRACT
             - unasked,
         )
 
