@@ -132,7 +132,8 @@ class TestCommands(ClientMixin, ElasticTest):
             [f"h{n} is enrolled" for n in (1, 2, 3, 4)],
             sorted(line.partition(":")[0] for line in stdout.splitlines()),
         )
-        (line,) = stderr.splitlines()
+        self.assertEqual(1, len(stderr.splitlines()), stderr)
+        line = stderr
         self.assertTrue(line.startswith("taken: taken has VMs without units"), line)
         self.assertIn(server.name, line)
         for host in hosts[:4]:
