@@ -41,6 +41,9 @@ ORDERS = {
 class Rig(ElasticCase):
     """A cloud to boot servers in; no test."""
 
+    # Many rounds, and all the clean-up between them.
+    PATIENCE = 20
+
     def runTest(self):  # noqa: N802
         """Do nothing: unittest wants a method to exist."""
 
