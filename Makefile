@@ -69,13 +69,8 @@ benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusal
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)
 
-docs: $(VENV)/.docs  ## doc/build/html; a warning is an error
+docs: $(STAMP)  ## doc/build/html; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
-
-$(VENV)/.docs: $(STAMP)
-	$(UNVERSIONED) $(BIN)/pip install --quiet --disable-pip-version-check \
-	    --constraint $(CONSTRAINTS) --editable '.[docs]'
-	@touch $@
 
 sample: $(STAMP)  ## write etc/nova_perfvm/perfvm.conf.sample
 	$(BIN)/oslo-config-generator --config-file etc/nova_perfvm/config-generator.conf
@@ -88,11 +83,16 @@ clean:  ## remove what the targets made
 	rm -rf $(VENV) .tox doc/build .stestr .hypothesis .mypy_cache .ruff_cache
 
 # pip's resolver is left to the constraints, so that every machine tests the
-# same versions.
+# same versions; what is built is built with those.  What pip says is shown only
+# when it fails.
+PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
+    --constraint $(CONSTRAINTS)
+INSTALL = $(PYTHON) -m venv $(VENV) && \
+    $(PIP) pip 'setuptools<81' wheel pbr && \
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,test,docs]'
+
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) \
-	    pip 'setuptools<81' wheel pbr
-	$(UNVERSIONED) $(BIN)/pip install --quiet --disable-pip-version-check \
-	    --constraint $(CONSTRAINTS) --editable '.[nova,sandbox,tempest,test]'
+	@echo 'Installing what is needed into $(VENV): a minute or two'
+	@log=$$(mktemp) && { { $(INSTALL); } >"$$log" 2>&1 || \
+	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"
 	@touch $@
