@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONSTRAINTS := tests/constraints.txt
 CONCURRENCY ?= 2
+# A sandbox is idle for half of its time.
+SANDBOX_CONCURRENCY ?= 2
 # pbr reads the version from git; an unpacked archive, or a machine without git,
 # has none.
 UNVERSIONED := $(if $(shell git rev-parse HEAD 2>/dev/null),,PBR_VERSION=0.0.1)
@@ -20,7 +22,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox tempest lint unit contract functional storm fuzz benchmark overgranting docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional storm fuzz benchmark overgranting docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,13 +51,21 @@ contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
 	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)
 
-test-sandbox: $(STAMP)  ## tests on sandboxes that they start and take down
-	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency 1 $(SANDBOX_TESTS)
+test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
+	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency $(SANDBOX_CONCURRENCY) \
+	    $(SANDBOX_TESTS)
+
+# More of what the others do, and what takes long.
+test-long: export PERFVM_AGREEMENT_STATES ?= 100
+test-long: export PERFVM_SANDBOX_STORM ?= 120
+test-long: export PERFVM_STORM_ROUNDS ?= 4
+test-long: test fuzz test-sandbox  ## hours: all, at full length; storms, faults, many hosts
+	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
 
-storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (2)
+storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
 fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
@@ -69,13 +79,8 @@ benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusal
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)
 
-docs: $(VENV)/.docs  ## doc/build/html; a warning is an error
+docs: $(STAMP)  ## doc/build/html; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
-
-$(VENV)/.docs: $(STAMP)
-	$(UNVERSIONED) $(BIN)/pip install --quiet --disable-pip-version-check \
-	    --constraint $(CONSTRAINTS) --editable '.[docs]'
-	@touch $@
 
 sample: $(STAMP)  ## write etc/nova_perfvm/perfvm.conf.sample
 	$(BIN)/oslo-config-generator --config-file etc/nova_perfvm/config-generator.conf
@@ -88,11 +93,16 @@ clean:  ## remove what the targets made
 	rm -rf $(VENV) .tox doc/build .stestr .hypothesis .mypy_cache .ruff_cache
 
 # pip's resolver is left to the constraints, so that every machine tests the
-# same versions.
+# same versions; what is built is built with those.  What pip says is shown only
+# when it fails.
+PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
+    --constraint $(CONSTRAINTS)
+INSTALL = $(PYTHON) -m venv $(VENV) && \
+    $(PIP) pip 'setuptools<81' wheel pbr && \
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,test,docs]'
+
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) \
-	    pip 'setuptools<81' wheel pbr
-	$(UNVERSIONED) $(BIN)/pip install --quiet --disable-pip-version-check \
-	    --constraint $(CONSTRAINTS) --editable '.[nova,sandbox,tempest,test]'
+	@echo 'Installing what is needed into $(VENV): a minute or two'
+	@log=$$(mktemp) && { { $(INSTALL); } >"$$log" 2>&1 || \
+	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"
 	@touch $@

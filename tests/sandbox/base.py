@@ -39,6 +39,9 @@ def tell(text):
 class SandboxTest(testtools.TestCase):
     """Tests that share a sandbox, and leave no server behind.
 
+    A sandbox that is up in the directory PERFVM_TEST_SANDBOX is used, and left as it
+    is, by the tests that want one like it.
+
     :cvar HOSTS: the pretended hosts
     :cvar WISHES: what else is asked of the sandbox
     """
@@ -49,15 +52,27 @@ class SandboxTest(testtools.TestCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.wishes = SandboxOptions(hosts=cls.HOSTS, **cls.WISHES)
+        cls.sandbox = cls._found() or cls._started()
+        cls.compute = cls.sandbox.connect().compute
+
+    @classmethod
+    def _found(cls):
+        """Return the sandbox that is up, if it is like this."""
+        directory = os.environ.get("PERFVM_TEST_SANDBOX")
+        if not directory or cls.WISHES:
+            return None
+        sandbox = Sandbox(directory, environment=ENVIRONMENT, tell=tell)
+        return sandbox if sandbox.settings.hosts == cls.HOSTS else None
+
+    @classmethod
+    def _started(cls):
         directory = tempfile.mkdtemp(prefix="perfvm-")
         cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
-        cls.sandbox = Sandbox(
-            Path(directory) / "state", environment=ENVIRONMENT, tell=tell
-        )
-        cls.wishes = SandboxOptions(hosts=cls.HOSTS, **cls.WISHES)
-        cls.sandbox.up(cls.wishes)
-        cls.addClassCleanup(cls.sandbox.down)
-        cls.compute = cls.sandbox.connect().compute
+        sandbox = Sandbox(Path(directory) / "state", environment=ENVIRONMENT, tell=tell)
+        sandbox.up(cls.wishes)
+        cls.addClassCleanup(sandbox.down)
+        return sandbox
 
     def setUp(self):
         super().setUp()

@@ -10,7 +10,7 @@ import sys
 from tests.sandbox import base
 
 # In each of two clouds, and twice as many in the one that is for rules.
-STATES = int(os.environ.get("PERFVM_AGREEMENT_STATES", "100"))
+STATES = int(os.environ.get("PERFVM_AGREEMENT_STATES", "25"))
 _ROOT = pathlib.Path(__file__).parents[2]
 
 

@@ -16,7 +16,7 @@ CLIENTS = 6
 FLAVORS = (HP, HP, HP, GENERAL)
 # One request can ask for several servers.
 COUNTS = (1, 1, 1, 3)
-SERVERS = int(os.environ.get("PERFVM_SANDBOX_STORM", "120"))
+SERVERS = int(os.environ.get("PERFVM_SANDBOX_STORM", "60"))
 
 _ALL = "all_tenants=1"
 

@@ -19,7 +19,7 @@ from tests.unit.rules import hosts
 HIGH, GENERAL = base.HP_64, base.GENERAL_2
 # More want to be alone on a host than want company.
 MIXED = (HIGH, HIGH, GENERAL)
-ROUNDS = int(os.environ.get("PERFVM_STORM_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("PERFVM_STORM_ROUNDS", "1"))
 OPEN_HOSTS = {"e1": "2x20", "e2": "2x20", "e3": "2x20"}
 
 

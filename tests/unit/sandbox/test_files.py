@@ -18,7 +18,7 @@ from nova_perfvm.sandbox.processes.policy import sandbox_policy
 from nova_perfvm.sandbox.processes.ports import NAMES
 from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
-SEVERAL = Path(__file__).parents[2] / "sandbox" / "several-classes.yaml"
+SEVERAL = Path(__file__).parents[2] / "long" / "several-classes.yaml"
 PORTS = {name: 21000 + number for number, name in enumerate(NAMES)}
 
 
