@@ -257,8 +257,13 @@ def check_flavors(policy: Policy, view: CloudView) -> CheckResult:
     """List servers whose flavors bring them to no enrolled host."""
     found = []
     for server in view.servers:
-        # Those for another number of children are looked at apart.
-        if server.known and not left_behind(policy, server.extra_specs):
+        # Those for another number of children are looked at apart.  Nova moves
+        # none that came to no host.
+        if (
+            server.known
+            and server.built
+            and not left_behind(policy, server.extra_specs)
+        ):
             lacking = flavor_lacks(policy, server)
             if lacking:
                 where = server.host or "no host"
@@ -299,7 +304,7 @@ def check_left_behind(policy: Policy, view: CloudView) -> CheckResult:
     found = []
     for server in view.servers:
         others = left_behind(policy, server.extra_specs)
-        if not others:
+        if not others or not server.built:
             continue
         left = sum(
             others <= host.root.elastic_traits and host.host != server.host

@@ -741,6 +741,8 @@ class PreflightTest(PlanCase):
         (detail,) = self.results(servers=(left,))[title].details
         self.assertIn("a (a) on h1: its flavor asks for CUSTOM_PERFVM_EL", detail)
         self.assertIn("unshelves it to no host", detail)
+        failed = dataclasses.replace(left, host=None, status="ERROR")
+        self.assertEqual({}, self.found(servers=(failed,)))
         wide = self.enrolled(view(), policy=FOUR)
         other = dataclasses.replace(wide, host="h2")
         (detail,) = self.results(wide, other, servers=(left,))[title].details
@@ -775,7 +777,11 @@ class PreflightTest(PlanCase):
         # Nova knows nothing of it while its cell is down.
         lost = Server("b", "b", None, "UNKNOWN", 0, {})
         self.assertEqual({}, self.found(servers=(lost,)))
-        shelved = dataclasses.replace(server("c"), host=None)
+        nowhere = dataclasses.replace(server("c"), host=None)
+        # One that came to no host has nothing that could be moved.
+        failed = dataclasses.replace(nowhere, status="ERROR")
+        self.assertEqual({}, self.found(servers=(lost, failed)))
+        shelved = dataclasses.replace(nowhere, status="SHELVED_OFFLOADED")
         result = self.results(servers=(lost, shelved))[title]
         (detail,) = result.details
         self.assertIn("c (c) on no host: its flavor lacks 1 CUSTOM_PERFVM_UNIT", detail)
