@@ -4,12 +4,15 @@
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
+from nova_perfvm.placement import units
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.sandbox.processes import content, waiting
 
 NO_ZONE = ""
 ELSEWHERE = "elsewhere"
 PLAIN = "agreement-plain"
+# A tenant's, that asks for hosts of the policy.
+OPENING = "agreement-opening"
 # Projects that nobody has made: Nova does not ask for them.
 PROJECT, STRANGER = "agreement-project", "agreement-stranger"
 _SECONDS = 240
@@ -40,6 +43,7 @@ _FLAVORS = {
         },
     ),
     "a-trait": (1, 1, {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}),
+    "a-slot": (20, 1, HIGH | {f"resources:{const.RC_SLOT}": "1"}),
 }
 
 
@@ -71,6 +75,14 @@ class States:
         self._api = api
         self._random = rng
         self._image_api = sandbox.connect().image
+        self._trait = (
+            units.elastic_trait(policy)
+            if policy.placement == "units"
+            else const.TRAIT_HIGH_PERFORMANCE
+        )
+        # Where Placement's layer is off, nobody has made it.
+        for name in (self._trait, const.TRAIT_HIGH_PERFORMANCE):
+            api.placement("PUT", f"/traits/{name}")
         known = api.placement("GET", "/resource_providers", key="resource_providers")
         names = {provider["name"] for provider in known}
         self._hosts = [
@@ -83,12 +95,15 @@ class States:
         self._first = {}
         self._made = []
         self.images = {}
+        # Placement lets it in wherever the policy's VMs go, without their amounts.
+        self.odd = self.odd | {"a-open": (2, 1, {f"trait:{self._trait}": "required"})}
         for name, (vcpus, memory_gb, specs) in self.odd.items():
             self._flavor(name, vcpus, memory_gb * 1024, specs)
         flavors = api.nova("GET", "/flavors/detail", key="flavors")
         self._flavors = {found["name"]: found["id"] for found in flavors}
         # Dealt, not drawn: what comes seldom would not come in some runs.
         self._deck = self._dealt([*sorted(self.odd), *self.often])
+        self._images = self._dealt([PLAIN, PLAIN, OPENING, *[content.IMAGE] * 10])
         self._classes = self._dealt(["high-performance", "general", "fast"])
         self._ways = self._dealt(
             [
@@ -111,11 +126,12 @@ class States:
             and found["extra_specs"].get(const.CLASS_KEY) not in stored
         ]
         self._zone(ELSEWHERE, self._hosts[0])
-        body = {"name": PLAIN, "disk_format": "raw", "container_format": "bare"}
-        plain = self._image_api.post("/images", json=body).json()["id"]
-        self._made.append(lambda: self._image_api.delete(f"/images/{plain}"))
+        self._image(PLAIN)
+        self._image(OPENING, **{f"trait:{self._trait}": "required"})
         for image in api.images():
-            properties = {k: v for k, v in image.items() if k.startswith("hw_")}
+            properties = {
+                k: v for k, v in image.items() if k.startswith(("hw_", "trait:"))
+            }
             self.images[image["name"]] = {"id": image["id"], "properties": properties}
 
     def change(self):
@@ -137,7 +153,7 @@ class States:
         return [
             Asked(
                 name,
-                PLAIN if rng.random() < 0.15 else content.IMAGE,
+                next(self._images),
                 ELSEWHERE if rng.random() < 0.07 else NO_ZONE,
                 PROJECT if rng.random() < 0.15 else STRANGER,
             )
@@ -174,6 +190,11 @@ class States:
             path = f"/flavors/{made}/os-extra_specs"
             self._api.nova("POST", path, {"extra_specs": specs})
         self._made.append(lambda: self._api.nova("DELETE", f"/flavors/{made}"))
+
+    def _image(self, name, **properties):
+        body = {"name": name, "disk_format": "raw", "container_format": "bare"}
+        made = self._image_api.post("/images", json=body | properties).json()["id"]
+        self._made.append(lambda: self._image_api.delete(f"/images/{made}"))
 
     def _boot(self):
         flavor = self._random.choice(self._bootable)
@@ -277,8 +298,6 @@ class States:
     def _change_trait(self):
         host = self._host()
         path = f"{self._provider(host)}/traits"
-        # Where Placement's layer is off, nobody has made it.
-        self._api.placement("PUT", f"/traits/{const.TRAIT_HIGH_PERFORMANCE}")
         trait = {const.TRAIT_HIGH_PERFORMANCE}
         before = self._api.placement("GET", path)["traits"]
         there = const.TRAIT_HIGH_PERFORMANCE in before

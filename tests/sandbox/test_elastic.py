@@ -78,6 +78,7 @@ class ElasticTest(
                 const.SERVICE_DISABLED,
                 const.SERVICE_DOWN,
             ],
+            logged=["flavor.resources", "request.image_trait"],
         )
 
     def test_what_breaks_the_exclusion_is_found(self):

@@ -192,7 +192,12 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
                 const.SERVICE_DISABLED,
                 const.SERVICE_DOWN,
             ],
-            logged=["host.classless_pinned"],
+            logged=[
+                "flavor.resources",
+                "flavor.traits",
+                "host.classless_pinned",
+                "request.image_trait",
+            ],
         )
 
     def test_up_twice_down_and_up_again(self):
