@@ -12,7 +12,7 @@ from tempest import config, test
 from tempest.lib import decorators
 from tempest.lib import exceptions as lib_exc
 from tempest.lib.common import api_version_utils
-from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import data_utils, test_utils
 
 from nova_perfvm import constants as const
 from nova_perfvm.tempest_plugin import inventories
@@ -186,14 +186,25 @@ class PerfVMTest(test.BaseTestCase):
             self.boot_refused(flavor, host)
 
     def delete(self, server: str) -> None:
-        """Delete a server, if it is there, and wait until it is gone."""
-        deadline = time.monotonic() + CONF.compute.build_timeout
+        """Delete a server, if it is there; wait until it is gone and holds nothing.
+
+        Nova gives back what a server held after it has forgotten the server.
+        """
         with contextlib.suppress(lib_exc.NotFound):
             self.servers.delete_server(server)
-            while time.monotonic() < deadline:
-                self.show(server)
-                time.sleep(CONF.compute.build_interval)
+        if not test_utils.call_until_true(
+            lambda: self.is_gone(server),
+            CONF.compute.build_timeout,
+            CONF.compute.build_interval,
+        ):
             raise lib_exc.TimeoutException(f"server {server} is not deleted")
+
+    def is_gone(self, server: str) -> bool:
+        """Return whether neither Nova nor Placement knows a server."""
+        with contextlib.suppress(lib_exc.NotFound):
+            self.show(server)
+            return False
+        return not self.placement.list_allocations(server)["allocations"]
 
     # Hosts
 
