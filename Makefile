@@ -61,6 +61,8 @@ test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 4
 test-long: test fuzz test-sandbox  ## hours: all, at full length; storms, faults, many hosts
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
+	$(BIN)/python -m tests.tempest --scheme slots
+	$(BIN)/python -m tests.tempest --scheme mixed
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
