@@ -14,7 +14,6 @@ from nova_perfvm.generate.hosts.request import (
     Mode,
     as_key,
 )
-from nova_perfvm.generate.hosts.settings import Setting
 from nova_perfvm.generate.hosts.topology import (
     Node,
     Topology,
@@ -30,7 +29,6 @@ __all__ = [
     "HostRequest",
     "Mode",
     "Node",
-    "Setting",
     "Topology",
     "TopologyError",
     "as_key",

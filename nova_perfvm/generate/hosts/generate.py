@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import (
     admission,
-    controller,
     kernel,
     memory,
     nova_conf,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nova_perfvm.generate.hosts.kernel import KernelAdvice
     from nova_perfvm.generate.hosts.memory import NodeMemory
     from nova_perfvm.generate.hosts.request import HostRequest
-    from nova_perfvm.generate.hosts.settings import Setting
+    from nova_perfvm.generate.options import Setting
     from nova_perfvm.policy import VMClass
 
 
@@ -92,8 +92,11 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         nova=nova_conf.settings(cpus, shares, classes),
         provider=document,
         kernel=kernel.advise(request.topology, cpus, shares),
-        scheduler=controller.scheduler_settings(request.policy, policy_file),
-        placement=controller.placement_settings(),
+        scheduler=(
+            *options.wanted(request.policy, options.SCHEDULER),
+            options.policy_file(policy_file),
+        ),
+        placement=options.wanted(request.policy, options.PLACEMENT),
         warnings=remarks.warnings(request, vm_class, cpus, cells, count, iops, room),
         notes=remarks.notes(request, classes, cpus, count, document),
     )

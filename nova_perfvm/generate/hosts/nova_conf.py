@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import cpuset
-from nova_perfvm.generate.hosts.settings import Setting
+from nova_perfvm.generate import options
+from nova_perfvm.generate.options import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,24 +20,6 @@ if TYPE_CHECKING:
 # The kernel's own pages on x86, in KiB.
 _SMALL_PAGE_KB: Final = 4
 
-# What becomes of guests that Nova has no server of any more.
-_LEFT_OVER: Final = (
-    Setting(
-        "DEFAULT",
-        "running_deleted_instance_poll_interval",
-        ("60",),
-        "A server that is deleted while this nova-compute is cut off leaves its guest "
-        "running. Nova gives its CPUs away again as soon as the host is back, and by "
-        "its own default of 1800 ends the guest half an hour later.",
-    ),
-    Setting(
-        "DEFAULT",
-        "running_deleted_instance_action",
-        ("reap",),
-        "Nova's default, said because of the others only shutdown ends such a guest.",
-    ),
-)
-
 
 def settings(
     cpus: CPUSets, memory: Sequence[NodeMemory], classes: Sequence[VMClass]
@@ -46,7 +30,8 @@ def settings(
     """
     return (
         *_memory(memory),
-        *_LEFT_OVER,
+        options.DELETED_POLL,
+        options.DELETED_ACTION,
         *_cpu_sets(cpus),
         *_libvirt(classes),
     )
@@ -79,28 +64,13 @@ def _memory(memory: Sequence[NodeMemory]) -> Iterator[Setting]:
 
 
 def _cpu_sets(cpus: CPUSets) -> Iterator[Setting]:
-    if cpus.pin_set:
-        yield Setting(
-            "DEFAULT",
-            "vcpu_pin_set",
-            (cpuset.format_cpus(cpus.pin_set),),
-            "CPUs of an elastic host, which VMs of either kind may take. Deprecated, "
-            "and the only option that leaves CPUs out without deciding their kind.",
-        )
-    if cpus.dedicated:
-        yield Setting(
-            "compute",
-            "cpu_dedicated_set",
-            (cpuset.format_cpus(cpus.dedicated),),
-            "CPUs that pinned VMs own: the host's PCPU inventory.",
-        )
-    if cpus.shared:
-        yield Setting(
-            "compute",
-            "cpu_shared_set",
-            (cpuset.format_cpus(cpus.shared),),
-            "CPUs that all other VMs share: the host's VCPU inventory.",
-        )
+    for setting, found in (
+        (options.PIN_SET, cpus.pin_set),
+        (options.DEDICATED_SET, cpus.dedicated),
+        (options.SHARED_SET, cpus.shared),
+    ):
+        if found:
+            yield replace(setting, values=(cpuset.format_cpus(found),))
 
 
 def _libvirt(classes: Sequence[VMClass]) -> Iterator[Setting]:

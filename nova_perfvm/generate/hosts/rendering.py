@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.generate.hosts.generate import HostConfig
     from nova_perfvm.generate.hosts.kernel import KernelAdvice
-    from nova_perfvm.generate.hosts.settings import Setting
+    from nova_perfvm.generate.options import Setting
     from nova_perfvm.policy import Policy
 
 NOVA_CONF: Final = "nova.conf"

@@ -17,7 +17,7 @@ def placement_conf(layout: Layout, settings: SandboxSettings, retries: int) -> s
     """Return placement.conf.
 
     :param retries: allocation_conflict_retry_count; see
-        :func:`nova_perfvm.generate.hosts.controller.placement_settings`
+        :data:`nova_perfvm.generate.options.RETRIES`
     """
     return common.render(
         {

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of nova.conf and placement.conf that a policy rests on, in one table.
+
+``host config`` writes them; preflight, ``policy check``, ``explain`` and the upgrade
+check compare what is set with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from nova_perfvm.policy import Policy
+
+SCHEDULER: Final = "nova-scheduler"
+COMPUTE: Final = "nova-compute"
+PLACEMENT: Final = "Placement's API"
+
+POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
+FILTER: Final = "PerfVMFilter"
+NUMA_FILTER: Final = "NUMATopologyFilter"
+# [filter_scheduler]enabled_filters of Nova 34 as it comes.
+_NOVA_FILTERS: Final = (
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+)
+# As oslo.config reads a boolean.
+_TRUE: Final = frozenset({"true", "1", "on", "yes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One option, and what it should be.
+
+    :ivar section: the section of the file, such as ``compute``
+    :ivar values: one line each; none: the option stays unset on purpose, or each
+        host has a value of its own
+    :ivar why: one or two sentences for the comment above it
+    :ivar service: who reads it
+    :ivar placements: for which values of the policy's ``placement`` this holds
+    :ivar default: what holds where the file does not say
+    :ivar otherwise: what comes of any other value
+    """
+
+    section: str
+    option: str
+    values: tuple[str, ...]
+    why: str
+    service: str = COMPUTE
+    placements: Collection[str] = ("slots", "units", "none")
+    default: str = ""
+    otherwise: str = ""
+
+    def __str__(self) -> str:
+        """Return the option as Nova's documentation writes it."""
+        return f"[{self.section}]{self.option}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Section and option."""
+        return (self.section, self.option)
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it has another value."""
+        return (
+            f"set {self} = {', '.join(self.values)} for {self.service}, and restart it"
+        )
+
+    def stated(self, value: str | None) -> str:
+        """Return in words what a file says; None if it does not."""
+        shown = f"not set, which means {self.default}" if value is None else value
+        return f"{self} is {shown}"
+
+    def fault(self, value: str | None) -> str | None:
+        """Return what comes of what a file says, None if it is what should be."""
+        (wanted,) = self.values
+        found = self.default if value is None else value
+        if found == wanted or (
+            wanted.lower() in {"true", "false"} and is_true(found) == is_true(wanted)
+        ):
+            return None
+        return f"{self.stated(value)}: {self.otherwise}"
+
+
+AVAILABLE_FILTERS: Final = Setting(
+    "filter_scheduler",
+    "available_filters",
+    (
+        "nova.scheduler.filters.all_filters",
+        "nova_perfvm.scheduler.filters.all_filters",
+    ),
+    "Two lines: with ours alone, Nova's own filters would not be found.",
+    SCHEDULER,
+)
+ENABLED_FILTERS: Final = Setting(
+    "filter_scheduler",
+    "enabled_filters",
+    (",".join((*_NOVA_FILTERS, FILTER, NUMA_FILTER)),),
+    f"Nova's default and two more. If your list differs, keep it and add {FILTER}, "
+    f"then {NUMA_FILTER}, which costs a hundred times as much a host.",
+    SCHEDULER,
+)
+WEIGHT_CLASSES: Final = Setting(
+    "filter_scheduler",
+    "weight_classes",
+    (
+        "nova.scheduler.weights.all_weighers,nova_perfvm.scheduler.weights.PerfVMWeigher",
+    ),
+    "The weigher packs, so that general VMs do not break into every free slot.",
+    SCHEDULER,
+)
+ISOLATED_AGGREGATES: Final = Setting(
+    "scheduler",
+    "enable_isolated_aggregate_filtering",
+    ("True",),
+    "Keeps VMs whose flavors know nothing of units off enrolled hosts.",
+    SCHEDULER,
+    ("units",),
+    default="False",
+    otherwise="VMs without units come to elastic hosts",
+)
+FALLBACK_QUERY: Final = Setting(
+    "workarounds",
+    "disable_fallback_pcpu_query",
+    ("False",),
+    "Elastic hosts report VCPU alone; by this second query pinned VMs get in.",
+    SCHEDULER,
+    ("units",),
+    default="False",
+    otherwise="no pinned VM comes to elastic hosts",
+)
+NO_FALLBACK_QUERY: Final = replace(
+    FALLBACK_QUERY,
+    values=("True",),
+    why="Pinned VMs ask for PCPU alone; else they also get onto hosts that have no "
+    "cpu sets.",
+    placements=("slots", "none"),
+    otherwise="pinned VMs also come to hosts without cpu sets",
+)
+RETRIES: Final = Setting(
+    "placement",
+    "allocation_conflict_retry_count",
+    ("1",),
+    "With the default, 10, Placement grants more than the inventory when several "
+    "requests reach one host at once (seen on MariaDB: 160 of 40 PCPU). With 1 it "
+    "did not, and more VMs booted, as Nova retries itself.",
+    PLACEMENT,
+    default="10",
+)
+# What becomes of guests that Nova has no server of any more.
+DELETED_POLL: Final = Setting(
+    "DEFAULT",
+    "running_deleted_instance_poll_interval",
+    ("60",),
+    "A server that is deleted while this nova-compute is cut off leaves its guest "
+    "running. Nova gives its CPUs away again as soon as the host is back, and by "
+    "its own default of 1800 ends the guest half an hour later.",
+)
+DELETED_ACTION: Final = Setting(
+    "DEFAULT",
+    "running_deleted_instance_action",
+    ("reap",),
+    "Nova's default, said because of the others only shutdown ends such a guest.",
+)
+PIN_SET: Final = Setting(
+    "DEFAULT",
+    "vcpu_pin_set",
+    (),
+    "CPUs of an elastic host, which VMs of either kind may take. Deprecated, and the "
+    "only option that leaves CPUs out without deciding their kind.",
+    placements=("units",),
+)
+DEDICATED_SET: Final = Setting(
+    "compute",
+    "cpu_dedicated_set",
+    (),
+    "CPUs that pinned VMs own: the host's PCPU inventory.",
+)
+SHARED_SET: Final = Setting(
+    "compute",
+    "cpu_shared_set",
+    (),
+    "CPUs that all other VMs share: the host's VCPU inventory.",
+)
+TABLE: Final = (
+    AVAILABLE_FILTERS,
+    ENABLED_FILTERS,
+    WEIGHT_CLASSES,
+    ISOLATED_AGGREGATES,
+    FALLBACK_QUERY,
+    NO_FALLBACK_QUERY,
+    RETRIES,
+    DELETED_POLL,
+    DELETED_ACTION,
+    PIN_SET,
+    DEDICATED_SET,
+    SHARED_SET,
+)
+
+
+def wanted(policy: Policy, service: str) -> tuple[Setting, ...]:
+    """Return what a policy wants of a service's file."""
+    return tuple(
+        setting
+        for setting in TABLE
+        if setting.service == service and policy.placement in setting.placements
+    )
+
+
+def fallback_query(policy: Policy) -> Setting:
+    """Return what a policy wants of Nova's query for VCPU in place of PCPU."""
+    return FALLBACK_QUERY if policy.placement == "units" else NO_FALLBACK_QUERY
+
+
+def policy_file(path: str | None) -> Setting:
+    """Return the option that names the policy.
+
+    :param path: of the policy that was used; None for the built-in one
+    """
+    unset = Setting(
+        "perfvm",
+        "policy_file",
+        (),
+        "Left unset: this was made from the built-in policy, which is also what "
+        "nova-scheduler and nova-api then use.",
+        SCHEDULER,
+    )
+    if path is None:
+        return unset
+    why = (
+        "The file that this was made from, copied there on every controller; "
+        "nova-api's nova.conf needs the line, too."
+    )
+    return replace(unset, values=(POLICY_FILE,), why=why)
+
+
+def is_true(value: str) -> bool:
+    """Return whether a value is one that oslo.config reads as true."""
+    return value.strip().lower() in _TRUE
+
+
+def missing_filters(enabled: Collection[str]) -> list[str]:
+    """Return the filters that a list of enabled ones should have, and has not."""
+    return [name for name in (FILTER, NUMA_FILTER) if name not in enabled]

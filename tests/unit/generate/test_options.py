@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from dataclasses import replace
+
+import testtools
+from nova import conf as nova_conf
+from oslo_config import cfg
+from placement import conf as placement_conf
+
+from nova_perfvm.generate import options
+from nova_perfvm.policy import loader
+
+
+def registered():
+    """Return Nova's and Placement's own options, by the service that reads them."""
+    placement = cfg.ConfigOpts()
+    placement_conf.register_opts(placement)
+    return {
+        options.SCHEDULER: nova_conf.CONF,
+        options.COMPUTE: nova_conf.CONF,
+        options.PLACEMENT: placement,
+    }
+
+
+class TableTest(testtools.TestCase):
+    def test_each_option_is_one_of_nova_or_placement(self):
+        services = registered()
+        for setting in options.TABLE:
+            conf = services[setting.service]
+            group = conf if setting.section == "DEFAULT" else conf[setting.section]
+            self.assertIn(setting.option, group, str(setting))
+
+    def test_defaults_are_those_of_nova_and_placement(self):
+        services = registered()
+        for setting in options.TABLE:
+            if setting.default:
+                group = services[setting.service]._get_group(setting.section)
+                opt = group._opts[setting.option]["opt"]
+                self.assertEqual(str(opt.default), setting.default, str(setting))
+
+    def test_a_policy_wants_each_option_once(self):
+        for placement in ("slots", "units", "none"):
+            policy = replace(loader.load(), placement=placement)
+            for service in (options.SCHEDULER, options.COMPUTE, options.PLACEMENT):
+                keys = [setting.key for setting in options.wanted(policy, service)]
+                self.assertEqual(sorted(set(keys)), sorted(keys))
+
+    def test_what_is_wanted_is_no_fault_however_it_is_written(self):
+        setting = options.ISOLATED_AGGREGATES
+        for value in ("True", "true", "1", "on", "YES"):
+            self.assertIsNone(setting.fault(value), value)
+        for value, stated in (
+            ("False", "is False"),
+            ("0", "is 0"),
+            (None, "is not set, which means False"),
+        ):
+            self.assertIn(stated, setting.fault(value))
+
+    def test_the_default_holds_where_a_file_says_nothing(self):
+        self.assertIsNone(options.FALLBACK_QUERY.fault(None))
+        self.assertIn("which means False", options.NO_FALLBACK_QUERY.fault(None))
