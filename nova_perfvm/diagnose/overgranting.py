@@ -11,15 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nova_perfvm.facts import placement_database as levels
+from nova_perfvm.generate.options import RETRIES
 
 if TYPE_CHECKING:
     from nova_perfvm.facts.placement_database import PlacementDatabase
 
-OPTION: Final = "[placement]allocation_conflict_retry_count"
-_DEFAULT: Final = "10"
 _ONCE: Final = (
-    "crudini --set /etc/placement/placement.conf placement "
-    "allocation_conflict_retry_count 1  # and restart Placement's API"
+    "crudini --set /etc/placement/placement.conf "
+    f"{' '.join((*RETRIES.key, *RETRIES.values))}  # and restart {RETRIES.service}"
 )
 _LEVEL: Final = (
     'mariadb -e "SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED"'
@@ -57,9 +56,8 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Judgement:
     :param value: what placement.conf says, None if it says nothing
     :param database: None if nobody looked
     """
-    shown = f"not set, which means {_DEFAULT}" if value is None else value
-    said = f"{OPTION} is {shown}"
-    once = value == "1"
+    said = RETRIES.stated(value)
+    once = value in RETRIES.values
     if database is None or database.unread:
         why = "nobody looked" if database is None else database.unread
         found = _bad(
@@ -73,7 +71,7 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Judgement:
         return Judgement(
             holds=False,
             detail=f"at {level} Placement grants more than it has at times, whatever "
-            f"{OPTION} is, as it reads claims that are taken back ({database})",
+            f"{RETRIES} is, as it reads claims that are taken back ({database})",
             remedy=_LEVEL if once else f"{_ONCE}\n{_LEVEL}",
         )
     if once or _conflicts_are_errors(database):

@@ -14,6 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import offer_faults, summarize
 from nova_perfvm.diagnose.preflight import CheckResult, Code
 from nova_perfvm.facts.snapshot import host_facts
+from nova_perfvm.generate import options
 from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import advice
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from nova_perfvm.diagnose.preflight import FileOptions
     from nova_perfvm.facts.snapshot import Snapshot
     from nova_perfvm.policy import Policy
-
-_FILTER: Final = "PerfVMFilter"
-_NUMA_FILTER: Final = "NUMATopologyFilter"
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _filters(_policy: Policy, view: PolicyView) -> CheckResult:
-    name = "[filter_scheduler]enabled_filters"
+    name = options.ENABLED_FILTERS
     if view.settings is None:
         return CheckResult(
             Code.UNKNOWN,
@@ -141,18 +139,14 @@ def _filters(_policy: Policy, view: PolicyView) -> CheckResult:
             "name a copy of nova-scheduler's nova.conf with --nova-conf, or run "
             "nova-perfvm-status upgrade check there",
         )
-    value = view.settings.get(("filter_scheduler", "enabled_filters"), "")
-    enabled = [word.strip() for word in value.split(",")]
-    found = [
-        f"{name} does not name {wanted}"
-        for wanted in (_FILTER, _NUMA_FILTER)
-        if wanted not in enabled
-    ]
-    if not found and enabled.index(_FILTER) > enabled.index(_NUMA_FILTER):
+    enabled = [word.strip() for word in view.settings.get(name.key, "").split(",")]
+    found = [f"{name} does not name {n}" for n in options.missing_filters(enabled)]
+    ours, costly = options.FILTER, options.NUMA_FILTER
+    if not found and enabled.index(ours) > enabled.index(costly):
         return CheckResult(
             Code.WARNING,
-            (f"{_NUMA_FILTER} comes before {_FILTER}, which costs far less",),
-            f"list {_FILTER} first in {name}",
+            (f"{costly} comes before {ours}, which costs far less",),
+            f"list {ours} first in {name}",
         )
     return _ended(tuple(found), f"add it to {name}, and restart nova-scheduler")
 

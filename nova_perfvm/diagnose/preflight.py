@@ -17,6 +17,7 @@ from nova_perfvm.diagnose.residents import class_name, divide
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts import RequestFacts, placement_request
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
+from nova_perfvm.generate import options
 from nova_perfvm.placement import units
 from nova_perfvm.placement.contract import (
     contract,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Server
     from nova_perfvm.facts.placement_database import PlacementDatabase
+    from nova_perfvm.generate.options import Setting
     from nova_perfvm.policy import Policy
 
 FileOptions = dict[tuple[str, str], str]
@@ -110,44 +112,28 @@ def _policy(policy: Policy, _view: CloudView) -> CheckResult:
 
 
 def _isolation(_policy: Policy, view: CloudView) -> CheckResult:
-    name = "[scheduler]enable_isolated_aggregate_filtering"
+    setting = options.ISOLATED_AGGREGATES
     if view.settings is None:
-        return _no_file(name, "--nova-conf")
-    value = view.settings.get(("scheduler", "enable_isolated_aggregate_filtering"))
-    if _true(value):
-        return CheckResult(Code.SUCCESS)
-    shown = "not set, which means False" if value is None else value
-    return CheckResult(
-        Code.FAILURE,
-        (f"{name} is {shown}: VMs without units come to elastic hosts",),
-        f"set {name} = True for nova-scheduler, and restart it",
-    )
+        return _no_file(setting, "--nova-conf")
+    fault = setting.fault(view.settings.get(setting.key))
+    return _ended([fault] if fault else [], setting.remedy)
 
 
 def _fallback(_policy: Policy, view: CloudView) -> CheckResult:
-    name = "[workarounds]disable_fallback_pcpu_query"
+    setting = options.FALLBACK_QUERY
     if view.settings is None:
-        return _no_file(name, "--nova-conf")
-    value = view.settings.get(("workarounds", "disable_fallback_pcpu_query"))
-    if not _true(value):
-        return CheckResult(Code.SUCCESS)
+        return _no_file(setting, "--nova-conf")
+    fault = setting.fault(view.settings.get(setting.key))
     open_hosts = [host.host for host in view.hosts if host.mode == "open"]
-    if not open_hosts:
-        return CheckResult(Code.SUCCESS)
-    return CheckResult(
-        Code.FAILURE,
-        (f"{name} is {value}: no pinned VM comes to {_list(open_hosts)}",),
-        f"set {name} = False for nova-scheduler, and restart it",
-    )
+    found = [f"{fault}: {_list(open_hosts)}"] if fault and open_hosts else []
+    return _ended(found, setting.remedy)
 
 
 def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
     """Judge whether Placement can grant more than it has."""
     if view.placement_settings is None:
-        return _no_file(overgranting.OPTION, "--placement-conf")
-    value = view.placement_settings.get(
-        ("placement", "allocation_conflict_retry_count")
-    )
+        return _no_file(options.RETRIES, "--placement-conf")
+    value = view.placement_settings.get(options.RETRIES.key)
     found = overgranting.judge(value, view.placement_database)
     if found.holds:
         return CheckResult(Code.SUCCESS)
@@ -155,17 +141,12 @@ def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
     return CheckResult(code, (found.detail,), found.remedy)
 
 
-def _no_file(name: str, option: str) -> CheckResult:
+def _no_file(setting: Setting, option: str) -> CheckResult:
     return CheckResult(
         Code.UNKNOWN,
-        (f"{name}: no API shows it",),
+        (f"{setting}: no API shows it",),
         f"name a copy of the file with {option}",
     )
-
-
-def _true(value: str | None) -> bool:
-    # As oslo.config reads a boolean.
-    return value is not None and value.lower() in {"true", "1", "on", "yes"}
 
 
 def check_membership(_policy: Policy, view: CloudView) -> CheckResult:
@@ -353,7 +334,7 @@ def _usage(_policy: Policy, view: CloudView) -> CheckResult:
     return _ended(
         found,
         "move VMs away until it fits; check that Placement's "
-        "allocation_conflict_retry_count is 1",
+        f"{options.RETRIES.option} is {options.RETRIES.values[0]}",
     )
 
 

@@ -16,10 +16,8 @@ from packaging.version import Version
 
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.generate import options
 from nova_perfvm.policy import Policy, advice, loader
-
-_OURS = "nova_perfvm.scheduler.filters.all_filters"
-_NOVAS = "nova.scheduler.filters.all_filters"
 
 # The first release of each series with Nova's fix of CVE-2026-46448
 # (OSSA-2026-022).  No older series has it, every later one does.
@@ -67,24 +65,26 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         """Return whether nova.conf loads and enables the filter, in a good order."""
         group = nova_conf.CONF.filter_scheduler
         enabled = list(group.enabled_filters)
-        missing = {_OURS, _NOVAS} - set(group.available_filters)
-        if "PerfVMFilter" not in enabled:
+        available = options.AVAILABLE_FILTERS
+        missing = set(available.values) - set(group.available_filters)
+        if options.FILTER not in enabled:
             return self._result(
                 upgradecheck.Code.WARNING,
-                "PerfVMFilter is not in [filter_scheduler]enabled_filters: only "
-                "Placement enforces the policy",
+                f"{options.FILTER} is not in {options.ENABLED_FILTERS}: only Placement "
+                "enforces the policy",
             )
         if missing:
             return self._result(
                 upgradecheck.Code.FAILURE,
-                "[filter_scheduler]available_filters lacks "
-                f"{' and '.join(sorted(missing))}: add a line for each",
+                f"{available} lacks {' and '.join(sorted(missing))}: add a line for "
+                "each",
             )
-        if "NUMATopologyFilter" not in enabled[enabled.index("PerfVMFilter") :]:
+        behind = enabled[enabled.index(options.FILTER) :]
+        if options.NUMA_FILTER not in behind:
             return self._result(
                 upgradecheck.Code.WARNING,
-                "[filter_scheduler]enabled_filters needs NUMATopologyFilter behind "
-                "PerfVMFilter",
+                f"{options.ENABLED_FILTERS} needs {options.NUMA_FILTER} behind "
+                f"{options.FILTER}",
             )
         return self._result(upgradecheck.Code.SUCCESS)
 
@@ -110,55 +110,44 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             return self._result(
                 upgradecheck.Code.WARNING, "not checked: the policy cannot be read"
             )
-        option = "disable_fallback_pcpu_query"
-        workarounds = nova_conf.CONF.workarounds
-        elastic = policy.placement == "units"
-        if option not in workarounds:
-            return self._result(
-                upgradecheck.Code.FAILURE if elastic else upgradecheck.Code.SUCCESS,
-                f"this Nova has no [workarounds]{option} any more: elastic hosts "
-                "(placement: units) take no pinned VMs; move to placement: slots"
-                if elastic
-                else "",
+        setting = options.fallback_query(policy)
+        if setting.option in nova_conf.CONF.workarounds:
+            bad = policy.placement == "units"
+            return self._compared(
+                setting,
+                upgradecheck.Code.FAILURE if bad else upgradecheck.Code.WARNING,
             )
-        disabled = getattr(workarounds, option)
-        if elastic and disabled:
-            return self._result(
-                upgradecheck.Code.FAILURE,
-                f"[workarounds]{option} is True, and elastic hosts take pinned VMs "
-                "through the fallback query only: set it to False",
-            )
-        if not elastic and not disabled:
-            return self._result(
-                upgradecheck.Code.WARNING,
-                f"[workarounds]{option} is False: pinned VMs also reach hosts without "
-                "cpu sets; set it to True",
-            )
-        return self._result(upgradecheck.Code.SUCCESS)
+        if policy.placement != "units":
+            return self._result(upgradecheck.Code.SUCCESS)
+        return self._result(
+            upgradecheck.Code.FAILURE,
+            f"this Nova has no {setting} any more: elastic hosts (placement: units) "
+            "take no pinned VMs; move to placement: slots",
+        )
+
+    def _compared(self, setting: options.Setting, code: upgradecheck.Code) -> object:
+        """Compare an option that this Nova has with what it should be."""
+        fault = setting.fault(str(nova_conf.CONF[setting.section][setting.option]))
+        if fault is None:
+            return self._result(upgradecheck.Code.SUCCESS)
+        return self._result(code, f"{fault}; {setting.remedy}")
 
     def check_isolated_aggregates(self) -> object:
         """Return whether VMs without units are kept off elastic hosts."""
         policy = self._policy()
-        option = "enable_isolated_aggregate_filtering"
         if policy is None or policy.placement != "units":
             return self._result(upgradecheck.Code.SUCCESS)
-        if not getattr(nova_conf.CONF.scheduler, option):
-            return self._result(
-                upgradecheck.Code.FAILURE,
-                f"[scheduler]{option} is False: VMs without units get onto elastic "
-                "hosts and exclusivity is lost; set it to True",
-            )
-        return self._result(upgradecheck.Code.SUCCESS)
+        return self._compared(options.ISOLATED_AGGREGATES, upgradecheck.Code.FAILURE)
 
     def check_pin_set(self) -> object:
         """Return whether housekeeping CPUs of elastic hosts can still be declared."""
         policy = self._policy()
         if policy is None or policy.placement != "units":
             return self._result(upgradecheck.Code.SUCCESS)
-        if "vcpu_pin_set" not in nova_conf.CONF:
+        if options.PIN_SET.option not in nova_conf.CONF:
             return self._result(
                 upgradecheck.Code.WARNING,
-                "this Nova has no [DEFAULT]vcpu_pin_set any more: elastic hosts cannot "
+                f"this Nova has no {options.PIN_SET} any more: elastic hosts cannot "
                 "keep CPUs for themselves",
             )
         return self._result(upgradecheck.Code.SUCCESS)
@@ -169,7 +158,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         ("Users' scheduler hints", check_rebuild_hint),
         ("Fallback query", check_fallback_query),
         ("Isolated aggregates", check_isolated_aggregates),
-        ("vcpu_pin_set", check_pin_set),
+        (options.PIN_SET.option, check_pin_set),
     )
 
 

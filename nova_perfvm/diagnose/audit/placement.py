@@ -11,6 +11,7 @@ from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.preflight import asks_units
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
+from nova_perfvm.generate.options import RETRIES
 from nova_perfvm.placement import slots, units
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def check_usage(usages: Iterable[Usage]) -> list[Finding]:
             codes.OVER_INVENTORY,
             usage.provider,
             f"{usage.used} of {usage.capacity} {usage.resource_class} allocated: set "
-            "[placement]allocation_conflict_retry_count = 1",
+            f"{RETRIES} = {RETRIES.values[0]}",
             f"openstack resource provider show --allocations {usage.uuid}",
         )
         for usage in usages

@@ -12,18 +12,22 @@ from nova_perfvm.facts import NUMACell, Reason, RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN
+from nova_perfvm.generate.options import (
+    ENABLED_FILTERS,
+    FALLBACK_QUERY,
+    ISOLATED_AGGREGATES,
+    SCHEDULER,
+    is_true,
+    wanted,
+)
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import decide, describe_cells, resolve_class
 from nova_perfvm.rules.host.dedicated_cpus import NO_NUMA
 
 _TENANT: Final = "filter_tenant_id"
-_TRUE: Final = frozenset({"1", "t", "true", "on", "y", "yes"})
 
 # Options of nova-scheduler, which no API shows.
-FALLBACK_OPTION: Final = ("workarounds", "disable_fallback_pcpu_query")
-ISOLATED_OPTION: Final = ("scheduler", "enable_isolated_aggregate_filtering")
-_FILTERS: Final = ("filter_scheduler", "enabled_filters")
 _TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
 TENANT_OPTION: Final = ("scheduler", "limit_tenants_to_placement_aggregate")
 _REQUIRED_OPTION: Final = ("scheduler", "placement_aggregate_required_for_tenants")
@@ -96,20 +100,21 @@ def settings_for(
     :param options: of its nova.conf; without them it is taken to be set up as
         the policy needs it
     """
+    assumed = options is None
     if options is None:
-        elastic = policy.placement == "units"
-        return SchedulerSettings(fallback=elastic, isolated=elastic, assumed=True)
+        options = {s.key: s.values[0] for s in wanted(policy, SCHEDULER)}
     return SchedulerSettings(
-        fallback=not _is_set(options, FALLBACK_OPTION),
-        isolated=_is_set(options, ISOLATED_OPTION),
+        fallback=not _is_set(options, FALLBACK_QUERY.key),
+        isolated=_is_set(options, ISOLATED_AGGREGATES.key),
         tenants=_is_set(options, TENANT_OPTION),
         aggregate_required=_is_set(options, _REQUIRED_OPTION),
-        multitenancy=_TENANT_FILTER in options.get(_FILTERS, ""),
+        multitenancy=assumed or _TENANT_FILTER in options.get(ENABLED_FILTERS.key, ""),
+        assumed=assumed,
     )
 
 
 def _is_set(options: Mapping[tuple[str, str], str], option: tuple[str, str]) -> bool:
-    return options.get(option, "").strip().lower() in _TRUE
+    return is_true(options.get(option, ""))
 
 
 def judge(
@@ -225,20 +230,19 @@ def _placement(
     for value, option, other in (
         (
             settings.fallback,
-            FALLBACK_OPTION,
+            FALLBACK_QUERY,
             _ask(view, request, not settings.fallback, settings.isolated)[0],
         ),
         (
             not settings.isolated,
-            ISOLATED_OPTION,
+            ISOLATED_AGGREGATES,
             _ask(view, request, settings.fallback, not settings.isolated)[0],
         ),
     ):
         if bool(other.reasons) != bool(answer.reasons):
-            group, name = option
             does = "refuses it" if other.reasons else "offers it"
             notes.append(
-                f"Placement {does} if [{group}]{name} is {value} "
+                f"Placement {does} if {option} is {value} "
                 f"(taken to be {not value}; --nova-conf tells)"
             )
     return answer, notes
