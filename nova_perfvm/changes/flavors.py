@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.steps import Change, CreateName
-from nova_perfvm.changes.sync import Left, SyncPlan, assignments, differences
+from nova_perfvm.changes.steps import Change, CreateName, Left, Plan
+from nova_perfvm.changes.sync import assignments, differences
 from nova_perfvm.generate.flavors import all_placement_names
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class CreateFlavor(Change):
     :ivar id: the one to have; None for whichever Nova chooses
     """
 
+    words = "create flavor {0.name}, {0.detail}"
     action = "create"
     kind = "flavor"
     flavor: PolicyFlavor
@@ -94,22 +95,17 @@ class CreateFlavor(Change):
         """What marks it as the policy's, from its first moment on."""
         return _MARK + self.flavor.class_name
 
-    def __str__(self) -> str:
-        return f"create flavor {self.name}, {self.detail}"
-
 
 @dataclass(frozen=True)
 class DeleteFlavor(Change):
     """Delete a flavor that no server was made with."""
 
+    words = "delete flavor {0.name}, {0.detail}"
     action = "delete"
     kind = "flavor"
     id: str
     name: str
     detail: str
-
-    def __str__(self) -> str:
-        return f"delete flavor {self.name}, {self.detail}"
 
 
 @dataclass(frozen=True)
@@ -119,6 +115,7 @@ class SetSpecs(Change):
     :ivar before: the values of those that it has
     """
 
+    words = "set {0.detail} on flavor {0.name}"
     action = "set"
     kind = "flavor"
     id: str
@@ -131,14 +128,12 @@ class SetSpecs(Change):
         """The new values and the old ones."""
         return assignments(self.extra_specs, self.before)
 
-    def __str__(self) -> str:
-        return f"set {self.detail} on flavor {self.name}"
-
 
 @dataclass(frozen=True)
 class UnsetSpec(Change):
     """Remove one extra spec of a flavor."""
 
+    words = "unset {0.detail} on flavor {0.name}"
     action = "unset"
     kind = "flavor"
     id: str
@@ -151,9 +146,6 @@ class UnsetSpec(Change):
         """The key and what it was."""
         return f"{self.key} (was {self.before})"
 
-    def __str__(self) -> str:
-        return f"unset {self.detail} on flavor {self.name}"
-
 
 def plan_flavors(
     desired: Sequence[PolicyFlavor],
@@ -163,7 +155,7 @@ def plan_flavors(
     adopt: Collection[str] = (),
     recreate: bool = False,
     listed: Collection[str] = (),
-) -> SyncPlan:
+) -> Plan:
     """Return the steps from the flavors of a cloud to those of a policy.
 
     :param observed: all flavors of the cloud, private ones too; those that
@@ -207,9 +199,7 @@ def plan_flavors(
         for name, seen in by_name.items()
         if name not in names and seen.claims
     ]
-    if refusals:
-        return SyncPlan(left=tuple(left), refusals=tuple(refusals))
-    return SyncPlan(tuple(changes), tuple(left))
+    return Plan(() if refusals else tuple(changes), tuple(refusals), tuple(left))
 
 
 def resized(seen: SeenFlavor, flavor: PolicyFlavor) -> tuple[str, ...]:

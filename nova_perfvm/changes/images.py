@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.steps import Change
-from nova_perfvm.changes.sync import Left, SyncPlan, assignments, differences
+from nova_perfvm.changes.steps import Change, Left, Plan
+from nova_perfvm.changes.sync import assignments, differences
 from nova_perfvm.facts.snapshot.resources import IMAGE_MEMBERS, Image
 from nova_perfvm.generate.flavors import generate_image_properties
 from nova_perfvm.generate.properties import PropertiesConflictError, merge
@@ -48,6 +48,7 @@ class ChangeImage(Change):
     :ivar unasked: whether it is a tenant's, and only has the tag
     """
 
+    words = "set on image {0.name} ({0.id}): {0.detail}"
     action = "set"
     kind = "image"
     id: str
@@ -67,9 +68,6 @@ class ChangeImage(Change):
         parts += [f"unset {key} (was {value})" for key, value in self.surplus.items()]
         parts += [f"tag {tag}" for tag in sorted(self.new_tags)]
         return ", ".join(filter(None, parts)) or "the record of what was set"
-
-    def __str__(self) -> str:
-        return f"set on image {self.name} ({self.id}): {self.detail}"
 
 
 def tag_of(class_name: str | None) -> str:
@@ -102,7 +100,7 @@ def plan_images(
     observed: Iterable[Image],
     named: Mapping[str, str],
     project: str,
-) -> SyncPlan:
+) -> Plan:
     """Return the steps from images as they are to images as they should be.
 
     :param desired: properties by tag
@@ -144,9 +142,7 @@ def plan_images(
             left.append(Left("image", image.title, "as the policy says"))
         else:
             changes.append(replace(change, unasked=unasked))
-    if refusals:
-        return SyncPlan(left=tuple(left), refusals=tuple(refusals))
-    return SyncPlan(tuple(changes), tuple(left))
+    return Plan(() if refusals else tuple(changes), tuple(refusals), tuple(left))
 
 
 def _unknown(tag: str) -> str:

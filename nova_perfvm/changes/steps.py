@@ -20,45 +20,44 @@ if TYPE_CHECKING:
 class Change:
     """One step.
 
+    :cvar words: what it does, with fields of the step
     :cvar look_again: the rest of the plan rests on what follows from this
         step: whom it kept out, or what Nova changed on its own
     """
 
+    words: ClassVar[str]
     look_again: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return self.words.format(self)
 
 
 @dataclass(frozen=True)
 class CreateName(Change):
     """Make a trait or resource class known to Placement."""
 
+    words = "create {0.kind} {0.name}"
     action = "create"
     detail = ""
     name: str
     kind: str
-
-    def __str__(self) -> str:
-        return f"create {self.kind} {self.name}"
 
 
 @dataclass(frozen=True)
 class DeleteName(Change):
     """Let Placement forget a trait or resource class, unless it is in use."""
 
+    words = "delete {0.kind} {0.name}, unless it is in use"
     name: str
     kind: str
-
-    def __str__(self) -> str:
-        return f"delete {self.kind} {self.name}, unless it is in use"
 
 
 @dataclass(frozen=True)
 class CreateAggregate(Change):
     """Create an aggregate that isolates its hosts."""
 
+    words = "create aggregate {0.name}"
     name: str
-
-    def __str__(self) -> str:
-        return f"create aggregate {self.name}"
 
 
 @dataclass(frozen=True)
@@ -68,35 +67,29 @@ class IsolateAggregate(Change):
     :ivar created: the aggregate is one that this run creates
     """
 
+    words = "set trait:{0.trait}=required on aggregate {0.name}"
     name: str
     trait: str
     created: bool = False
-
-    def __str__(self) -> str:
-        return f"set trait:{self.trait}=required on aggregate {self.name}"
 
 
 @dataclass(frozen=True)
 class AddHost(Change):
     """Put a host into an aggregate."""
 
+    words = "put {0.host} into aggregate {0.name}"
     look_again = True
     name: str
     host: str
-
-    def __str__(self) -> str:
-        return f"put {self.host} into aggregate {self.name}"
 
 
 @dataclass(frozen=True)
 class RemoveHost(Change):
     """Take a host out of an aggregate."""
 
+    words = "take {0.host} out of aggregate {0.name}"
     name: str
     host: str
-
-    def __str__(self) -> str:
-        return f"take {self.host} out of aggregate {self.name}"
 
 
 @dataclass(frozen=True)
@@ -110,23 +103,19 @@ class LeaveAggregate(RemoveHost):
 class DeleteAggregate(Change):
     """Delete an aggregate that has no host."""
 
+    words = "delete aggregate {0.name}, which has no host left"
     name: str
-
-    def __str__(self) -> str:
-        return f"delete aggregate {self.name}, which has no host left"
 
 
 @dataclass(frozen=True)
 class SetProviderAggregates(Change):
     """Say in Placement what Nova says about a host's aggregates."""
 
+    words = "set the aggregates of provider {0.name} as Nova has them"
     look_again = True
     uuid: str
     name: str
     aggregates: frozenset[str]
-
-    def __str__(self) -> str:
-        return f"set the aggregates of provider {self.name} as Nova has them"
 
 
 @dataclass(frozen=True)
@@ -146,12 +135,10 @@ class SetService(Change):
 class CreateChild(Change):
     """Create a child provider, which has nothing yet."""
 
+    words = "create provider {0.name}"
     parent: str
     uuid: str
     name: str
-
-    def __str__(self) -> str:
-        return f"create provider {self.name}"
 
 
 @dataclass(frozen=True)
@@ -195,11 +182,9 @@ class SetInventory(Change):
 class DeleteChild(Change):
     """Delete a child provider that nothing is allocated of."""
 
+    words = "delete provider {0.name}"
     uuid: str
     name: str
-
-    def __str__(self) -> str:
-        return f"delete provider {self.name}"
 
 
 @dataclass(frozen=True)
@@ -247,13 +232,21 @@ class RemoveUnits(Change):
     :ivar providers: those of which it holds units
     """
 
+    words = "take the units out of the allocation of {0.name}"
     look_again = True
     consumer: str
     name: str
     providers: frozenset[str]
 
-    def __str__(self) -> str:
-        return f"take the units out of the allocation of {self.name}"
+
+@dataclass(frozen=True)
+class Left:
+    """What a sync does not touch, and why."""
+
+    action = "leave"
+    kind: str
+    name: str
+    detail: str
 
 
 @dataclass(frozen=True)
@@ -261,7 +254,9 @@ class Plan:
     """What is to be done, in this order, or why nothing is.
 
     :ivar refusals: each names what is in the way and the remedy
+    :ivar left: what is as it should be, or not this policy's
     """
 
     changes: tuple[Change, ...] = ()
     refusals: tuple[str, ...] = ()
+    left: tuple[Left, ...] = ()

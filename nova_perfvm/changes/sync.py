@@ -9,31 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nova_perfvm.changes.steps import Change
-
-
-@dataclass(frozen=True)
-class Left:
-    """What a sync does not touch, and why."""
-
-    action = "leave"
-    kind: str
-    name: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class SyncPlan:
-    """What is to be done, in this order, or why nothing is.
-
-    :ivar left: what is as it should be, or not this policy's
-    :ivar refusals: each names what is in the way and the remedy
-    """
-
-    changes: tuple[Change, ...] = ()
-    left: tuple[Left, ...] = ()
-    refusals: tuple[str, ...] = ()
-
 
 @dataclass(frozen=True)
 class Differences:

@@ -63,16 +63,12 @@ class API:
     def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
         """Make a request to Nova; return the answer, or one member of it.
 
-        :raises CloudError: when the answer is an error, or is none
+        :raises CloudError: when the answer is an error, or is none; so do all below
         """
-        answer = self._request("compute", COMPUTE, method, path, body)
-        return _member(answer, "Nova", method, path, key)
+        return self._request("compute", COMPUTE, method, path, body, key)
 
     def nova_validating(self, method: str, path: str, body: Any = None) -> Any:
-        """Make a request in which nova-api is to validate extra specs, if it can.
-
-        :raises CloudError: when the answer is an error, or is none
-        """
+        """Make a request in which nova-api is to validate extra specs, if it can."""
         if self._validates:
             try:
                 return self._request("compute", EXTRA_SPECS, method, path, body)
@@ -84,31 +80,15 @@ class API:
         self, path: str, key: str, marker_key: str = "id"
     ) -> Iterator[dict[str, Any]]:
         """Return all members of a collection of Nova, page by page."""
-        marker = ""
-        while True:
-            separator = "&" if "?" in path else "?"
-            answer = self.nova("GET", f"{path}{separator}limit={_PAGE}{marker}")
-            page = _member(answer, "Nova", "GET", path, key)
-            yield from page
-            if not page or f"{key}_links" not in answer:
-                return
-            marker = f"&marker={page[-1][marker_key]}"
+        return self._pages("compute", COMPUTE, path, (key, f"{key}_links", marker_key))
 
     def placement(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """Make a request to Placement; return the answer, or one member of it.
-
-        :raises CloudError: when the answer is an error, or is none
-        """
-        answer = self._request("placement", PLACEMENT, method, path, body)
-        return _member(answer, "Placement", method, path, key)
+        """Make a request to Placement; return the answer, or one member of it."""
+        return self._request("placement", PLACEMENT, method, path, body, key)
 
     def glance(self, method: str, path: str, key: str = "") -> Any:
-        """Make a request to Glance; return the answer, or one member of it.
-
-        :raises CloudError: when the answer is an error, or is none
-        """
-        answer = self._request("image", None, method, path, None)
-        return _member(answer, "Glance", method, path, key)
+        """Make a request to Glance; return the answer, or one member of it."""
+        return self._request("image", None, method, path, None, key)
 
     def images(self, **query: str) -> Iterator[dict[str, Any]]:
         """Return the images of all projects that fit a query, hidden ones last.
@@ -118,7 +98,8 @@ class API:
         """
         given = set()
         for hidden in ({}, {"os_hidden": "true"}):
-            for image in self._images({"visibility": "all"} | query | hidden):
+            path = f"/images?{urlencode({'visibility': 'all'} | query | hidden)}"
+            for image in self._pages("image", None, path, ("images", "next", "id")):
                 # One that was hidden in between is in both lists.
                 if image["id"] not in given:
                     given.add(image["id"])
@@ -128,23 +109,36 @@ class API:
         """Change an image, all at once or not at all.
 
         :param operations: a JSON patch
-        :raises CloudError: when the answer is an error, or is none
         """
         self._request("image", None, "PATCH", f"/images/{image}", operations)
 
-    def _images(self, query: dict[str, str]) -> Iterator[dict[str, Any]]:
-        path = f"/images?{urlencode(query)}&limit={_PAGE}"
+    def _pages(
+        self, service: str, microversion: str | None, path: str, keys: tuple[str, ...]
+    ) -> Iterator[dict[str, Any]]:
+        """Return the members of a list.
+
+        :param keys: of the list, of what is there while there is more, and of what a
+            member is called in the request of the next page
+        """
+        key, more, marker_key = keys
+        path += f"{'&' if '?' in path else '?'}limit={_PAGE}"
         marker = ""
         while True:
-            answer = self.glance("GET", f"{path}{marker}")
-            page = _member(answer, "Glance", "GET", path, "images")
+            answer = self._request(service, microversion, "GET", path + marker)
+            page = _member(answer, _NAMES[service], "GET", path, key)
             yield from page
-            if not page or "next" not in answer:
+            if not page or more not in answer:
                 return
-            marker = f"&marker={page[-1]['id']}"
+            marker = f"&marker={page[-1][marker_key]}"
 
     def _request(
-        self, service: str, microversion: str | None, method: str, path: str, body: Any
+        self,
+        service: str,
+        microversion: str | None,
+        method: str,
+        path: str,
+        body: Any = None,
+        key: str = "",
     ) -> Any:
         name = _NAMES[service]
         arguments: dict[str, Any] = {} if body is None else {"json": body}
@@ -161,17 +155,18 @@ class API:
                 raise
             raise _no_answer(name, exc) from exc
         if response.status_code >= 400:
-            raise _error(name, microversion, method, path, response)
+            raise _error(name, microversion, f"{method} {path}", response)
         if not response.content:
-            return None
+            return _member(None, name, method, path, key)
         try:
-            return response.json()
+            answer = response.json()
         except ValueError:
             raise CloudError(
                 f"{name} answers {method} {path} with something that is no JSON: is "
                 "the endpoint in the catalogue its own, and its database there?",
                 response.status_code,
             ) from None
+        return _member(answer, name, method, path, key)
 
 
 def _is_expected(exc: Exception) -> bool:
@@ -194,34 +189,25 @@ def _no_answer(name: str, exc: Exception) -> CloudError:
 
 
 def _error(
-    name: str,
-    microversion: str | None,
-    method: str,
-    path: str,
-    response: requests.Response,
+    name: str, microversion: str | None, request: str, response: requests.Response
 ) -> CloudError:
     status = response.status_code
-    said = _detail(response)
-    asked = f"{name}: {method} {path}: {status}"
+    asked = f"{name}: {request}: {status}"
     if status in {401, 403}:
         return CloudError(
             f"{asked}: this needs the rights of an administrator: use such "
             "credentials (--os-cloud)",
             status,
         )
-    if status == 404:
-        return NotThereError(f"{asked}: {said}", status)
     if status == 406:
         return TooOldError(
             f"{name} does not know microversion {microversion}: it needs the Train "
             "release or newer",
             status,
         )
-    if status == 409:
-        return ConflictError(f"{asked}: {said}", status)
-    if status >= 500:
-        return CloudError(f"{asked}: {said}; see its log, then run this again", status)
-    return CloudError(f"{asked}: {said}", status)
+    kind = {404: NotThereError, 409: ConflictError}.get(status, CloudError)
+    remedy = "; see its log, then run this again" if status >= 500 else ""
+    return kind(f"{asked}: {_detail(response)}{remedy}", status)
 
 
 def _detail(response: requests.Response) -> str:

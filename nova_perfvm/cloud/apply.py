@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import answers, observe
 from nova_perfvm.cloud.errors import (
     CloudError,
     ConflictError,
@@ -219,7 +219,7 @@ class Applier:
         self._generations[provider] = answer["resource_provider_generation"]
 
     def _aggregate(self, name: str) -> Aggregate:
-        for found in observe.aggregates(self._api):
+        for found in answers.aggregates(self._api):
             if found.name == name:
                 return found
         raise NotThereError(f"no aggregate {name}", 404)

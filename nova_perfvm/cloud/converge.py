@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm.changes import steps as do
@@ -58,12 +59,9 @@ def enroll(
         changed, or the host was left closed to new VMs
     :raises CloudError: when a request failed; running again goes on from there
     """
-
-    def planner(view: ElasticHost) -> do.Plan:
-        return plan_enroll(
-            policy, view, slots=slots, aggregate=aggregate, backfill=backfill
-        )
-
+    planner = partial(
+        plan_enroll, policy, slots=slots, aggregate=aggregate, backfill=backfill
+    )
     return _Run(api, host, tell, among).to_the_end(planner)
 
 
@@ -81,10 +79,7 @@ def unenroll(
     :raises RefusedError: while VMs there carry units, unless they are stripped
     :raises CloudError: when a request failed; running again goes on from there
     """
-
-    def planner(view: ElasticHost) -> do.Plan:
-        return plan_unenroll(view, strip=strip)
-
+    planner = partial(plan_unenroll, strip=strip)
     return _Run(api, host, tell, among).to_the_end(planner)
 
 

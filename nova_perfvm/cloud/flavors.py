@@ -27,11 +27,11 @@ from nova_perfvm.generate.flavors import all_placement_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from nova_perfvm.changes.sync import SyncPlan
+    from nova_perfvm.changes.steps import Plan
     from nova_perfvm.generate.flavors import PolicyFlavor
 
 
-def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> SyncPlan:
+def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
     """Look at a cloud's flavors, and give the steps to those of a policy.
 
     :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`

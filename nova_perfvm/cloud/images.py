@@ -15,8 +15,7 @@ from nova_perfvm.cloud.sync import carry_out
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from nova_perfvm.changes.steps import Change
-    from nova_perfvm.changes.sync import SyncPlan
+    from nova_perfvm.changes.steps import Change, Plan
     from nova_perfvm.cloud.api import API
     from nova_perfvm.facts.snapshot import Image
 
@@ -29,7 +28,7 @@ def plan(
     tag: str,
     named: Sequence[str] = (),
     done: Collection[str] = (),
-) -> SyncPlan:
+) -> Plan:
     """Look at images, and give the steps to those of a policy.
 
     :param desired: see :func:`nova_perfvm.changes.images.plan_images`

@@ -29,18 +29,6 @@ from nova_perfvm.facts.elastic_host import (
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
 
-__all__ = [
-    "aggregates",
-    "allocation",
-    "flavors_with_units",
-    "hypervisors",
-    "names",
-    "servers",
-    "stray_providers",
-    "view_host",
-    "view_hosts",
-]
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oslo_config import iniparser
 
 from nova_perfvm import textfile
-from nova_perfvm.cloud import observe, placement_database
+from nova_perfvm.cloud import answers, observe, placement_database
 from nova_perfvm.diagnose.preflight import CloudView, FileOptions
 from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 
@@ -42,7 +42,7 @@ def view_cloud(
         hosts=tuple(views),
         wanted=hosts,
         servers=observe.servers(api),
-        aggregates=observe.aggregates(api),
+        aggregates=answers.aggregates(api),
         stray=observe.stray_providers(api, views),
         settings=settings,
         placement_settings=placement_settings,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
-from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud import answers, converge, observe
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.diagnose.preflight import asks_units
@@ -15,7 +15,7 @@ from nova_perfvm.diagnose.preflight import asks_units
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nova_perfvm.changes import Change
+    from nova_perfvm.changes.steps import Change
     from nova_perfvm.cloud.api import API
     from nova_perfvm.cloud.converge import Tell
 
@@ -58,7 +58,7 @@ def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
         changes=tuple(changes),
         refusals=refusals,
         warnings=warnings,
-        kept=tuple(kept_aggregates(observe.aggregates(api))),
+        kept=tuple(kept_aggregates(answers.aggregates(api))),
     )
 
 
@@ -98,8 +98,8 @@ def _common(api: API, *, asked: bool, emptied: bool = False) -> Sequence[Change]
     that it does not know, and on that nova-scheduler fails (a TypeError for
     pinned VMs) instead of saying that there is no valid host.
     """
-    names = frozenset() if asked else observe.names(api)
-    return plan_forget(names, observe.aggregates(api), emptied=emptied).changes
+    names = frozenset() if asked else answers.names(api)
+    return plan_forget(names, answers.aggregates(api), emptied=emptied).changes
 
 
 def _warnings(api: API) -> tuple[str, ...]:

@@ -15,15 +15,14 @@ from nova_perfvm.cloud.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nova_perfvm.changes.steps import Change
-    from nova_perfvm.changes.sync import SyncPlan
+    from nova_perfvm.changes.steps import Change, Plan
 
 # Whoever else changes the same things gets on each time one is late.
 _ROUNDS: Final = 8
 
 
 def carry_out(
-    plan: Callable[[], SyncPlan],
+    plan: Callable[[], Plan],
     apply: Callable[[Change], None],
     tell: Callable[[Change], None],
 ) -> None:

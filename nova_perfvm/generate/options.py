@@ -189,19 +189,8 @@ SHARED_SET: Final = Setting(
     (),
     "CPUs that all other VMs share: the host's VCPU inventory.",
 )
-TABLE: Final = (
-    AVAILABLE_FILTERS,
-    ENABLED_FILTERS,
-    WEIGHT_CLASSES,
-    ISOLATED_AGGREGATES,
-    FALLBACK_QUERY,
-    NO_FALLBACK_QUERY,
-    RETRIES,
-    DELETED_POLL,
-    DELETED_ACTION,
-    PIN_SET,
-    DEDICATED_SET,
-    SHARED_SET,
+TABLE: Final = tuple(
+    row for row in list(globals().values()) if isinstance(row, Setting)
 )
 
 

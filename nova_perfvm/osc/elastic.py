@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm.changes import plan_enroll, plan_unenroll
+from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.at_once import MOST_WORKERS
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nova_perfvm.changes import Change, Plan
+    from nova_perfvm.changes.steps import Change, Plan
     from nova_perfvm.cloud.converge import Tell
     from nova_perfvm.facts.elastic_host import ElasticHost
 

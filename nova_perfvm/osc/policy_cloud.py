@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nova_perfvm.changes.sync import SyncPlan
+from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
@@ -59,7 +59,7 @@ class CheckCloudPolicy(ChecksLister):
         policy = loader.load(policy_path(parsed_args))
         path = parsed_args.nova_conf
         settings = read_settings(path) if path else None
-        plan = SyncPlan()
+        plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(cloud_of(self.app), flavors_of(policy, parsed_args))
         view = PolicyView(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from nova_perfvm.changes import Plan
+    from nova_perfvm.changes.steps import Plan
     from nova_perfvm.cloud.at_once import Outcome
     from nova_perfvm.facts.elastic_host import ElasticHost
     from nova_perfvm.osc.elastic import HostsCommand

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cliff.lister import Lister
 
 from nova_perfvm.changes.images import tag_of, tagged_properties
-from nova_perfvm.changes.sync import Left
+from nova_perfvm.changes.steps import Left
 from nova_perfvm.cloud import flavors, images
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.generate.properties import extensions
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping
 
-    from nova_perfvm.changes import Change
-    from nova_perfvm.changes.sync import SyncPlan
+    from nova_perfvm.changes.steps import Change, Plan
 
     # Carries a plan out, and tells of each change before; may return what was
     # refused, by ID, and is left.
@@ -57,7 +56,7 @@ class SyncCommand(PrintableCommand, Lister):
 
     def prepare(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], SyncPlan], Sync]:
+    ) -> tuple[Callable[[], Plan], Sync]:
         """Return what makes the plan, and what carries one out."""
         raise NotImplementedError
 
@@ -81,7 +80,7 @@ class SyncCommand(PrintableCommand, Lister):
     def _carry_out(
         self,
         parsed_args: argparse.Namespace,
-        planned: SyncPlan,
+        planned: Plan,
         sync: Sync,
     ) -> Mapping[str, str]:
         stderr = self.app.stderr
@@ -150,7 +149,7 @@ class SyncFlavors(SyncCommand):
 
     def prepare(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], SyncPlan], Sync]:
+    ) -> tuple[Callable[[], Plan], Sync]:
         """Return what makes the plan, and what carries one out."""
         cloud = cloud_of(self.app)
         policy = loader.load(parsed_args.policy)
@@ -187,7 +186,7 @@ class SyncImages(SyncCommand):
 
     def prepare(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], SyncPlan], Sync]:
+    ) -> tuple[Callable[[], Plan], Sync]:
         """Return what makes the plan, and what carries one out."""
         cloud = cloud_of(self.app)
         policy = loader.load(parsed_args.policy)

@@ -75,9 +75,10 @@ class RefusedTest(CloudCommandCase):
 
     def test_what_a_run_that_was_cut_off_has_left(self):
         off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)
-        for name in ("flavors_with_units", "servers", "aggregates"):
+        for name in ("flavors_with_units", "servers"):
             self.answer(f"observe.{name}", [])
-        self.answer("observe.names", frozenset())
+        self.answer("answers.aggregates", [])
+        self.answer("answers.names", frozenset())
         child = dataclasses.replace(
             view().root, uuid="c", name="h1_perfvm_a", allocations={"a": {"X": 1}}
         )
@@ -114,6 +115,7 @@ class ChecksTest(CloudCommandCase):
 
     def test_worst_of_the_checks(self):
         self.answer("observe.view_hosts", [view(high("a"))])
-        for name in ("servers", "aggregates", "stray_providers"):
+        self.answer("answers.aggregates", ())
+        for name in ("servers", "stray_providers"):
             self.answer(f"observe.{name}", ())
         self.assertEqual(1, self.run_command("preflight", "h1")[0])
