@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,17 @@ class CPUSets:
     def pin_set(self) -> frozenset[int]:
         """[DEFAULT]vcpu_pin_set: needed only if an elastic host leaves CPUs out."""
         return self.either if self.housekeeping or self.idle else frozenset()
+
+    def cell(self, node: Node) -> dict[str, Any]:
+        """Return what a NUMA cell has for VMs: CPUs of either kind, and their cores."""
+        usable = self.pinnable | self.shared
+        cores = (frozenset(core) & usable for core in node.cores)
+        return {
+            "id": node.id,
+            "cpuset": node.cpus & (self.shared | self.either),
+            "pcpuset": node.cpus & self.pinnable,
+            "siblings": tuple(threads for threads in cores if threads),
+        }
 
 
 def divide(request: HostRequest, vm_class: VMClass | None) -> CPUSets:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from nova_perfvm.facts import NUMACell
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import (
     admission,
@@ -15,17 +16,17 @@ from nova_perfvm.generate.hosts import (
     provider,
     remarks,
     residents,
-    slots,
 )
 from nova_perfvm.generate.hosts import cpus as cpu_sets
 from nova_perfvm.placement import units
+from nova_perfvm.rules import host_slots
 
 if TYPE_CHECKING:
-    from nova_perfvm.facts import NUMACell
     from nova_perfvm.generate.hosts.cpus import CPUSets
     from nova_perfvm.generate.hosts.kernel import KernelAdvice
     from nova_perfvm.generate.hosts.memory import NodeMemory
     from nova_perfvm.generate.hosts.request import HostRequest
+    from nova_perfvm.generate.hosts.topology import Topology
     from nova_perfvm.generate.options import Setting
     from nova_perfvm.policy import VMClass
 
@@ -35,8 +36,11 @@ class HostConfig:
     """The configuration of one compute host, and what it rests on elsewhere.
 
     :ivar vm_class: the pinned class that the host is for, None for none
+    :ivar classes: those whose VMs come to it
+    :ivar iops: for ``read`` and ``write`` the capacity, and the guarantee
     :ivar cells: the NUMA cells that nova-compute will report, without VMs
-    :ivar slots: VMs of the class that the empty host may hold
+    :ivar room: VMs of the class that fit the empty host
+    :ivar slots: VMs of the class that it may hold
     :ivar nova: nova.conf of the host
     :ivar provider: content of provider.yaml, None where the host needs none
     :ivar scheduler: nova.conf of the nova-scheduler hosts
@@ -47,17 +51,20 @@ class HostConfig:
 
     request: HostRequest
     vm_class: VMClass | None
+    classes: list[VMClass]
+    iops: dict[str, tuple[int, int]]
     cpus: CPUSets
     memory: tuple[NodeMemory, ...]
     cells: tuple[NUMACell, ...]
+    room: int
     slots: int
     nova: tuple[Setting, ...]
     provider: dict[str, Any] | None
     kernel: KernelAdvice
     scheduler: tuple[Setting, ...]
     placement: tuple[Setting, ...]
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig:
@@ -77,26 +84,49 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     if request.residents is not None:
         residents.check(request.residents, cpus)
     shares = memory.divide(request, cpus, classes)
-    cells = slots.cells_of(request.topology, cpus, shares)
-    known = request.topology.memory_mb is not None
-    room = slots.count_slots(vm_class, cells, memory_known=known)
+    cells = _cells(request.topology, cpus, shares)
+    # Memory that is not known is no limit.
+    needed_mb = 0 if request.topology.memory_mb is None else None
+    room = host_slots(vm_class, cells, needed_mb) if vm_class else 0
     count = units.usable_slots(request.policy, room)
-    document = provider.document(request, vm_class, count, iops)
-    return HostConfig(
+    config = HostConfig(
         request=request,
         vm_class=vm_class,
+        classes=classes,
+        iops=iops,
         cpus=cpus,
         memory=shares,
         cells=cells,
+        room=room,
         slots=count,
         nova=nova_conf.settings(cpus, shares, classes),
-        provider=document,
+        provider=provider.document(request, vm_class, count, iops),
         kernel=kernel.advise(request.topology, cpus, shares),
         scheduler=(
             *options.wanted(request.policy, options.SCHEDULER),
             options.policy_file(policy_file),
         ),
         placement=options.wanted(request.policy, options.PLACEMENT),
-        warnings=remarks.warnings(request, vm_class, cpus, cells, count, iops, room),
-        notes=remarks.notes(request, classes, cpus, count, document),
+    )
+    return replace(
+        config, warnings=remarks.warnings(config), notes=remarks.notes(config)
+    )
+
+
+def _cells(
+    topology: Topology, cpus: CPUSets, shares: tuple[NodeMemory, ...]
+) -> tuple[NUMACell, ...]:
+    """Return a configured, empty host's cells, memory of the host itself left out.
+
+    Nova counts a cell's whole memory and Placement the host's less what is
+    reserved; a slot must fit both.  Memory that is not known counts as none.
+    """
+    return tuple(
+        NUMACell(
+            pinned_cpus=frozenset(),
+            memory_mb=share.vms_mb or 0,
+            memory_usage_mb=0,
+            **cpus.cell(node),
+        )
+        for node, share in zip(topology.nodes, shares, strict=True)
     )

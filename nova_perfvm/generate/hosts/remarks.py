@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset
@@ -14,51 +14,36 @@ from nova_perfvm.policy import groups_of
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from nova_perfvm.facts import NUMACell
     from nova_perfvm.generate.hosts.cpus import CPUSets
+    from nova_perfvm.generate.hosts.generate import HostConfig
     from nova_perfvm.generate.hosts.request import HostRequest
     from nova_perfvm.generate.hosts.topology import Node
     from nova_perfvm.policy import VMClass
 
 
-def warnings(
-    request: HostRequest,
-    vm_class: VMClass | None,
-    cpus: CPUSets,
-    cells: Sequence[NUMACell],
-    slots: int,
-    iops: Mapping[str, tuple[int, int]],
-    room: int,
-) -> tuple[str, ...]:
-    """Return what may go wrong, or costs more than it seems, the worst first.
-
-    :param cells: the host's cells when it is empty
-    :param slots: VMs of the class that it may hold
-    :param iops: for ``read`` and ``write`` the capacity, and the guarantee
-    :param room: VMs of the class that fit it
-    """
-    topology = request.topology
+def warnings(host: HostConfig) -> tuple[str, ...]:
+    """Return what may go wrong, or costs more than it seems, the worst first."""
+    topology, cpus, slots = host.request.topology, host.cpus, host.slots
     found = list(topology.assumptions)
     used = cpus.pinnable | cpus.shared
     if used != topology.cpus or (cpus.dedicated and cpus.shared):
         found += topology.numbering
-    if vm_class is not None:
-        found += _unlike_the_policy(request)
-        found[:0] = _no_slots(request, vm_class, cells, slots)
-        found += _no_housekeeping(request, vm_class, cpus, cells, slots)
-        found += _unused(request, vm_class, cpus, cells, slots)
-        found += _threads(request, vm_class, cpus)
-        found += _emulator_threads(request, vm_class)
-    for kind, (capacity, guarantee) in iops.items():
-        if slots and capacity // guarantee < slots:
-            found.append(
-                f"{capacity} {kind} operations per second are {capacity // guarantee} "
-                f"times the guaranteed {guarantee}, fewer than the {slots} slot(s)"
-            )
-    found += _beyond_units(slots, room)
-    found.append(_residents(request))
+    if host.vm_class is not None:
+        found += _unlike_the_policy(host.request)
+        found[:0] = _no_slots(host, host.vm_class)
+        found += _no_housekeeping(host, host.vm_class)
+        found += _unused(host, host.vm_class)
+        found += _threads(host, host.vm_class)
+    found += [
+        f"{capacity} {kind} operations per second are {capacity // guarantee} "
+        f"times the guaranteed {guarantee}, fewer than the {slots} slot(s)"
+        for kind, (capacity, guarantee) in host.iops.items()
+        if slots and capacity // guarantee < slots
+    ]
+    found += _beyond_units(slots, host.room)
+    found.append(_residents(host.request))
     return tuple(found)
 
 
@@ -77,10 +62,9 @@ def _unlike_the_policy(request: HostRequest) -> Iterator[str]:
         )
 
 
-def _no_slots(
-    request: HostRequest, vm_class: VMClass, cells: Sequence[NUMACell], slots: int
-) -> Iterator[str]:
-    if slots:
+def _no_slots(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
+    cells, reserve = host.cells, host.request.reserve
+    if host.slots:
         return
     need = vm_class.cell_pcpus
     usable = [cell_cpus(vm_class, cell)[0] for cell in cells]
@@ -91,28 +75,20 @@ def _no_slots(
             f"{', '.join(str(cell.memory_mb // 1024) for cell in cells)} for VMs"
         )
     else:
-        on = (
-            f"{vm_class.cells_per_vm} NUMA node(s)"
-            if vm_class.cells_per_vm > 1
-            else ("one NUMA node")
-        )
+        several = vm_class.cells_per_vm > 1
+        on = f"{vm_class.cells_per_vm} NUMA node(s)" if several else "one NUMA node"
         cause = (
             f"a VM needs {need} CPUs on {on}, and the nodes have "
             f"{', '.join(map(str, usable))} for such VMs"
         )
-        if request.reserve:
-            cause += f" (--reserve {request.reserve} keeps the others)"
+        if reserve:
+            cause += f" (--reserve {reserve} keeps the others)"
     yield f"this host has 0 slots for class {vm_class.name}: {cause}"
 
 
-def _no_housekeeping(
-    request: HostRequest,
-    vm_class: VMClass,
-    cpus: CPUSets,
-    cells: Sequence[NUMACell],
-    slots: int,
-) -> Iterator[str]:
+def _no_housekeeping(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
     """Return what it costs when VMs may fill every core of the host."""
+    request, cpus, cells, slots = host.request, host.cpus, host.cells, host.slots
     need = vm_class.cell_pcpus
     usable = sum(cell_cpus(vm_class, cell)[0] for cell in cells)
     taken = slots * need * vm_class.cells_per_vm
@@ -142,15 +118,10 @@ def _no_housekeeping(
     yield said
 
 
-def _unused(
-    request: HostRequest,
-    vm_class: VMClass,
-    cpus: CPUSets,
-    cells: Sequence[NUMACell],
-    slots: int,
-) -> Iterator[str]:
+def _unused(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
     """Return which CPUs no VM of the class will ever use."""
-    if not slots or request.mode == "elastic":
+    request, cpus, cells = host.request, host.cpus, host.cells
+    if not host.slots or request.mode == "elastic":
         return
     need = vm_class.cell_pcpus
     spare = min(
@@ -189,8 +160,8 @@ def _spare_cores(node: Node, reserve: int, cpus: CPUSets, spare_cpus: int) -> in
     return count
 
 
-def _threads(request: HostRequest, vm_class: VMClass, cpus: CPUSets) -> Iterator[str]:
-    smt = request.topology.threads > 1
+def _threads(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
+    smt, cpus = host.request.topology.threads > 1, host.cpus
     policy = vm_class.cpu_thread_policy
     # Nova asks Placement for (or against) the trait HW_CPU_HYPERTHREADING,
     # which a host reports whatever its cpu sets leave out.
@@ -213,10 +184,7 @@ def _threads(request: HostRequest, vm_class: VMClass, cpus: CPUSets) -> Iterator
             "the core's execution units with its sibling; it does not get a core's "
             "performance"
         )
-
-
-def _emulator_threads(request: HostRequest, vm_class: VMClass) -> Iterator[str]:
-    if vm_class.emulator_threads == "share" and request.mode != "mixed":
+    if vm_class.emulator_threads == "share" and host.request.mode != "mixed":
         yield (
             f"class {vm_class.name} has emulator_threads: share, which needs "
             "cpu_shared_set; without one on this host QEMU's own threads run on the "
@@ -261,22 +229,12 @@ def _residents(request: HostRequest) -> str:
     )
 
 
-def notes(
-    request: HostRequest,
-    classes: Sequence[VMClass],
-    cpus: CPUSets,
-    slots: int,
-    provider: Mapping[str, Any] | None,
-) -> tuple[str, ...]:
-    """Return what to do beside copying the lines.
-
-    :param classes: those whose VMs come to the host
-    :param slots: VMs of the class that the host may hold
-    :param provider: content of provider.yaml, None if there is none
-    """
-    has_provider = provider is not None
-    traits = [slots_of.trait(request.policy, c) for c in request.policy.pinned_classes]
-    offers = any(trait in str(provider) for trait in traits)
+def notes(host: HostConfig) -> tuple[str, ...]:
+    """Return what to do beside copying the lines."""
+    request, cpus, policy = host.request, host.cpus, host.request.policy
+    has_provider = host.provider is not None
+    traits = [slots_of.trait(policy, c) for c in policy.pinned_classes]
+    offers = any(trait in str(host.provider) for trait in traits)
     found = []
     if cpus.dedicated or cpus.shared:
         found.append(
@@ -305,7 +263,7 @@ def notes(
             "(/etc/nova/provider_config by default), alone or beside files that do not "
             "name $COMPUTE_NODE."
         )
-    if not offers and request.policy.placement != "none":
+    if not offers and policy.placement != "none":
         found.append(
             "If the host offered slots before: "
             + ("" if has_provider else "remove its old provider.yaml, and ")
@@ -313,16 +271,16 @@ def notes(
             "openstack resource provider trait set, which wants all traits that are to "
             "stay. Nova never removes one, and general VMs would stay away."
         )
-    if len(request.policy.pinned_classes) > 1 and request.class_name:
+    if len(policy.pinned_classes) > 1 and request.class_name:
         found.append(
             "The filter tells the hosts of pinned classes apart by their labels: put "
             "the host into an aggregate with "
-            f"metadata perfvm:class={','.join(c.name for c in classes)}."
+            f"metadata perfvm:class={','.join(c.name for c in host.classes)}."
         )
-    if request.policy.placement == "units":
+    if policy.placement == "units":
         # No API shows the cpu sets and cores that these follow from.
         found.append(
-            f"Then: openstack perfvm host enroll HOST --slots {slots}. Until then no "
-            "VM with units comes to it."
+            f"Then: openstack perfvm host enroll HOST --slots {host.slots}. Until then "
+            "no VM with units comes to it."
         )
     return tuple(found)

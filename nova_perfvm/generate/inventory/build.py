@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import cpuset
-from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem, ShapeError
+from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem
 from nova_perfvm.facts.snapshot import HostCell, HostPages
 from nova_perfvm.generate.hosts import HostRequest, admission, as_key, cpus, from_shape
 from nova_perfvm.policy import HostShape
@@ -14,7 +14,6 @@ from nova_perfvm.policy import HostShape
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nova_perfvm.generate.hosts import Topology
     from nova_perfvm.policy import Policy
 
 _UNITS_KB: Final = {"KB": 1, "MB": 1024, "GB": 1024 * 1024}
@@ -56,7 +55,7 @@ class Builder:
         """Divide the CPUs of a host as ``host config`` does."""
         try:
             topology = from_shape(HostShape.parse(host["shape"]))
-        except (ShapeError, PerfVMError) as exc:
+        except PerfVMError as exc:
             self._say((*path, "shape"), str(exc))
             return ()
         request = HostRequest(
@@ -76,7 +75,10 @@ class Builder:
             self._say(path, str(exc))
             return ()
         memory_mb = _memory_mb(host) // len(topology.nodes)
-        return _cells(topology, cpus.divide(request, vm_class), memory_mb)
+        sets = cpus.divide(request, vm_class)
+        return tuple(
+            HostCell(memory_mb=memory_mb, **sets.cell(node)) for node in topology.nodes
+        )
 
     def _listed(self, cells: list[Any], path: _Path) -> tuple[HostCell, ...]:
         found = []
@@ -160,21 +162,3 @@ class Builder:
 def _memory_mb(described: Mapping[str, Any]) -> int:
     # JSON schema takes 500.0 for an integer.
     return int(described.get("memory_gb", 0)) * 1024
-
-
-def _cells(
-    topology: Topology, sets: cpus.CPUSets, memory_mb: int
-) -> tuple[HostCell, ...]:
-    usable = sets.pinnable | sets.shared
-    return tuple(
-        HostCell(
-            id=node.id,
-            cpuset=node.cpus & (sets.shared | sets.either),
-            pcpuset=node.cpus & sets.pinnable,
-            memory_mb=memory_mb,
-            siblings=tuple(
-                threads for core in node.cores if (threads := frozenset(core) & usable)
-            ),
-        )
-        for node in topology.nodes
-    )
