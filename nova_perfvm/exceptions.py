@@ -35,6 +35,10 @@ class UnreadableFileError(PerfVMError):
         self.absent = absent
         super().__init__(f"cannot read {path}: {reason}")
 
+    def as_problem(self) -> Problem:
+        """Return it as the only mistake of the file."""
+        return Problem((), f"cannot be read: {self.reason}")
+
 
 class CPUSetError(PerfVMError, ValueError):
     """Text that is no list of CPUs.  ``text`` is all of it, ``part`` the fault."""
@@ -94,16 +98,23 @@ class Problem:
         return f"{prefix}{where}: {self.message}"
 
 
-class PolicyError(PerfVMError):
-    """A policy that cannot be used; ``problems`` holds every mistake in it."""
+class FileMistakesError(PerfVMError):
+    """A file that cannot be used; ``problems`` holds every mistake in it."""
+
+    title = "{source}: {count} in the file"
 
     def __init__(self, source: str, problems: Iterable[Problem]) -> None:
         """Keep the source's name and all problems, in the file's order."""
         self.source = source
         self.problems = tuple(problems)
-        count = len(self.problems)
-        lines = [
-            f"{source}: {count} {'mistake' if count == 1 else 'mistakes'} in the policy"
-        ]
+        n = len(self.problems)
+        count = f"{n} {'mistake' if n == 1 else 'mistakes'}"
+        lines = [self.title.format(source=source, count=count)]
         lines.extend(f"  {problem}" for problem in self.problems)
         super().__init__("\n".join(lines))
+
+
+class PolicyError(FileMistakesError):
+    """A policy that cannot be used; ``problems`` holds every mistake in it."""
+
+    title = "{source}: {count} in the policy"

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def printable(text: str) -> str:
@@ -25,6 +29,18 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text with its line ends escaped, such as a name within a line."""
     return text.replace("\n", r"\n")
+
+
+def first_line(exc: BaseException) -> str:
+    """Return the first line of what an error says, its kind if it says nothing."""
+    return (str(exc).splitlines() or [type(exc).__name__])[0]
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """Return a list in words: at most so many by name, the rest as a number."""
+    more = len(names) - most
+    shown = ", ".join(names[:most])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _escaped(character: str) -> str:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import Change, CreateName, Left, Plan
 from nova_perfvm.changes.sync import assignments, differences
+from nova_perfvm.facts.snapshot.resources import Flavor
 from nova_perfvm.generate.flavors import all_placement_names
+from nova_perfvm.printable import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,24 +34,17 @@ _NAMED_USERS: Final = 3
 
 
 @dataclass(frozen=True)
-class SeenFlavor:
-    """A flavor as Nova shows it.
+class SeenFlavor(Flavor):
+    """A flavor as Nova shows it, with what matters to sync.
 
     :ivar swap_mb: swap disk in MiB
     :ivar users: servers that were made with it, or resized to it; None where
         that was not looked up
     """
 
-    id: str
-    name: str
-    vcpus: int
-    memory_mb: int
-    root_gb: int
     ephemeral_gb: int = 0
     swap_mb: int = 0
-    public: bool = True
     description: str | None = None
-    extra_specs: Mapping[str, str] = field(default_factory=dict)
     users: tuple[str, ...] | None = None
 
     @property
@@ -207,7 +202,7 @@ def resized(seen: SeenFlavor, flavor: PolicyFlavor) -> tuple[str, ...]:
     pairs = (
         ("vCPUs", seen.vcpus, flavor.vcpus),
         ("MiB of memory", seen.memory_mb, flavor.memory_mb),
-        ("GiB of root disk", seen.root_gb, flavor.root_gb),
+        ("GiB of root disk", seen.disk_gb, flavor.root_gb),
         ("GiB of ephemeral disk", seen.ephemeral_gb, 0),
         ("MiB of swap", seen.swap_mb, 0),
     )
@@ -253,8 +248,9 @@ def _other_size(
         return None
     fault = f"flavor {seen.name} has {', '.join(found)}, which Nova cannot change"
     if seen.users is None or seen.users:
+        users = some_of(seen.users or ("servers",), _NAMED_USERS)
         return (
-            f"{fault}, and is used by {_named(seen.users or ('servers',))}: give the "
+            f"{fault}, and is used by {users}: give the "
             "policy's flavor another name (flavors: name in the policy), sync, resize "
             "these servers to it, and delete the old one"
         )
@@ -269,9 +265,3 @@ def _other_size(
             "with the same ID"
         )
     return None
-
-
-def _named(users: tuple[str, ...]) -> str:
-    more = len(users) - _NAMED_USERS
-    text = ", ".join(users[:_NAMED_USERS])
-    return f"{text} and {more} more" if more > 0 else text

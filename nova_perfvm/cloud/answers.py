@@ -24,7 +24,7 @@ from nova_perfvm.facts.snapshot.resources import (
 from nova_perfvm.policy import HostShape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from nova_perfvm.cloud.api import API
 
@@ -166,19 +166,26 @@ def migration(found: Mapping[str, Any]) -> Migration:
 
 
 def flavors(api: API) -> tuple[Flavor, ...]:
-    """Return all flavors."""
-    return tuple(
-        Flavor(
-            id=found["id"],
-            name=found["name"],
-            vcpus=found["vcpus"],
-            memory_mb=found["ram"],
-            disk_gb=found["disk"],
-            extra_specs=dict(found["extra_specs"]),
-            public=found["os-flavor-access:is_public"],
-        )
-        for found in api.nova_list("/flavors/detail?is_public=None", "flavors")
-    )
+    """Return all flavors, for an administrator the private ones too."""
+    return tuple(Flavor(**flavor(found)) for found in flavor_list(api))
+
+
+def flavor_list(api: API) -> Iterator[dict[str, Any]]:
+    """Return all flavors as Nova shows them."""
+    return api.nova_list("/flavors/detail?is_public=None", "flavors")
+
+
+def flavor(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a flavor."""
+    return {
+        "id": found["id"],
+        "name": found["name"],
+        "vcpus": found["vcpus"],
+        "memory_mb": found["ram"],
+        "disk_gb": found["disk"],
+        "extra_specs": dict(found["extra_specs"]),
+        "public": found["os-flavor-access:is_public"],
+    }
 
 
 def images(api: API) -> tuple[Image, ...]:

@@ -21,6 +21,7 @@ from nova_perfvm.cloud.errors import (
     TooOldError,
 )
 from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
+from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +185,7 @@ def _no_answer(name: str, exc: Exception) -> CloudError:
         )
     if isinstance(exc, ksa_exceptions.Unauthorized):
         return CloudError(f"{name}: not authorized: check the credentials", 401)
-    first = (str(exc).splitlines() or [type(exc).__name__])[0].rstrip(".")
+    first = first_line(exc).rstrip(".")
     return CloudError(f"{name} does not answer: {first}; try again when it does")
 
 

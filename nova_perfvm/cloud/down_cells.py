@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.facts.snapshot import ComputeHost
+from nova_perfvm.printable import some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from nova_perfvm.cloud.api import API
     from nova_perfvm.facts.snapshot import Provider, Server
@@ -56,23 +56,6 @@ def servers(api: API) -> list[Server]:
     """
     found = api.nova("GET", "/servers?all_tenants=1", key="servers")
     return [answers.server(server) for server in found if "name" not in server]
-
-
-def host(service: Mapping[str, Any], provider: Provider) -> ComputeHost:
-    """Return a host of which Nova lists no hypervisor."""
-    return ComputeHost(
-        host=service["host"],
-        node=provider.name,
-        provider=provider.uuid,
-        service=service["id"],
-        up=service["state"] == "up",
-        enabled=service["status"] == "enabled",
-        forced_down=bool(service.get("forced_down")),
-        disabled_reason=service.get("disabled_reason"),
-        availability_zone=service.get("zone") or "",
-        vcpus=provider.total("VCPU"),
-        memory_mb=provider.total("MEMORY_MB"),
-    )
 
 
 def matches(
@@ -125,6 +108,4 @@ def gaps(
 
 
 def _named(hosts: Sequence[str]) -> str:
-    more = len(hosts) - _NAMED
-    text = f"host(s) {', '.join(hosts[:_NAMED])}"
-    return f"{text} and {more} more" if more > 0 else text
+    return f"host(s) {some_of(hosts, _NAMED)}"

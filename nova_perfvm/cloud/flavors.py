@@ -18,6 +18,7 @@ from nova_perfvm.changes.flavors import (
     plan_flavors,
     resized,
 )
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError, openstack_errors
@@ -70,8 +71,15 @@ def sync(
 @openstack_errors()
 def flavors(api: API) -> list[SeenFlavor]:
     """Return all flavors, for an administrator the private ones too."""
-    found = api.nova_list("/flavors/detail?is_public=None", "flavors")
-    return [_flavor(entry) for entry in found]
+    return [
+        SeenFlavor(
+            **answers.flavor(found),
+            ephemeral_gb=found["OS-FLV-EXT-DATA:ephemeral"],
+            swap_mb=found["swap"] or 0,
+            description=found["description"],
+        )
+        for found in answers.flavor_list(api)
+    ]
 
 
 @openstack_errors()
@@ -97,21 +105,6 @@ def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]
         found = api.placement("GET", "/resource_classes", key="resource_classes")
         known.update(entry["name"] for entry in found)
     return frozenset(known & {name for _, name in wanted})
-
-
-def _flavor(entry: Mapping[str, Any]) -> SeenFlavor:
-    return SeenFlavor(
-        id=entry["id"],
-        name=entry["name"],
-        vcpus=entry["vcpus"],
-        memory_mb=entry["ram"],
-        root_gb=entry["disk"],
-        ephemeral_gb=entry["OS-FLV-EXT-DATA:ephemeral"],
-        swap_mb=entry["swap"] or 0,
-        public=entry["os-flavor-access:is_public"],
-        description=entry["description"],
-        extra_specs=dict(entry["extra_specs"]),
-    )
 
 
 @singledispatch

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nova import config, context, objects
 from nova.conf import CONF
@@ -24,6 +23,7 @@ from nova_perfvm.facts.snapshot import (
     HostPages,
     Snapshot,
 )
+from nova_perfvm.printable import first_line
 
 
 class NovaDBError(PerfVMError):
@@ -44,7 +44,7 @@ def configure(path: str) -> None:
         # With RPC, as cell mappings are made of its options; nothing connects.
         config.parse_args(["nova-perfvm"], default_config_files=[path])
     except Exception as exc:
-        raise NovaDBError(f"{path} cannot be used: {_first_line(exc)}") from exc
+        raise NovaDBError(f"{path} cannot be used: {first_line(exc)}") from exc
     if not CONF.api_database.connection:
         raise NovaDBError(
             f"{path} has no [api_database]connection: it is not one of a controller"
@@ -73,13 +73,13 @@ def compute_nodes(skipped: list[str] | None = None) -> list[objects.ComputeNode]
         except Exception as exc:
             if skipped is None:
                 raise _unreadable(exc) from exc
-            skipped.append(f"cell {cell.identity}: {_first_line(exc)}")
+            skipped.append(f"cell {cell.identity}: {first_line(exc)}")
     return found
 
 
 def _unreadable(exc: Exception) -> NovaDBError:
     return NovaDBError(
-        f"Nova's database cannot be read: {_first_line(exc)}: see "
+        f"Nova's database cannot be read: {first_line(exc)}: see "
         "[api_database]connection, and nova-manage cell_v2 list_cells"
     )
 
@@ -131,7 +131,3 @@ def _pages(pool: objects.NUMAPagesTopology) -> HostPages:
     # Computes from before Pike report no reserved pages.
     reserved = pool.reserved if "reserved" in pool else 0
     return HostPages(pool.size_kb, pool.total - reserved, pool.used)
-
-
-def _first_line(exc: Any) -> str:
-    return (str(exc).splitlines() or [type(exc).__name__])[0]

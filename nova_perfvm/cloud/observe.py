@@ -118,10 +118,9 @@ def owner(api: API, server: str) -> dict[str, Any]:
 @openstack_errors()
 def flavors_with_units(api: API) -> list[str]:
     """Return the names of the flavors that ask for units."""
-    found = api.nova_list("/flavors/detail?is_public=None", "flavors")
     return sorted(
         flavor["name"]
-        for flavor in found
+        for flavor in answers.flavor_list(api)
         if any(key.endswith(f":{const.RC_UNIT}") for key in flavor["extra_specs"])
     )
 

@@ -8,13 +8,12 @@ own: four for each resource provider, one for each server that may be pinned.
 from __future__ import annotations
 
 import datetime as dt
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import answers, down_cells
+from nova_perfvm.cloud import answers, at_once, down_cells
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
@@ -181,7 +180,16 @@ class _Taker:
         found = down_cells.matches(
             missing, [p for p in providers if p.uuid not in taken], servers
         )
-        rebuilt = [down_cells.host(services[name], root) for name, root in found]
+        rebuilt = [
+            ComputeHost(
+                node=root.name,
+                provider=root.uuid,
+                vcpus=root.total("VCPU"),
+                memory_mb=root.total("MEMORY_MB"),
+                **_service(services[name]),
+            )
+            for name, root in found
+        ]
         names = [host.host for host in rebuilt]
         unmatched = sorted(missing - set(names))
         self._gaps += down_cells.gaps(self._lost, names, unmatched)
@@ -292,13 +300,9 @@ class _Taker:
         self, what: str, read: Callable[[Any], Any], items: Sequence[Any]
     ) -> list[Any]:
         found = []
-        pool = ThreadPoolExecutor(AT_ONCE)
-        try:
-            for answer in pool.map(read, items):
-                found.append(answer)
-                self._progress(what, len(found), len(items))
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for outcome in at_once.each(read, items, AT_ONCE):
+            found.append(outcome.result())
+            self._progress(what, len(found), len(items))
         return found
 
 
@@ -318,6 +322,19 @@ def _without(provider: Provider, consumers: set[str]) -> Provider:
     return replace(provider, allocations=kept)
 
 
+def _service(service: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the compute service says of a host."""
+    return {
+        "host": service["host"],
+        "service": service["id"],
+        "up": service["state"] == "up",
+        "enabled": service["status"] == "enabled",
+        "forced_down": bool(service.get("forced_down")),
+        "disabled_reason": service.get("disabled_reason"),
+        "availability_zone": service.get("zone") or "",
+    }
+
+
 def _host(
     found: Mapping[str, Any],
     service: Mapping[str, Any],
@@ -325,21 +342,17 @@ def _host(
     servers: Iterable[Server],
 ) -> ComputeHost:
     host, node = found["service"]["host"], found["hypervisor_hostname"]
+    # Where a hypervisor has no service in the list, it says itself what is missing.
+    known = {"host": host, "id": "", **{k: found[k] for k in ("state", "status")}}
     made = ComputeHost(
-        host=host,
         node=node,
         provider=found["id"],
-        service=service.get("id", ""),
-        up=service.get("state", found["state"]) == "up",
-        enabled=service.get("status", found["status"]) == "enabled",
-        forced_down=bool(service.get("forced_down")),
-        disabled_reason=service.get("disabled_reason"),
-        availability_zone=service.get("zone") or "",
         hypervisor_type=found.get("hypervisor_type") or "",
         vcpus=found.get("vcpus") or 0,
         memory_mb=found.get("memory_mb") or 0,
         running_vms=found.get("running_vms") or 0,
         shape=answers.shape(found),
+        **_service(service or known),
     )
     provider = next((p for p in providers if p.uuid == made.provider), None)
     if provider is None or made.shape is None:

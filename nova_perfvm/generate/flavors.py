@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
@@ -182,24 +181,14 @@ def _properties(
     *,
     isolated: bool = False,
 ) -> Properties:
-    # These two are the policy's own, whatever generators an operator has.
+    carried = contract(policy, vm_class).extra_specs(isolated_aggregates=isolated)
+    # These two are the policy's own, whatever generators an operator has.  The
+    # default class is named, too, so that a flavor shows what it is.
     own: dict[str, Generator] = {
-        "perfvm": _class_key,
-        "placement": partial(_contract, isolated_aggregates=isolated),
+        "perfvm": lambda *_: Properties({const.CLASS_KEY: vm_class.name}),
+        "placement": lambda *_: Properties(carried),
     }
     return combine(own | dict(generators), policy, vm_class)
-
-
-def _class_key(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Name the class; the default one too, so that a flavor shows what it is."""
-    return Properties(flavor={const.CLASS_KEY: vm_class.name})
-
-
-def _contract(
-    policy: Policy, vm_class: VMClass, *, isolated_aggregates: bool
-) -> Properties:
-    carried = contract(policy, vm_class)
-    return Properties(carried.extra_specs(isolated_aggregates=isolated_aggregates))
 
 
 def _flavors_of(

@@ -9,39 +9,35 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-DEFAULT_DOCUMENT: Final[dict[str, Any]] = {
-    "schema_version": "1.0",
-    "host_shape": "2x20",
-    "placement": "slots",
-    "managed_hosts": "all",
-    "classes": {
-        "high-performance": {
-            "vcpus": 20,
-            "cpu_policy": "dedicated",
-            "numa_nodes": 1,
-            "max_per_host": 2,
-            "exclusive": "host",
-            "vif_multiqueue": True,
-            "disk": {"source": "volume", "volume_type": "nvme-tcp"},
-            "flavors": {
-                "name": "hp.{vcpus}c.{memory_gb}g",
-                "memory_gb": [64, 128, 200],
-                "root_gb": 0,
-            },
-        },
-        "general": {
-            "default": True,
-            "cpu_policy": "shared",
-            "disk": {"source": "image"},
-            "flavors": {
-                "name": "g.{vcpus}c.{memory_gb}g",
-                "sizes": [
-                    {"vcpus": 1, "memory_gb": 2, "root_gb": 20},
-                    {"vcpus": 2, "memory_gb": 4, "root_gb": 40},
-                    {"vcpus": 4, "memory_gb": 8, "root_gb": 40},
-                    {"vcpus": 8, "memory_gb": 16, "root_gb": 80},
-                ],
-            },
-        },
-    },
-}
+import yaml
+
+DEFAULT_DOCUMENT: Final[dict[str, Any]] = yaml.safe_load("""
+schema_version: "1.0"
+host_shape: 2x20
+placement: slots
+managed_hosts: all
+classes:
+  high-performance:
+    vcpus: 20
+    cpu_policy: dedicated
+    numa_nodes: 1
+    max_per_host: 2
+    exclusive: host
+    vif_multiqueue: true
+    disk: {source: volume, volume_type: nvme-tcp}
+    flavors:
+      name: hp.{vcpus}c.{memory_gb}g
+      memory_gb: [64, 128, 200]
+      root_gb: 0
+  general:
+    default: true
+    cpu_policy: shared
+    disk: {source: image}
+    flavors:
+      name: g.{vcpus}c.{memory_gb}g
+      sizes:
+        - {vcpus: 1, memory_gb: 2, root_gb: 20}
+        - {vcpus: 2, memory_gb: 4, root_gb: 40}
+        - {vcpus: 4, memory_gb: 8, root_gb: 40}
+        - {vcpus: 8, memory_gb: 16, root_gb: 80}
+""")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -60,10 +61,9 @@ def _read(path: str | Path) -> str:
     try:
         return textfile.read(path, _MOST_BYTES)
     except UnreadableFileError as exc:
-        message = f"cannot be read: {exc.reason}"
-        if exc.absent:
-            message = "no such file: create it, or leave out the option that names it"
-        raise PolicyError(str(path), [Problem((), message)]) from None
+        message = "no such file: create it, or leave out the option that names it"
+        problem = Problem((), message) if exc.absent else exc.as_problem()
+        raise PolicyError(str(path), [problem]) from None
 
 
 def parse(text: str, source: str = "policy") -> Policy:
@@ -80,9 +80,7 @@ def parse(text: str, source: str = "policy") -> Policy:
         raise PolicyError(source, [Problem((), message)])
     policy, found = _check(parsed.data)
     if found or policy is None:
-        placed = [_place(problem, parsed) for problem in found]
-        placed.sort(key=lambda problem: (problem.line or 0, problem.path))
-        raise PolicyError(source, placed)
+        raise PolicyError(source, map(_explained, parsed.in_order(found)))
     return policy
 
 
@@ -136,13 +134,12 @@ def _unshared(value: Any) -> Any:
     return [_unshared(item) for item in value] if isinstance(value, list) else value
 
 
-def _place(problem: Problem, parsed: Source) -> Problem:
-    """Say in which line of the file the remedy belongs."""
-    line = parsed.line_of(problem.path)
-    message = problem.message
-    if line is None and len(problem.path) > 1:
-        message += f" (the file has no {problem.path[0]}: this is the built-in value)"
-    return Problem(problem.path, message, line)
+def _explained(problem: Problem) -> Problem:
+    """Say of a problem in what is not in the file where it comes from."""
+    if problem.line is not None or len(problem.path) <= 1:
+        return problem
+    why = f" (the file has no {problem.path[0]}: this is the built-in value)"
+    return replace(problem, message=problem.message + why)
 
 
 def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from nova_perfvm.exceptions import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Path = tuple[str, ...]
 _MERGE_TAG = "tag:yaml.org,2002:merge"
@@ -71,6 +75,11 @@ class Source:
             if line is not None:
                 return line
         return None
+
+    def in_order(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Return problems with their lines, in the order of the text."""
+        placed = [replace(p, line=self.line_of(p.path)) for p in problems]
+        return sorted(placed, key=lambda problem: (problem.line or 0, problem.path))
 
     def _walk(self, node: yaml.Node, path: Path, above: frozenset[int]) -> None:
         if id(node) in above:

@@ -35,7 +35,7 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         """Return {name: (size, extra specs)} of all flavors."""
         return {
             flavor.name: (
-                (flavor.vcpus, flavor.memory_mb, flavor.root_gb),
+                (flavor.vcpus, flavor.memory_mb, flavor.disk_gb),
                 dict(flavor.extra_specs),
             )
             for flavor in cloud_flavors.flavors(self.api)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which wishes a policy allows at all, and which classes a host then serves."""
+"""Which requests a policy allows at all, and which classes a host then serves."""
 
 from __future__ import annotations
 

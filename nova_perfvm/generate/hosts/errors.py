@@ -7,7 +7,7 @@ from nova_perfvm.exceptions import PerfVMError
 
 
 class HostConfigError(PerfVMError):
-    """Wishes that contradict the policy, the host, or Nova; with the remedy."""
+    """A request that contradicts the policy, the host, or Nova; with the remedy."""
 
 
 class TopologyError(HostConfigError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a wish to everything that one host and its controllers need."""
+"""From a request to everything that one host and its controllers need."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     """Return the configuration of one host.
 
     :param policy_file: where the policy was read, None for the built-in one
-    :raises HostConfigError: when the wish contradicts the policy, the host or
+    :raises HostConfigError: when the request contradicts the policy, the host or
         the VMs on it; the message has the remedy
     :raises UnknownClassError: when the policy has no class of that name
     """

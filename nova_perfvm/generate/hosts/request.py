@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nova_perfvm.generate.hosts.residents import Resident
     from nova_perfvm.generate.hosts.topology import Topology
     from nova_perfvm.policy import Policy
@@ -18,13 +20,6 @@ MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")
 # which is about 1 GiB for a VM of 20 vCPUs.  Nova's default, 512 MiB a host,
 # is less than one such VM takes.
 RESERVED_MEMORY_GB: Final = 4
-
-
-class Spelling(Protocol):
-    """How messages write a key of the wish, with a value or without."""
-
-    def __call__(self, key: str, value: object = "") -> str:
-        """Return what to write."""
 
 
 def as_option(key: str, value: object = "") -> str:
@@ -39,7 +34,7 @@ def as_key(key: str, value: object = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """A wish for one host's configuration.
+    """What is asked of one host's configuration.
 
     :ivar class_name: the pinned class whose VMs the host is for; None where the
         policy has only one
@@ -50,7 +45,7 @@ class HostRequest:
         the policy guarantees none
     :ivar write_iops: the same for writes
     :ivar residents: the VMs that are on the host; None if that is not known
-    :ivar spell: how the one who wishes writes ``mode`` and the like
+    :ivar spell: how messages write a key, such as ``mode``, with a value or without
     """
 
     policy: Policy
@@ -63,4 +58,4 @@ class HostRequest:
     read_iops: int | None = None
     write_iops: int | None = None
     residents: tuple[Resident, ...] | None = None
-    spell: Spelling = as_option
+    spell: Callable[..., str] = as_option

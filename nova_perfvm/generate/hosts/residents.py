@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.generate.hosts.errors import HostConfigError
+from nova_perfvm.printable import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -157,6 +158,4 @@ def check(residents: Sequence[Resident], cpus: CPUSets) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMES_SHOWN
-    shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return some_of([repr(name) for name in names], _NAMES_SHOWN)

@@ -7,7 +7,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from nova_perfvm import textfile
-from nova_perfvm.exceptions import PerfVMError, Problem, UnreadableFileError
+from nova_perfvm.exceptions import FileMistakesError, UnreadableFileError
 from nova_perfvm.generate.inventory.build import Builder
 from nova_perfvm.generate.inventory.schema import SCHEMA
 from nova_perfvm.policy.schema import form_problems
@@ -21,16 +21,10 @@ if TYPE_CHECKING:
     from nova_perfvm.policy import Policy
 
 
-class InventoryError(PerfVMError):
+class InventoryError(FileMistakesError):
     """An inventory file that cannot be used; ``problems`` holds its mistakes."""
 
-    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
-        """Keep the source's name and all problems, in the file's order."""
-        self.source = source
-        self.problems = tuple(problems)
-        lines = [f"{source} is no inventory that can be used:"]
-        lines.extend(f"  {problem}" for problem in self.problems)
-        super().__init__("\n".join(lines))
+    title = "{source} is no inventory that can be used:"
 
 
 def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
@@ -41,8 +35,7 @@ def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
     try:
         text = textfile.read(path)
     except UnreadableFileError as exc:
-        message = f"cannot be read: {exc.reason}"
-        raise InventoryError(str(path), [Problem((), message)]) from None
+        raise InventoryError(str(path), [exc.as_problem()]) from None
     return parse(text, policy, str(path))
 
 
@@ -70,12 +63,7 @@ def parse(
             builder.add(name, sound)
     found += builder.problems
     if found:
-        placed = [
-            Problem(p.path, p.message, parsed.line_of(p.path))
-            for p in dict.fromkeys(found)
-        ]
-        placed.sort(key=lambda problem: (problem.line or 0, problem.path))
-        raise InventoryError(source, placed)
+        raise InventoryError(source, parsed.in_order(dict.fromkeys(found)))
     return builder.cells
 
 

@@ -31,7 +31,7 @@ def seen(flavor, **changes):
         name=flavor.name,
         vcpus=flavor.vcpus,
         memory_mb=flavor.memory_mb,
-        root_gb=flavor.root_gb,
+        disk_gb=flavor.root_gb,
         description=CreateFlavor(flavor).description,
         extra_specs=dict(flavor.extra_specs),
         users=(),
