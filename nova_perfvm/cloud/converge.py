@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look, plan, change, and look again, until nothing is left to do."""
+"""Enroll and unenroll a host, from what is there now to what should be."""
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +11,8 @@ from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
+from nova_perfvm.cloud.errors import CloudError, RefusedError
+from nova_perfvm.cloud.sync import carry_out
 from nova_perfvm.facts.elastic_host import ComputeService
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     Planner = Callable[[ElasticHost], do.Plan]
     Tell = Callable[[do.Change], None]
 
-# Others who change the same host are few, and each time one of them gets on.
-CONFLICTS: Final = 8
-PAUSE_S: Final = 0.2
 # Steps after which a plan is made anew: a handful, and one for each attempt.
 _ROUNDS: Final = 40
 
@@ -96,6 +93,8 @@ class _Run:
         self._tell = tell
         self._among = among
         self._made = 0
+        self._view: ElasticHost
+        self._applier: Applier
         self._opened = False
         # The service that is out of service for the time of this run.
         self._disabled: ComputeService | None = None
@@ -103,75 +102,46 @@ class _Run:
     def to_the_end(self, planner: Planner) -> int:
         """Change until a plan is empty."""
         try:
-            self._rounds(planner)
+            self._carry_out(planner)
         except RefusedError:
             if self._opened:
-                self._close()
+                # Keep VMs with units off a host where one without was found.
+                self._carry_out(plan_close)
             raise
         finally:
             self._restore_service()
         return self._made
 
-    def _rounds(self, planner: Planner) -> None:
-        conflicts = 0
-        for _ in range(_ROUNDS):
-            view = self._look()
-            # An earlier run that was cut off counts as this one.
-            self._disabled = view.service if view.service.interrupted else None
-            plan = planner(view)
-            if plan.refusals:
-                raise RefusedError(plan.refusals)
-            if not plan.changes:
-                return
-            try:
-                self._some(view, plan.changes)
-            except ConflictError as exc:
-                conflicts += 1
-                if conflicts == CONFLICTS:
-                    raise CloudError(
-                        f"{self._host} is being changed by others, {CONFLICTS} times "
-                        f"in a row ({exc}): run this again",
-                        exc.status,
-                    ) from exc
-                time.sleep(PAUSE_S * conflicts)
-        raise CloudError(f"{self._host} does not come to rest: run this again")
+    def _carry_out(self, planner: Planner) -> None:
+        carry_out(
+            partial(self._plan, planner),
+            self._apply,
+            self._tell,
+            subject=self._host,
+            rounds=_ROUNDS,
+        )
+
+    def _plan(self, planner: Planner) -> do.Plan:
+        self._view = self._look()
+        self._applier = Applier(self._api, self._view)
+        # An earlier run that was cut off counts as this one.
+        service = self._view.service
+        self._disabled = service if service.interrupted else None
+        return planner(self._view)
 
     def _look(self) -> ElasticHost:
         if self._among is None:
             self._among = observe.hypervisors(self._api)
         return observe.view_host(self._api, self._host, self._among)
 
-    def _some(self, view: ElasticHost, changes: Sequence[do.Change]) -> None:
-        """Make changes up to one after which to look again."""
-        applier = Applier(self._api, view)
-        for number, change in enumerate(changes):
-            self._tell(change)
-            self._note(view, change)
-            applier.apply(change)
-            self._made += 1
-            following = changes[number + 1 : number + 2]
-            # Servers get their units one by one; that is one step.
-            more = any(type(f) is type(change) for f in following)
-            if change.look_again and not more:
-                return
-
-    def _note(self, view: ElasticHost, change: do.Change) -> None:
-        """Remember what an error would have to undo, before the request is sent."""
+    def _apply(self, change: do.Change) -> None:
+        # An error would have to undo it, even one of the request itself.
         if isinstance(change, do.SetTraits) and change.opens:
             self._opened = True
         if isinstance(change, do.SetService) and not change.enabled:
-            self._disabled = view.service
-
-    def _close(self) -> None:
-        """Keep VMs with units off a host where one without was found."""
-        for _ in range(CONFLICTS):
-            view = self._look()
-            try:
-                self._some(view, plan_close(view).changes)
-            except ConflictError:
-                time.sleep(PAUSE_S)
-            else:
-                return
+            self._disabled = self._view.service
+        self._applier.apply(change)
+        self._made += 1
 
     def _restore_service(self) -> None:
         if self._disabled is None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a plan and carry it out, until there is nothing left to do."""
+"""Look, plan, change, and look again, until there is nothing left to do."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.cloud.errors import (
@@ -17,32 +18,52 @@ if TYPE_CHECKING:
 
     from nova_perfvm.changes.steps import Change, Plan
 
-# Whoever else changes the same things gets on each time one is late.
-_ROUNDS: Final = 8
+# Others who change the same things are few, and each time one of them gets on.
+CONFLICTS: Final = 8
+PAUSE_S: Final = 0.2
 
 
 def carry_out(
     plan: Callable[[], Plan],
     apply: Callable[[Change], None],
     tell: Callable[[Change], None],
+    *,
+    subject: str = "it",
+    rounds: int = CONFLICTS,
 ) -> None:
     """Look, change, and look again.
 
+    :param plan: looks at what is there now
     :param tell: called before each change
+    :param subject: what is changed, for errors
+    :param rounds: after how many plans to give up
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
     """
-    for _ in range(_ROUNDS):
+    conflicts = 0
+    for _ in range(rounds):
         found = plan()
         if found.refusals:
             raise RefusedError(found.refusals)
         if not found.changes:
             return
         try:
-            for change in found.changes:
+            for change, following in zip(
+                found.changes, (*found.changes[1:], None), strict=True
+            ):
                 tell(change)
                 apply(change)
-        except (ConflictError, NotThereError):
+                # Servers get their units one by one; that is one step.
+                if change.look_again and type(following) is not type(change):
+                    break
+        except (ConflictError, NotThereError) as exc:
             # Someone else was faster: look at what is there now.
-            continue
-    raise CloudError("it does not stay as it was set, others change it: try again")
+            conflicts += 1
+            if conflicts == CONFLICTS:
+                raise CloudError(
+                    f"{subject} is being changed by others, {CONFLICTS} times in a row "
+                    f"({exc}): run this again",
+                    exc.status,
+                ) from exc
+            time.sleep(PAUSE_S * conflicts)
+    raise CloudError(f"{subject} does not come to rest: run this again")
