@@ -13,23 +13,18 @@ which no flavor brings anybody, and never in none.
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.diagnose.residents import divide
+from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, desired_inventory, host_slots
+from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Provider
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nova_perfvm.diagnose.residents import Shares
-    from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Provider
-    from nova_perfvm.placement.units import Child
-    from nova_perfvm.policy import Policy
-
+from nova_perfvm.placement.units import Child
+from nova_perfvm.policy import Policy
 
 # How the names of the aggregates begin that enrolling makes.
 AGGREGATE_PREFIX: Final = "perfvm-elastic"

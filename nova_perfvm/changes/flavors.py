@@ -9,20 +9,16 @@ touched.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import Change, CreateName, Left, Plan
 from nova_perfvm.changes.sync import assignments, differences
 from nova_perfvm.facts.snapshot.resources import Flavor
-from nova_perfvm.generate.flavors import all_placement_names
+from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 from nova_perfvm.printable import some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from nova_perfvm.generate.flavors import PolicyFlavor
 
 _MARK: Final = "nova-perfvm: class "
 

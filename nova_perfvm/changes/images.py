@@ -13,23 +13,19 @@ an image stops the others from being changed, and nothing is removed from it.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.changes.sync import assignments, differences
 from nova_perfvm.facts.snapshot.resources import IMAGE_MEMBERS, Image
 from nova_perfvm.generate.flavors import generate_image_properties
-from nova_perfvm.generate.properties import PropertiesConflictError, merge
+from nova_perfvm.generate.properties import Generator, PropertiesConflictError, merge
+from nova_perfvm.policy import Policy
 from nova_perfvm.printable import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from collections.abc import Set as AbstractSet
-
-    from nova_perfvm.generate.properties import Generator
-    from nova_perfvm.policy import Policy
 
 TAG: Final = "nova-perfvm"
 RECORD: Final = const.IMAGE_RECORD

@@ -7,13 +7,11 @@ that was made twice, or that another run made meanwhile, must do no harm.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nova_perfvm.facts.elastic_host import Inventory
+from nova_perfvm.facts.elastic_host import Inventory
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,13 @@ leaves the isolated aggregate, so that nothing without units came before.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, remove_child
-from nova_perfvm.facts.elastic_host import CREATED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost
+from nova_perfvm.facts.elastic_host import CREATED, Aggregate, ElasticHost
 
 
 def plan_unenroll(view: ElasticHost, *, strip: bool = False) -> do.Plan:

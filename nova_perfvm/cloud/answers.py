@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot.resources import (
     IMAGE_MEMBERS,
@@ -22,11 +24,6 @@ from nova_perfvm.facts.snapshot.resources import (
     ServerCell,
 )
 from nova_perfvm.policy import HostShape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from nova_perfvm.cloud.api import API
 
 
 @openstack_errors()

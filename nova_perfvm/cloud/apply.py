@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import answers, observe
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import (
     CloudError,
     ConflictError,
@@ -20,12 +21,9 @@ from nova_perfvm.facts.elastic_host import (
     CREATED,
     DISABLED_REASON,
     Aggregate,
+    ElasticHost,
     isolating,
 )
-
-if TYPE_CHECKING:
-    from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.elastic_host import ElasticHost
 
 # A server may be given units while Nova changes its allocation for a resize.
 _ALLOCATION_TRIES: Final = 5

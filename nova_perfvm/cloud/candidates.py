@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import openstack_errors
+from nova_perfvm.diagnose.explain import SchedulerSettings
+from nova_perfvm.facts.demand import Demand, Request
+from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.placement.candidates import DISABLED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nova_perfvm.cloud.api import API
-    from nova_perfvm.diagnose.explain import SchedulerSettings
-    from nova_perfvm.facts.demand import Demand, Request
-    from nova_perfvm.facts.snapshot import Aggregate
 
 
 def offered(

@@ -8,17 +8,14 @@ Placement what they have; their NUMA topology nothing shows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from nova_perfvm.cloud import answers
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.facts.snapshot import Provider, Server
 from nova_perfvm.printable import some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.snapshot import Provider, Server
 
 _PAGE: Final = 64
 # As many are named; the rest is counted.

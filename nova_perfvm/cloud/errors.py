@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from nova_perfvm.exceptions import PerfVMError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class CloudError(PerfVMError):

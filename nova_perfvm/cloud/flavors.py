@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm.changes import steps as do
@@ -18,18 +19,13 @@ from nova_perfvm.changes.flavors import (
     plan_flavors,
     resized,
 )
+from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError, openstack_errors
 from nova_perfvm.cloud.sync import carry_out
-from nova_perfvm.generate.flavors import all_placement_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from nova_perfvm.changes.steps import Plan
-    from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 
 
 def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:

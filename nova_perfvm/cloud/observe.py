@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
@@ -17,6 +18,7 @@ from nova_perfvm.cloud.answers import (
     shape,
     with_topology,
 )
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.elastic_host import (
     Aggregate,
@@ -28,11 +30,6 @@ from nova_perfvm.facts.elastic_host import (
 )
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement import units
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from nova_perfvm.cloud.api import API
 
 
 @openstack_errors()

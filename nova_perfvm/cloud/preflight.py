@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from oslo_config import iniparser
 
 from nova_perfvm import textfile
 from nova_perfvm.cloud import answers, observe, placement_database
+from nova_perfvm.cloud.api import API
 from nova_perfvm.diagnose.preflight import CloudView, FileOptions
 from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
-
-if TYPE_CHECKING:
-    from nova_perfvm.cloud.api import API
 
 
 class SettingsError(PerfVMError):

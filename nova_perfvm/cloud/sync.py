@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
+from nova_perfvm.changes.steps import Change, Plan
 from nova_perfvm.cloud.errors import (
     CloudError,
     ConflictError,
     NotThereError,
     RefusedError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nova_perfvm.changes.steps import Change, Plan
 
 # Others who change the same things are few, and each time one of them gets on.
 CONFLICTS: Final = 8

@@ -7,13 +7,11 @@ check compare what is set with them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy
 
 SCHEDULER: Final = "nova-scheduler"
 COMPUTE: Final = "nova-compute"

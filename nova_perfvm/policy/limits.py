@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nova_perfvm.policy.classes import PAGE_SIZES_KB
-
-if TYPE_CHECKING:
-    from nova_perfvm.policy.classes import VMClass
+from nova_perfvm.policy.classes import PAGE_SIZES_KB, VMClass
 
 # What nova-api's schema for names of flavors allows.
 _MAX_NAME: Final = 255

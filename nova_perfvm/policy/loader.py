@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
@@ -17,10 +19,6 @@ from nova_perfvm.policy.override import override
 from nova_perfvm.policy.schema import SCHEMA, form_problems
 from nova_perfvm.policy.sizes import size_problems, with_sizes
 from nova_perfvm.policy.source import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 __all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import UnknownClassError
@@ -15,9 +16,6 @@ from nova_perfvm.policy import shapes
 from nova_perfvm.policy.classes import VMClass
 from nova_perfvm.policy.keys import Form, count, says, written
 from nova_perfvm.policy.shapes import HostShape
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 Placement = Literal["slots", "units", "none"]
 ManagedHosts = Literal["all", "labelled"]

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from nova_perfvm.exceptions import Problem
 from nova_perfvm.policy.source import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _CLASSES = "classes"
 

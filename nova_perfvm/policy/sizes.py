@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator
+from typing import Any
 
 from nova_perfvm.exceptions import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 
 def size_problems(

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from nova_perfvm.exceptions import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Path = tuple[str, ...]
 _MERGE_TAG = "tag:yaml.org,2002:merge"

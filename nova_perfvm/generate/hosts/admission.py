@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.generate.hosts.errors import HostConfigError
-
-if TYPE_CHECKING:
-    from nova_perfvm.generate.hosts.request import HostRequest
-    from nova_perfvm.generate.hosts.topology import Topology
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.generate.hosts.request import HostRequest
+from nova_perfvm.generate.hosts.topology import Topology
+from nova_perfvm.policy import Policy, VMClass
 
 # What Placement's inventory takes (a signed 32-bit integer).
 _MAX_INVENTORY: Final = 2**31 - 1

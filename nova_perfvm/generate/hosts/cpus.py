@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nova_perfvm.generate.hosts.request import HostRequest
-    from nova_perfvm.generate.hosts.topology import Node, Topology
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.generate.hosts.request import HostRequest
+from nova_perfvm.generate.hosts.topology import Node, Topology
+from nova_perfvm.policy import VMClass
 
 
 @dataclass(frozen=True, slots=True)

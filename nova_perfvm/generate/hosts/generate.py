@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova_perfvm.facts import NUMACell
 from nova_perfvm.generate import options
@@ -18,17 +18,15 @@ from nova_perfvm.generate.hosts import (
     residents,
 )
 from nova_perfvm.generate.hosts import cpus as cpu_sets
+from nova_perfvm.generate.hosts.cpus import CPUSets
+from nova_perfvm.generate.hosts.kernel import KernelAdvice
+from nova_perfvm.generate.hosts.memory import NodeMemory
+from nova_perfvm.generate.hosts.request import HostRequest
+from nova_perfvm.generate.hosts.topology import Topology
+from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement import units
+from nova_perfvm.policy import VMClass
 from nova_perfvm.rules import host_slots
-
-if TYPE_CHECKING:
-    from nova_perfvm.generate.hosts.cpus import CPUSets
-    from nova_perfvm.generate.hosts.kernel import KernelAdvice
-    from nova_perfvm.generate.hosts.memory import NodeMemory
-    from nova_perfvm.generate.hosts.request import HostRequest
-    from nova_perfvm.generate.hosts.topology import Topology
-    from nova_perfvm.generate.options import Setting
-    from nova_perfvm.policy import VMClass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nova_perfvm import cpuset
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nova_perfvm.generate.hosts.cpus import CPUSets
-    from nova_perfvm.generate.hosts.memory import NodeMemory
-    from nova_perfvm.generate.hosts.topology import Topology
+from nova_perfvm.generate.hosts.cpus import CPUSets
+from nova_perfvm.generate.hosts.memory import NodeMemory
+from nova_perfvm.generate.hosts.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

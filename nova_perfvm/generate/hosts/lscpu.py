@@ -5,18 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.generate.hosts.errors import TopologyError
-from nova_perfvm.generate.hosts.topology import Node, make_topology
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from nova_perfvm.generate.hosts.topology import Core, Topology
+from nova_perfvm.generate.hosts.topology import Core, Node, Topology, make_topology
 
 # Of POWER, which has most, eight.
 _THREADS = re.compile(r"[1-9][0-9]?")

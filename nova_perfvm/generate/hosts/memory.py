@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.generate.hosts.errors import HostConfigError
-from nova_perfvm.policy import PAGE_SIZES_KB, even_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from nova_perfvm.generate.hosts.cpus import CPUSets
-    from nova_perfvm.generate.hosts.request import HostRequest
-    from nova_perfvm.generate.hosts.topology import Node
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.generate.hosts.request import HostRequest
+from nova_perfvm.generate.hosts.topology import Node
+from nova_perfvm.policy import PAGE_SIZES_KB, VMClass, even_share
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.generate import options
+from nova_perfvm.generate.hosts.cpus import CPUSets
+from nova_perfvm.generate.hosts.memory import NodeMemory
 from nova_perfvm.generate.options import Setting
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nova_perfvm.generate.hosts.cpus import CPUSets
-    from nova_perfvm.generate.hosts.memory import NodeMemory
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.policy import VMClass
 
 # The kernel's own pages on x86, in KiB.
 _SMALL_PAGE_KB: Final = 4

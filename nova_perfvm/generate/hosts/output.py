@@ -7,13 +7,10 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nova_perfvm.generate.hosts.errors import HostConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 def write(

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.placement import slots
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nova_perfvm.generate.hosts.request import HostRequest
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.policy import VMClass
 
 # nova.compute.provider_config.SUPPORTED_SCHEMA_VERSIONS
 SCHEMA_VERSION: Final = "1.0"

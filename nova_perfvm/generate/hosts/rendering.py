@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
 from nova_perfvm import cpuset
+from nova_perfvm.generate.hosts.generate import HostConfig
+from nova_perfvm.generate.hosts.kernel import KernelAdvice
+from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement.slots import traits_to_avoid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from nova_perfvm.generate.hosts.generate import HostConfig
-    from nova_perfvm.generate.hosts.kernel import KernelAdvice
-    from nova_perfvm.generate.options import Setting
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy
 
 NOVA_CONF: Final = "nova.conf"
 PROVIDER_YAML: Final = "provider.yaml"

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nova_perfvm.generate.hosts.residents import Resident
-    from nova_perfvm.generate.hosts.topology import Topology
-    from nova_perfvm.policy import Policy
+from nova_perfvm.generate.hosts.residents import Resident
+from nova_perfvm.generate.hosts.topology import Topology
+from nova_perfvm.policy import Policy
 
 Mode = Literal["dedicated", "shared", "mixed", "elastic"]
 MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")

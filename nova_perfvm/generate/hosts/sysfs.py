@@ -5,15 +5,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.generate.hosts.errors import TopologyError
-from nova_perfvm.generate.hosts.topology import Node, make_topology
-
-if TYPE_CHECKING:
-    from nova_perfvm.generate.hosts.topology import Core, Topology
+from nova_perfvm.generate.hosts.topology import Core, Node, Topology, make_topology
 
 ROOT = Path("/sys")
 

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts.errors import TopologyError
 from nova_perfvm.policy import HostShape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # One physical core: the CPU numbers of its threads, in ascending order.
 Core = tuple[int, ...]

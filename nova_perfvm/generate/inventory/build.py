@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem
 from nova_perfvm.facts.snapshot import HostCell, HostPages
 from nova_perfvm.generate.hosts import HostRequest, admission, as_key, cpus, from_shape
-from nova_perfvm.policy import HostShape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import HostShape, Policy
 
 _UNITS_KB: Final = {"KB": 1, "MB": 1024, "GB": 1024 * 1024}
 _SMALL_KB: Final = 4

@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import FileMistakesError, UnreadableFileError
+from nova_perfvm.facts.snapshot import HostCell
 from nova_perfvm.generate.inventory.build import Builder
 from nova_perfvm.generate.inventory.schema import SCHEMA
+from nova_perfvm.policy import Policy
 from nova_perfvm.policy.schema import form_problems
 from nova_perfvm.policy.source import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from nova_perfvm.facts.snapshot import HostCell
-    from nova_perfvm.policy import Policy
 
 
 class InventoryError(FileMistakesError):

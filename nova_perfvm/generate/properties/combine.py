@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from nova_perfvm.generate.properties.errors import (
     PropertiesConflictError,
     PropertiesError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import Policy, VMClass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.generate.properties.combine import Properties
-
-if TYPE_CHECKING:
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import Policy, VMClass
 
 _IMAGE_DISK_BUS: Final = "hw_disk_bus"
 

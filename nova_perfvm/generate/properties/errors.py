@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from nova_perfvm.exceptions import PerfVMError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _REMEDY = "mend or uninstall the package that it comes from"
 

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from importlib.metadata import EntryPoint
+from typing import Any, Final, NoReturn
 
 from stevedore import extension
 
-from nova_perfvm.generate.properties import BUILT_IN
+from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.generate.properties.errors import PropertiesError
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-    from nova_perfvm.generate.properties import Generator
 
 NAMESPACE: Final = "nova_perfvm.properties"
 

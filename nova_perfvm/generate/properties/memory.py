@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nova_perfvm import constants as const
 from nova_perfvm.generate.properties.combine import Properties
-
-if TYPE_CHECKING:
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import Policy, VMClass
 
 
 def generate(_policy: Policy, vm_class: VMClass) -> Properties:
