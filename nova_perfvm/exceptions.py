@@ -78,16 +78,20 @@ class UnknownClassError(PerfVMError, LookupError):
         )
 
 
+# Where a value is in a file, as keys from the top.
+KeyPath = tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One mistake in a policy.
 
-    :ivar path: where, as keys from the top: ``("classes", "general", "vcpus")``
+    :ivar path: where: ``("classes", "general", "vcpus")``
     :ivar message: what was found, what was expected, and the remedy
     :ivar line: 1-based line in the file, None where there is no file
     """
 
-    path: tuple[str, ...]
+    path: KeyPath
     message: str
     line: int | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -73,14 +73,7 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
         # The oldest one: if they differ, a change is refused, and read again.
         generation=min(answer["resource_provider_generation"] for answer in answers),
         inventories={
-            name: Inventory(
-                total=found["total"],
-                max_unit=found["max_unit"],
-                min_unit=found["min_unit"],
-                step_size=found["step_size"],
-                reserved=found["reserved"],
-                allocation_ratio=found["allocation_ratio"],
-            )
+            name: Inventory(**{f.name: found[f.name] for f in fields(Inventory)})
             for name, found in inventories["inventories"].items()
         },
         traits=frozenset(traits["traits"]),

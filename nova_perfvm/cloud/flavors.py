@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -103,18 +102,26 @@ def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]
     return frozenset(known & {name for _, name in wanted})
 
 
-@singledispatch
-def _apply(change: do.Change, _api: API) -> None:
-    raise NotImplementedError(repr(change))
+def _apply(change: do.Change, api: API) -> None:
+    match change:
+        case do.CreateName():
+            Applier(api).apply(change)
+        case CreateFlavor():
+            _create(api, change)
+        case DeleteFlavor():
+            if users(api, change.id):
+                raise ConflictError(f"flavor {change.name} is in use now", 409)
+            api.nova("DELETE", f"/flavors/{quote(change.id)}")
+        case SetSpecs():
+            _set_specs(api, change.id, change.extra_specs)
+        case UnsetSpec():
+            path = f"/flavors/{quote(change.id)}/os-extra_specs/{quote(change.key)}"
+            api.nova("DELETE", path)
+        case _:
+            raise NotImplementedError(repr(change))
 
 
-@_apply.register
-def _(change: do.CreateName, api: API) -> None:
-    Applier(api).apply(change)
-
-
-@_apply.register
-def _(change: CreateFlavor, api: API) -> None:
+def _create(api: API, change: CreateFlavor) -> None:
     flavor = change.flavor
     body = {
         "name": flavor.name,
@@ -133,24 +140,6 @@ def _(change: CreateFlavor, api: API) -> None:
         # Without its extra specs it would be an open door to users.
         api.nova("DELETE", f"/flavors/{quote(made)}")
         raise
-
-
-@_apply.register
-def _(change: DeleteFlavor, api: API) -> None:
-    if users(api, change.id):
-        raise ConflictError(f"flavor {change.name} is in use now", 409)
-    api.nova("DELETE", f"/flavors/{quote(change.id)}")
-
-
-@_apply.register
-def _(change: SetSpecs, api: API) -> None:
-    _set_specs(api, change.id, change.extra_specs)
-
-
-@_apply.register
-def _(change: UnsetSpec, api: API) -> None:
-    path = f"/flavors/{quote(change.id)}/os-extra_specs/{quote(change.key)}"
-    api.nova("DELETE", path)
 
 
 def _set_specs(api: API, flavor: str, extra_specs: Mapping[str, str]) -> None:

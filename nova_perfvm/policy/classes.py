@@ -193,30 +193,30 @@ class VMClass:
         return min(self.sizes) // self.cells_per_vm if self.cell_vcpus else 0
 
     @property
-    def cell_pcpus(self) -> int:
-        """Physical CPUs that one VM takes on each of its cells.
+    def _emulator_pcpus(self) -> int:
+        """Physical CPUs of its own that QEMU takes for one VM.
 
-        ``emulator_threads: isolate`` costs one more.  Nova takes it on the
-        VM's first cell only; for VMs of several cells counting it on each is
-        an upper bound.
+        Nova takes it on the VM's first cell only; for VMs of several cells counting
+        it on each is an upper bound.
         """
-        extra = 1 if self.emulator_threads == "isolate" else 0
-        return self.cell_vcpus + extra if self.cell_vcpus else 0
+        return 1 if self.emulator_threads == "isolate" else 0
+
+    @property
+    def cell_pcpus(self) -> int:
+        """Physical CPUs that one VM takes on each of its cells."""
+        return self.cell_vcpus + self._emulator_pcpus if self.cell_vcpus else 0
 
     @property
     def cell_sizes(self) -> tuple[int, ...]:
         """``cell_pcpus`` of each of its sizes, today's first; empty if not pinned."""
-        if not self.pinned:
-            return ()
-        extra = 1 if self.emulator_threads == "isolate" else 0
-        return tuple(size // self.cells_per_vm + extra for size in self.sizes)
+        sizes = self.sizes if self.pinned else ()
+        return tuple(n // self.cells_per_vm + self._emulator_pcpus for n in sizes)
 
     @property
     def vm_pcpus(self) -> int:
         """Physical CPUs that one VM takes on its host; 0 if it is not pinned."""
-        if not self.pinned or self.vcpus is None:
-            return 0
-        return self.vcpus + (1 if self.emulator_threads == "isolate" else 0)
+        pinned = self.pinned and self.vcpus is not None
+        return (self.vcpus or 0) + self._emulator_pcpus if pinned else 0
 
     def capped(self, vms: int) -> int:
         """Return how many of so many VMs that fit a host may be there."""

@@ -11,7 +11,7 @@ import string
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.exceptions import Problem
+from nova_perfvm.exceptions import KeyPath, Problem
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
 from nova_perfvm.policy.room import cell_slots, largest_slots, shape_slots
 
@@ -117,7 +117,7 @@ def _class_problems(policy: Policy, vm_class: VMClass) -> Iterator[Problem]:
 
 
 def _pinned_problems(
-    policy: Policy, vm_class: VMClass, path: tuple[str, ...]
+    policy: Policy, vm_class: VMClass, path: KeyPath
 ) -> Iterator[Problem]:
     if vm_class.vcpus is None:
         yield Problem(
@@ -163,7 +163,7 @@ def _pinned_problems(
         )
 
 
-def _numa_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+def _numa_problems(vm_class: VMClass, path: KeyPath) -> Iterator[Problem]:
     nodes, vcpus = vm_class.numa_nodes, vm_class.vcpus
     if nodes is not None and vcpus is not None and even_share(vcpus, nodes) is None:
         divisors = [str(n) for n in range(1, min(vcpus, 8) + 1) if vcpus % n == 0]
@@ -180,7 +180,7 @@ def _numa_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem
         )
 
 
-def _former_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+def _former_problems(vm_class: VMClass, path: KeyPath) -> Iterator[Problem]:
     if vm_class.vcpus is None:
         # A pinned class without vcpus is a mistake of its own.
         if vm_class.former_vcpus and not vm_class.pinned:
@@ -204,9 +204,7 @@ def _former_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Probl
             )
 
 
-def _default_class_problems(
-    vm_class: VMClass, path: tuple[str, ...]
-) -> Iterator[Problem]:
+def _default_class_problems(vm_class: VMClass, path: KeyPath) -> Iterator[Problem]:
     if not vm_class.default:
         return
     if vm_class.pinned:
@@ -223,7 +221,7 @@ def _default_class_problems(
         )
 
 
-def _disk_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+def _disk_problems(vm_class: VMClass, path: KeyPath) -> Iterator[Problem]:
     disk = vm_class.disk
     if disk.source == "image":
         if disk.volume_type is not None:
@@ -243,7 +241,7 @@ def _disk_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem
                     )
 
 
-def _flavor_problems(vm_class: VMClass, path: tuple[str, ...]) -> Iterator[Problem]:
+def _flavor_problems(vm_class: VMClass, path: KeyPath) -> Iterator[Problem]:
     template = vm_class.flavors
     if template is None:
         return

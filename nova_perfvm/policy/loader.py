@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from nova_perfvm import textfile
-from nova_perfvm.exceptions import PolicyError, Problem, UnreadableFileError
+from nova_perfvm.exceptions import KeyPath, PolicyError, Problem, UnreadableFileError
 from nova_perfvm.policy import Policy, problems
 from nova_perfvm.policy.default import DEFAULT_DOCUMENT
 from nova_perfvm.policy.keys import read
@@ -140,7 +140,7 @@ def _explained(problem: Problem) -> Problem:
     return replace(problem, message=problem.message + why)
 
 
-def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:
+def _leave_out(document: dict[str, Any], path: KeyPath) -> None:
     """Remove what a path names; a list goes as a whole, as do a class's flavors."""
     if "flavors" in path:
         path = path[: path.index("flavors") + 1]
@@ -156,7 +156,7 @@ def _leave_out(document: dict[str, Any], path: tuple[str, ...]) -> None:
         target.pop(path[-1], None)
 
 
-def _rests_on(path: tuple[str, ...], faulty: set[tuple[str, ...]]) -> bool:
+def _rests_on(path: KeyPath, faulty: set[KeyPath]) -> bool:
     """Return whether a problem is about something that was left out.
 
     That is the value itself, or anything above it; the vcpus of the class, for

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import jsonschema
 
 from nova_perfvm import constants as const
-from nova_perfvm.exceptions import Problem
+from nova_perfvm.exceptions import KeyPath, Problem
 from nova_perfvm.policy import Policy
 from nova_perfvm.policy.keys import schema_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 # Keys that there were, and what to do about them.
-_REMOVED: dict[tuple[str, ...], str] = {
+_REMOVED: dict[KeyPath, str] = {
     ("elastic", "units"): (
         f"no key any more: every child provider has {const.UNITS_PER_CHILD} units. "
         "Remove it; a cloud with elastic hosts then needs openstack perfvm flavor "
@@ -66,7 +66,7 @@ def _in_words(errors: Iterable[ValidationError]) -> Iterator[Problem]:
 
 
 def _unknown_keys(
-    schema: dict[str, Any], found: Iterable[object], path: tuple[str, ...]
+    schema: dict[str, Any], found: Iterable[object], path: KeyPath
 ) -> Iterator[Problem]:
     known = list(schema["properties"])
     for key in found:

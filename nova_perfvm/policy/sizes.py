@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from nova_perfvm.exceptions import Problem
+from nova_perfvm.exceptions import KeyPath, Problem
 
 
 def size_problems(
-    document: dict[str, Any], faulty: Collection[tuple[str, ...]]
+    document: dict[str, Any], faulty: Collection[KeyPath]
 ) -> Iterator[Problem]:
     """List what says nothing of any flavor, and would be dropped in silence.
 
@@ -59,7 +59,7 @@ def with_sizes(keys: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wants_vcpus(
-    keys: dict[str, Any], path: tuple[str, ...], faulty: Collection[tuple[str, ...]]
+    keys: dict[str, Any], path: KeyPath, faulty: Collection[KeyPath]
 ) -> bool:
     """Return whether the missing vcpus are, or rest on, a mistake of their own."""
     return keys.get("cpu_policy") == "dedicated" or any(

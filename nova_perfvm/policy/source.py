@@ -9,9 +9,8 @@ from typing import Any
 
 import yaml
 
-from nova_perfvm.exceptions import Problem
+from nova_perfvm.exceptions import KeyPath, Problem
 
-Path = tuple[str, ...]
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 _TOO_DEEP = "nested too deeply"
 # A policy or an inventory has no more than eight levels.
@@ -38,7 +37,7 @@ class Source:
     def __init__(self, text: str) -> None:
         """Parse a text; never raises for what the text says."""
         self.data: Any = None
-        self.lines: dict[Path, int] = {}
+        self.lines: dict[KeyPath, int] = {}
         self.problems: list[Problem] = []
         self._seen: set[int] = set()
         self._repeated = 0
@@ -66,7 +65,7 @@ class Source:
         finally:
             self._loader.dispose()
 
-    def line_of(self, path: Path) -> int | None:
+    def line_of(self, path: KeyPath) -> int | None:
         """Return the line of a key, or of the nearest key above it."""
         for length in range(len(path), 0, -1):
             line = self.lines.get(path[:length])
@@ -79,7 +78,7 @@ class Source:
         placed = [replace(p, line=self.line_of(p.path)) for p in problems]
         return sorted(placed, key=lambda problem: (problem.line or 0, problem.path))
 
-    def _walk(self, node: yaml.Node, path: Path, above: frozenset[int]) -> None:
+    def _walk(self, node: yaml.Node, path: KeyPath, above: frozenset[int]) -> None:
         if id(node) in above:
             self._say(path, "an alias that contains itself", node)
             return
@@ -99,7 +98,7 @@ class Source:
             self._try(node, path)
 
     def _walk_mapping(
-        self, node: yaml.MappingNode, path: Path, above: frozenset[int]
+        self, node: yaml.MappingNode, path: KeyPath, above: frozenset[int]
     ) -> None:
         seen: dict[str, int] = {}
         # What is merged first: a key's own line is where the mapping gives it.
@@ -122,7 +121,7 @@ class Source:
             self.lines[here] = line
             self._walk(value, here, above)
 
-    def _count(self, node: yaml.Node, path: Path) -> None:
+    def _count(self, node: yaml.Node, path: KeyPath) -> None:
         """Refuse aliases of aliases of aliases, which stand for billions of values."""
         if id(node) in self._seen:
             self._repeated += 1
@@ -130,7 +129,7 @@ class Source:
         if self._repeated > _MOST_REPEATED:
             raise _TooManyAliasesError(path, node)
 
-    def _try(self, node: yaml.Node, path: Path) -> None:
+    def _try(self, node: yaml.Node, path: KeyPath) -> None:
         """Read one value, since an error of all would not tell its place."""
         kind = node.tag.rpartition(":")[2]
         if kind != "str" and len(node.value) > _MOST_CHARACTERS:
@@ -145,14 +144,14 @@ class Source:
         except _UNREADABLE:
             self._say(path, f"unreadable value: no {kind}", node)
 
-    def _say(self, path: Path, message: str, node: yaml.Node) -> None:
+    def _say(self, path: KeyPath, message: str, node: yaml.Node) -> None:
         self.problems.append(Problem(path, message, node.start_mark.line + 1))
 
 
 class _TooManyAliasesError(Exception):
     """Aliases that repeat more values than any file needs."""
 
-    def __init__(self, path: Path, node: yaml.Node) -> None:
+    def __init__(self, path: KeyPath, node: yaml.Node) -> None:
         self.problem = Problem(
             path,
             f"aliases repeat more than {_MOST_REPEATED} values: write out what they "

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from nova_perfvm import cpuset
-from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem
+from nova_perfvm.exceptions import CPUSetError, KeyPath, PerfVMError, Problem
 from nova_perfvm.facts.snapshot import HostCell, HostPages
 from nova_perfvm.generate.hosts import HostRequest, admission, as_key, cpus, from_shape
 from nova_perfvm.policy import HostShape, Policy
@@ -15,8 +15,6 @@ from nova_perfvm.policy import HostShape, Policy
 _UNITS_KB: Final = {"KB": 1, "MB": 1024, "GB": 1024 * 1024}
 _SMALL_KB: Final = 4
 _SHAPED: Final = ("shape", "mode", "class", "reserve", "shared_nodes", "memory_gb")
-
-_Path = tuple[str, ...]
 
 
 class Builder:
@@ -47,7 +45,7 @@ class Builder:
             return
         self.cells[name] = self._shaped(host, path)
 
-    def _shaped(self, host: Mapping[str, Any], path: _Path) -> tuple[HostCell, ...]:
+    def _shaped(self, host: Mapping[str, Any], path: KeyPath) -> tuple[HostCell, ...]:
         """Divide the CPUs of a host as ``host config`` does."""
         try:
             topology = from_shape(HostShape.parse(host["shape"]))
@@ -76,7 +74,7 @@ class Builder:
             HostCell(memory_mb=memory_mb, **sets.cell(node)) for node in topology.nodes
         )
 
-    def _listed(self, cells: list[Any], path: _Path) -> tuple[HostCell, ...]:
+    def _listed(self, cells: list[Any], path: KeyPath) -> tuple[HostCell, ...]:
         found = []
         taken: dict[int, int] = {}
         for index, cell in enumerate(cells):
@@ -90,7 +88,7 @@ class Builder:
             found.append(made)
         return tuple(found)
 
-    def _cell(self, index: int, cell: Mapping[str, Any], path: _Path) -> HostCell:
+    def _cell(self, index: int, cell: Mapping[str, Any], path: KeyPath) -> HostCell:
         dedicated = self._cpus(cell.get("dedicated", ""), (*path, "dedicated"))
         shared = self._cpus(cell.get("shared", ""), (*path, "shared"))
         if dedicated & shared and dedicated != shared:
@@ -120,7 +118,7 @@ class Builder:
         )
 
     def _pages(
-        self, pages: Mapping[str, int], memory_mb: int, path: _Path
+        self, pages: Mapping[str, int], memory_mb: int, path: KeyPath
     ) -> tuple[HostPages, ...]:
         """Return the pools; what is in none of the given ones has small pages."""
         if not pages:
@@ -144,14 +142,14 @@ class Builder:
             pools[_SMALL_KB] = max(0, left_kb) // _SMALL_KB
         return tuple(HostPages(size, pools[size]) for size in sorted(pools))
 
-    def _cpus(self, text: str, path: _Path) -> frozenset[int]:
+    def _cpus(self, text: str, path: KeyPath) -> frozenset[int]:
         try:
             return cpuset.parse(text)
         except CPUSetError as exc:
             self._say(path, str(exc))
             return frozenset()
 
-    def _say(self, path: _Path, message: str) -> None:
+    def _say(self, path: KeyPath, message: str) -> None:
         self.problems.append(Problem(path, message))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nova_perfvm import textfile
-from nova_perfvm.exceptions import FileMistakesError, UnreadableFileError
+from nova_perfvm.exceptions import FileMistakesError, KeyPath, UnreadableFileError
 from nova_perfvm.facts.snapshot import HostCell
 from nova_perfvm.generate.inventory.build import Builder
 from nova_perfvm.generate.inventory.schema import SCHEMA
@@ -64,7 +64,7 @@ def parse(
     return builder.cells
 
 
-def _sound(host: Any, faults: Iterable[tuple[str, ...]]) -> dict[str, Any] | None:
+def _sound(host: Any, faults: Iterable[KeyPath]) -> dict[str, Any] | None:
     """Leave out what is not of the right form; None if nothing can be judged."""
     found: dict[str, Any] = copy.deepcopy(host)
     for fault in faults:

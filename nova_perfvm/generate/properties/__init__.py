@@ -13,12 +13,10 @@ from nova_perfvm.generate.properties import cpu, disk, memory, network
 from nova_perfvm.generate.properties.combine import (
     Generator,
     Properties,
-    combine,
-    merge,
-)
-from nova_perfvm.generate.properties.errors import (
     PropertiesConflictError,
     PropertiesError,
+    combine,
+    merge,
 )
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from stevedore import extension
 
 from nova_perfvm.generate.properties import BUILT_IN, Generator
-from nova_perfvm.generate.properties.errors import PropertiesError
+from nova_perfvm.generate.properties.combine import PropertiesError
 
 NAMESPACE: Final = "nova_perfvm.properties"
 
