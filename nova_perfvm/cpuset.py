@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from nova_perfvm.exceptions import CPUSetError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _PART = re.compile(r"(\^?)\s*(\d+)\s*(?:-\s*(\d+))?")
 _EXPECTED = "a CPU number, a range such as 0-19, or ^ before either to leave it out"

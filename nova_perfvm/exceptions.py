@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nova_perfvm.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # A mistake in a list of hundreds of CPUs must not drown in it.
 _SHORT = reprlib.Repr()

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 
 def printable(text: str) -> str:
