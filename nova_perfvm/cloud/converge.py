@@ -117,7 +117,7 @@ class _Run:
             partial(self._plan, planner),
             self._apply,
             self._tell,
-            subject=self._host,
+            host=self._host,
             rounds=_ROUNDS,
         )
 

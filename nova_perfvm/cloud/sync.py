@@ -25,14 +25,14 @@ def carry_out(
     apply: Callable[[Change], None],
     tell: Callable[[Change], None],
     *,
-    subject: str = "it",
+    host: str = "",
     rounds: int = CONFLICTS,
 ) -> None:
     """Look, change, and look again.
 
     :param plan: looks at what is there now
     :param tell: called before each change
-    :param subject: what is changed, for errors
+    :param host: the one that is changed, if it is one, for errors
     :param rounds: after how many plans to give up
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
@@ -56,11 +56,13 @@ def carry_out(
         except (ConflictError, NotThereError) as exc:
             # Someone else was faster: look at what is there now.
             conflicts += 1
-            if conflicts == CONFLICTS:
+            if host and conflicts == CONFLICTS:
                 raise CloudError(
-                    f"{subject} is being changed by others, {CONFLICTS} times in a row "
+                    f"{host} is being changed by others, {CONFLICTS} times in a row "
                     f"({exc}): run this again",
                     exc.status,
                 ) from exc
             time.sleep(PAUSE_S * conflicts)
-    raise CloudError(f"{subject} does not come to rest: run this again")
+    if host:
+        raise CloudError(f"{host} does not come to rest: run this again")
+    raise CloudError("it does not stay as it was set, others change it: try again")
