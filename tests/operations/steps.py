@@ -72,11 +72,16 @@ class Steps:
     def hosts(self, *, up=True):
         return [name for name in self.test.hosts if not (up and name in self.down)]
 
-    def host(self, **options):
-        return self.rng.choice(self.hosts(**options))
+    def host(self, *, but=None, up=True):
+        """Return a host, but not that of this server."""
+        own = but.host if but else None
+        return self.rng.choice([host for host in self.hosts(up=up) if host != own])
 
-    def flavor(self, start=""):
-        return self.rng.choice([n for n in self.test.flavors if n.startswith(start)])
+    def flavor(self, start="", but=None):
+        """Return a flavor of such a name, but not that of this server."""
+        own = but.flavor if but else None
+        names = [n for n in self.test.flavors if n.startswith(start) and n != own]
+        return self.rng.choice(names)
 
     def listed(self, *statuses, down=False):
         """Return servers of these statuses, by name.
@@ -167,7 +172,7 @@ class Steps:
     def resize(self):
         server = self.pick(*RUNS)
         self._note(server)
-        return self.act(self.servers.resize, server, self.flavor())
+        return self.act(self.servers.resize, server, self.flavor(but=server))
 
     def confirm(self):
         return self.act(self.servers.confirm, self.pick("VERIFY_RESIZE"))
@@ -183,7 +188,8 @@ class Steps:
     def cold_migrate_to_host(self):
         server = self.pick(*RUNS)
         self._note(server)
-        return self.act(self.servers.cold_migrate, server, self.host(up=False))
+        host = self.host(but=server, up=False)
+        return self.act(self.servers.cold_migrate, server, host)
 
     def _note(self, server):
         """Remember the host that a server can go back to."""
@@ -194,11 +200,13 @@ class Steps:
         return self.act(self.servers.live_migrate, self.pick("ACTIVE"))
 
     def live_migrate_to_host(self):
-        server, host = self.pick("ACTIVE"), self.host(up=False)
+        server = self.pick("ACTIVE")
+        host = self.host(but=server, up=False)
         return self.act(self.servers.live_migrate, server, host)
 
     def live_migrate_forced(self):
-        server, host = self.pick("ACTIVE"), self.host()
+        server = self.pick("ACTIVE")
+        host = self.host(but=server)
         return self.act(self.servers.live_migrate, server, host, force=True)
 
     def shelve(self):
