@@ -2,7 +2,6 @@
 """A run of random operations: choose, do, judge, and say what happened."""
 
 import collections
-import os
 import random
 import resource
 import sys
@@ -16,8 +15,6 @@ from nova_perfvm.sandbox.embedded.servers import BootedServer
 from tests.operations import hostile, steps, verdict
 from tests.operations.steps import RefusedError
 
-SEED = "PERFVM_RANDOM_SEED"
-STEPS = "PERFVM_RANDOM_STEPS"
 # As many servers make it likely that an operation finds one, and some room.
 FEW, MANY = 8, 16
 # What is shown of a failing run.
@@ -38,8 +35,8 @@ class Run:
 
     def __init__(self, test, count, seed):
         self.test = test
-        self.count = int(os.environ.get(STEPS, count))
-        self.seed = int(os.environ.get(SEED, seed))
+        self.count = count
+        self.seed = seed
         self.rng = random.Random(self.seed)
         random.seed(self.seed)
         self.done, self.refused = collections.Counter(), collections.Counter()
@@ -66,14 +63,14 @@ class Run:
 
     def __call__(self):
         """Do all, judge each, and empty the cloud."""
-        self._tell(f"{self.count} operations, {SEED}={self.seed}")
+        self._tell(f"{self.count} operations, seed {self.seed}")
         changes = [
             self.test.more_memory,
             self.test.fewer_vcpus,
             self.test.more_per_host,
         ]
         self.rng.shuffle(changes)
-        every = self.count // (len(changes) + 1)
+        every = max(1, self.count // (len(changes) + 1))
         step = 0
         try:
             for step in range(1, self.count + 1):
@@ -85,7 +82,7 @@ class Run:
                     self._progress(step)
             self._end()
         except BaseException:
-            self._tell(f"step {step} of {SEED}={self.seed}; the last:")
+            self._tell(f"step {step} of seed {self.seed}; the last:")
             for line in self._last:
                 self._tell(f"  {line}")
             self._tell(traceback.format_exc())

@@ -66,6 +66,10 @@ class Steps:
         # What the operation under way is done to, for the report.
         self.told = ""
         self._sources = {}
+        # What is allocated to these on the host that is down, Nova takes away when
+        # the host is back, from the server: where a resize that waits to be confirmed
+        # holds it instead (replace_allocation_with_migration), it stays.
+        self._evacuated = set()
 
     # What there is
 
@@ -170,8 +174,7 @@ class Steps:
     # Moves
 
     def resize(self):
-        server = self.pick(*RUNS)
-        self._note(server)
+        server = self._to_leave()
         return self.act(self.servers.resize, server, self.flavor(but=server))
 
     def confirm(self):
@@ -181,20 +184,21 @@ class Steps:
         return self.act(self.servers.revert, self.pick("VERIFY_RESIZE"))
 
     def cold_migrate(self):
-        server = self.pick(*RUNS)
-        self._note(server)
+        server = self._to_leave()
         return self.act(self.servers.cold_migrate, server)
 
     def cold_migrate_to_host(self):
-        server = self.pick(*RUNS)
-        self._note(server)
+        server = self._to_leave()
         host = self.host(but=server, up=False)
         return self.act(self.servers.cold_migrate, server, host)
 
-    def _note(self, server):
-        """Remember the host that a server can go back to."""
-        if server is not None:
-            self._sources[server.id] = server.host
+    def _to_leave(self):
+        """Return a server, and remember the host that it can go back to."""
+        server = self.pick(*RUNS)
+        if server is None or server.id in self._evacuated:
+            return None
+        self._sources[server.id] = server.host
+        return server
 
     def live_migrate(self):
         return self.act(self.servers.live_migrate, self.pick("ACTIVE"))
@@ -273,13 +277,17 @@ class Steps:
 
     def _evacuate(self, *args, **options):
         server = self.pick(*RUNS, "ERROR", down=True)
-        return self.act(self.servers.evacuate, server, *args, **options)
+        done = self.act(self.servers.evacuate, server, *args, **options)
+        if done:
+            self._evacuated.add(server.id)
+        return done
 
     def recover_host(self):
         if not self.down:
             return False
         self.told = self.down.pop()
         self.cloud.recover_host(self.told)
+        self._evacuated.clear()
         return True
 
     def restart_compute(self):
