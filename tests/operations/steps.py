@@ -99,7 +99,7 @@ class Steps:
                 for server in found
                 if server.status in statuses and (server.host in self.down) == down
             ),
-            key=lambda server: int(server.name.removeprefix("vm").partition("-")[0]),
+            key=lambda server: [*map(int, server.name.removeprefix("vm").split("-"))],
         )
 
     def pick(self, *statuses, down=False):
