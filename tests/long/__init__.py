@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests on sandboxes that take long: storms, faults, many hosts, many servers."""
+"""What takes long: storms, faults, many hosts and servers, random operations."""

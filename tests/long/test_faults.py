@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from nova_perfvm.diagnose.audit import finding
 from nova_perfvm.sandbox.processes import computes, waiting
-from tests.sandbox import base, clients, judge, storms
+from tests import judge
+from tests.sandbox import base, clients, storms
 
 # Half a minute more than [DEFAULT]rpc_response_timeout, after which Nova
 # gives up what a dead process had in hand.
@@ -88,7 +89,7 @@ class FaultsTest(storms.StormTest):
         active = {server["id"] for server in self.all_servers()}
 
         def alone():
-            guests = judge.guests(self.sandbox)
+            guests = self.guests()
             return {guest.host for guest in guests if guest.id not in active}
 
         for host in alone():
@@ -122,7 +123,7 @@ class FaultsTest(storms.StormTest):
     def judge(self, servers, findings):
         """Compare what is with what the audit says; return the hosts to repair."""
         placed = {i for i, s in servers.items() if base.host_of(s)}
-        found = judge.guests(self.sandbox)
+        found = self.guests()
         guests = {guest.id: guest.host for guest in found}
         hosts = self.sandbox.settings.pretended
         known = [guest for guest in found if guest.id in placed]

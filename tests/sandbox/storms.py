@@ -8,7 +8,8 @@ import random
 
 from nova_perfvm.sandbox.processes import waiting
 from nova_perfvm.sandbox.processes.configuration import identity
-from tests.sandbox import base, clients, judge
+from tests import judge
+from tests.sandbox import base, clients
 from tests.sandbox.base import GENERAL, HP
 
 CLIENTS = 6
@@ -96,7 +97,7 @@ class StormTest(base.SandboxTest):
     def delete_all(self):
         """Delete every server of the cloud; nothing may be left of them."""
         self.delete(self.all_servers())
-        self.assertEqual([], judge.guests(self.sandbox))
+        self.assertEqual([], self.guests())
         self.assertEqual(frozenset(), self.books().consumers)
 
     # Judgements
@@ -104,10 +105,18 @@ class StormTest(base.SandboxTest):
     def books(self):
         return judge.books(self.sandbox.connect())
 
+    def guests(self):
+        """Return the guests of all hosts."""
+        return [
+            judge.guest(host.name, path.read_text(encoding="utf-8"))
+            for host in self.sandbox.settings.pretended
+            for path in sorted(self.sandbox.layout.domains(host.name).glob("*.xml"))
+        ]
+
     def complaints(self):
         """List what is wrong with the guests."""
         hosts = self.sandbox.settings.pretended
-        return judge.complaints(hosts, judge.guests(self.sandbox))
+        return judge.complaints(hosts, self.guests())
 
     def audit(self, *options):
         """Return (code, subject, evidence) of what the audit finds."""
@@ -130,7 +139,7 @@ class StormTest(base.SandboxTest):
         self.assertEqual(set(), {s["status"] for s in servers} - {"ACTIVE", "ERROR"})
         self.assertEqual([], self.complaints())
         placed = {s["id"]: base.host_of(s) for s in servers if base.host_of(s)}
-        guests = {guest.id: guest.host for guest in judge.guests(self.sandbox)}
+        guests = {guest.id: guest.host for guest in self.guests()}
         self.assertEqual(placed, guests)
         books = self.books()
         self.assertEqual((), books.over)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import fixtures
 from nova import conf as nova_conf
 from nova.tests import fixtures as nova_fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
 
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PerfVMError
@@ -50,6 +51,12 @@ AVAILABLE_FILTERS = (
 
 NOVA_WEIGHERS = ("nova.scheduler.weights.all_weighers",)
 DEFAULT_WEIGHERS = (*NOVA_WEIGHERS, "nova_perfvm.scheduler.weights.PerfVMWeigher")
+
+
+_ALL_DOMAINS = (
+    fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
+    | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE
+)
 
 
 class ServiceExitError(PerfVMError):
@@ -177,19 +184,24 @@ class EmbeddedCloud(fixtures.Fixture):
         :param cell: Nova's cell that the host is in
         :param wishes: further members of HostRequest
         """
-        topology = pretended_topology(HostShape.parse(shape), memory_gb)
-        config = generate(HostRequest(policy, topology, mode=mode, **wishes))
-        options = {setting.option: setting.values for setting in config.nova}
+        configured = _configured(policy, mode, shape, memory_gb, **wishes)
         return self.start_host(
-            name,
-            shape,
-            memory_gb=memory_gb,
-            cell=cell,
-            dedicated="".join(options.get("cpu_dedicated_set", ())) or None,
-            shared="".join(options.get("cpu_shared_set", ())) or None,
-            vcpu_pin_set="".join(options.get("vcpu_pin_set", ())) or None,
-            provider_yaml=rendering.provider_yaml(config) if config.provider else None,
+            name, shape, memory_gb=memory_gb, cell=cell, **configured
         )
+
+    def restart_configured(
+        self, name: str, policy: Policy, mode: str, **wishes: Any
+    ) -> None:
+        """Start a host's compute again, as another policy has it configured."""
+        before = self._settings[name]
+        shape, memory_gb = before.shape, before.memory_gb
+        self.restart_host(name, **_configured(policy, mode, shape, memory_gb, **wishes))
+
+    def domains(self, host: str) -> dict[str, str]:
+        """Return {server's id: the XML that Nova generated} of a host's domains."""
+        found = self._connections[host].listAllDomains(_ALL_DOMAINS)
+        ids = sorted(domain.UUIDString() for domain in found)
+        return {found: self._domains.xml(found, host) for found in ids}
 
     def restart_host(self, name: str, **changes: Any) -> None:
         """Start a host's compute again, with other settings if given."""
@@ -207,10 +219,25 @@ class EmbeddedCloud(fixtures.Fixture):
         """Start the scheduler again with these filters."""
         self._services.restart_scheduler(list(enabled_filters))
 
-    def fail_host(self, name: str) -> None:
-        """Let Nova take a host for down, as a fencing agent would."""
+    def fail_host(self, name: str, *, stop: bool = False) -> None:
+        """Let Nova take a host for down, as a fencing agent would.
+
+        :param stop: end its compute, too; its guests stay as they are
+        """
+        self._force_down(name, forced_down=True)
+        if stop:
+            self._services.stop_host(name)
+
+    def recover_host(self, name: str) -> None:
+        """Start the compute of a host that was stopped, and let Nova know."""
+        self._start(name, self._settings[name])
+        self._services.end_deleted_guests(name)
+        # Not before it has ended the guests that were evacuated.
+        self._force_down(name, forced_down=False)
+
+    def _force_down(self, name: str, *, forced_down: bool) -> None:
         (service,) = self.api.get_services(host=name, binary="nova-compute")
-        self.api.put_service(service["id"], {"forced_down": True})
+        self.api.put_service(service["id"], {"forced_down": forced_down})
 
     def label_hosts(self, class_name: str, *hosts: str) -> None:
         """Put hosts into an aggregate with metadata ``perfvm:class``."""
@@ -346,3 +373,18 @@ class EmbeddedCloud(fixtures.Fixture):
     ) -> list[str]:
         """Return what the scheduler and its filters logged, oldest first."""
         return self.log.lines(containing, level)
+
+
+def _configured(
+    policy: Policy, mode: str, shape: str, memory_gb: int, **wishes: Any
+) -> dict[str, str | None]:
+    """Return the members of HostSettings that a generated configuration gives."""
+    topology = pretended_topology(HostShape.parse(shape), memory_gb)
+    config = generate(HostRequest(policy, topology, mode=mode, **wishes))
+    options = {setting.option: setting.values for setting in config.nova}
+    return {
+        "dedicated": "".join(options.get("cpu_dedicated_set", ())) or None,
+        "shared": "".join(options.get("cpu_shared_set", ())) or None,
+        "vcpu_pin_set": "".join(options.get("vcpu_pin_set", ())) or None,
+        "provider_yaml": rendering.provider_yaml(config) if config.provider else None,
+    }

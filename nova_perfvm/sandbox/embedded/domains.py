@@ -80,15 +80,25 @@ class Domains(fixtures.Fixture):
             domain: Any,
             destination: str,
             params: dict[str, Any],
-            flags: int,  # noqa: ARG001
+            flags: int,
         ) -> None:
             hostname = urllib.parse.urlsplit(destination).hostname
             xml = params["destination_xml"]
             self._connections[hostname].defineXML(xml).create()
             self._xml[domain.UUIDString(), hostname] = xml
             domain.complete_job()
+            if flags & fakelibvirt.VIR_MIGRATE_UNDEFINE_SOURCE:
+                _forget(domain)
 
         return migrateToURI3
+
+
+def _forget(domain: Any) -> None:
+    # Without an event: Nova learns of it from the job.
+    source = domain._connection  # noqa: SLF001
+    for domains in (source._vms, source._running_vms):  # noqa: SLF001
+        for key in [key for key, found in domains.items() if found is domain]:
+            del domains[key]
 
 
 def _power_off(

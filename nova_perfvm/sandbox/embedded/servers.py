@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 POLL_S = 0.05
 # It ends a wait that would last for ever; a starved machine needs minutes.
 PATIENCE_S = 900
+# A server that was stopped stays so.
+AS_BEFORE = ("ACTIVE", "SHUTOFF")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,20 +171,20 @@ class Servers:
     ) -> BootedServer:
         """Migrate to another host, up to VERIFY_RESIZE."""
         body = {"migrate": {"host": host} if host else None}
-        return self._act(server, body, "VERIFY_RESIZE")
+        return self.act(server, body, "VERIFY_RESIZE")
 
     def resize(self, server: BootedServer, flavor: str) -> BootedServer:
         """Resize to another flavor, up to VERIFY_RESIZE."""
         body = {"resize": {"flavorRef": flavor}}
-        return self._act(server, body, "VERIFY_RESIZE")
+        return self.act(server, body, "VERIFY_RESIZE")
 
     def confirm(self, server: BootedServer) -> BootedServer:
         """Confirm a cold migration or a resize."""
-        return self._act(server, {"confirmResize": None}, "ACTIVE")
+        return self.act(server, {"confirmResize": None}, *AS_BEFORE)
 
     def revert(self, server: BootedServer) -> BootedServer:
         """Go back from a cold migration or a resize."""
-        return self._act(server, {"revertResize": None}, "ACTIVE")
+        return self.act(server, {"revertResize": None}, *AS_BEFORE)
 
     def live_migrate(
         self, server: BootedServer, host: str | None = None, *, force: bool = False
@@ -193,7 +195,7 @@ class Servers:
         """
         request = {"host": host, "block_migration": "auto"}
         with self._forcing(request, force=force):
-            self._act(server, {"os-migrateLive": request}, "ACTIVE")
+            self.act(server, {"os-migrateLive": request}, "ACTIVE")
         return self._migrated(server, "completed")
 
     def evacuate(
@@ -203,12 +205,12 @@ class Servers:
 
         Ends SHUTOFF: from microversion 2.95 on nothing is started.
 
-        :param force: ask no filter, as microversions before 2.68 can; it ends
-            ACTIVE then
+        :param force: ask no filter, as microversions before 2.68 can; a server that
+            was ACTIVE ends so then
         """
         request: dict[str, Any] = {"host": host} if host else {}
         with self._forcing(request, force=force):
-            self._act(server, {"evacuate": request}, "ACTIVE" if force else "SHUTOFF")
+            self.act(server, {"evacuate": request}, *AS_BEFORE)
         return self._migrated(server, "done")
 
     @contextlib.contextmanager
@@ -222,8 +224,15 @@ class Servers:
 
     def shelve(self, server: BootedServer) -> BootedServer:
         """Shelve and offload it, until it is on no host."""
-        self._act(server, {"shelve": None}, "SHELVED_OFFLOADED")
+        self.act(server, {"shelve": None}, "SHELVED_OFFLOADED")
+        return self._offloaded(server)
 
+    def offload(self, server: BootedServer) -> BootedServer:
+        """Offload a server that was shelved and is still on its host."""
+        self.act(server, {"shelveOffload": None}, "SHELVED_OFFLOADED")
+        return self._offloaded(server)
+
+    def _offloaded(self, server: BootedServer) -> BootedServer:
         def look() -> Any:
             # Nova says SHELVED_OFFLOADED before it forgets the host
             shown = self.show(server)
@@ -234,11 +243,11 @@ class Servers:
     def unshelve(self, server: BootedServer, host: str | None = None) -> BootedServer:
         """Bring an offloaded server back, on any host or on one."""
         body = {"unshelve": {"host": host} if host else None}
-        return self._act(server, body, "ACTIVE")
+        return self.act(server, body, "ACTIVE")
 
     def rebuild(self, server: BootedServer, image: str) -> BootedServer:
         """Write another image onto its root disk."""
-        return self._act(server, {"rebuild": {"imageRef": image}}, "ACTIVE")
+        return self.act(server, {"rebuild": {"imageRef": image}}, *AS_BEFORE)
 
     def _has_no_disk(self, flavor: str) -> bool:
         return bool(self._api.get_flavor(flavor)["disk"] == 0)
@@ -287,9 +296,14 @@ class Servers:
             return not self._allocations(server.id)
         return False
 
-    def _act(
-        self, server: BootedServer, body: dict[str, Any], status: str
+    def act(
+        self, server: BootedServer, body: dict[str, Any], *statuses: str
     ) -> BootedServer:
+        """Do what a server action says, until the server is in one of the statuses.
+
+        :param body: the request of Nova's API: {action: its arguments}
+        :raises ActionFailedError: when it ended otherwise
+        """
         (action,) = body
         before = len(self._api.get_instance_actions(server.id))
         self._api.post_server_action(server.id, body)
@@ -303,9 +317,9 @@ class Servers:
                 return None
             if done["message"] == "Error" or shown["status"] == "ERROR":
                 raise ActionFailedError(action, _server(shown), _detail(done))
-            return _server(shown) if shown["status"] == status else None
+            return _server(shown) if shown["status"] in statuses else None
 
-        return _until(look, f"{action} of {server.name}: {status}")
+        return _until(look, f"{action} of {server.name}: {' or '.join(statuses)}")
 
     def _migrated(self, server: BootedServer, status: str) -> BootedServer:
         """Wait for a migration: it ends after the action that started it."""

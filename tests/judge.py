@@ -43,16 +43,9 @@ class Guest(NamedTuple):
         return frozenset().union(*self.pins)
 
 
-def guests(sandbox):
-    """Return the guests of all hosts of a sandbox."""
-    return [
-        _guest(host.name, ET.fromstring(path.read_text(encoding="utf-8")))
-        for host in sandbox.settings.pretended
-        for path in sorted(sandbox.layout.domains(host.name).glob("*.xml"))
-    ]
-
-
-def _guest(host, xml):
+def guest(host, text):
+    """Read the XML of a domain on a host."""
+    xml = ET.fromstring(text)
     memory = xml.find("numatune/memory[@mode='strict']")
     pins = xml.findall("cputune/vcpupin")
     return Guest(
@@ -74,26 +67,32 @@ def _numbers(text):
     return frozenset(found)
 
 
-def complaints(hosts, found):
+def complaints(hosts, found, most=MOST_PER_HOST, sizes=(VCPUS,)):
     """List what is wrong with guests, in words.
 
-    :param hosts: the pretended hosts
+    :param hosts: the pretended hosts: name, mode and shape of each
+    :param most: high-performance guests that a host may have
+    :param sizes: vCPUs that a high-performance guest may have
     """
     on = collections.defaultdict(list)
     for guest in found:
         on[guest.host].append(guest)
-    return [text for host in hosts for text in _host_complaints(host, on[host.name])]
+    return [
+        text
+        for host in hosts
+        for text in _host_complaints(host, on[host.name], most, sizes)
+    ]
 
 
-def _host_complaints(host, here):
+def _host_complaints(host, here, most, sizes):
     high = [guest for guest in here if guest.high]
     general = [guest for guest in here if not guest.high]
     for guest in high:
-        yield from _guest_complaints(host, guest)
-    for one, other in itertools.combinations(high, 2):
-        if one.cpus & other.cpus:
-            yield f"{host.name}: {one.id} and {other.id} own the same CPUs"
-    if len(high) > MOST_PER_HOST:
+        yield from _guest_complaints(host, guest, sizes)
+    for one, other in itertools.combinations(here, 2):
+        if _cores(host, one) & _cores(host, other):
+            yield f"{host.name}: {one.id} and {other.id} own the same cores"
+    if len(high) > most:
         yield f"{host.name}: {len(high)} high-performance guests"
     yield from _company_complaints(host, high, general)
 
@@ -112,10 +111,11 @@ def _company_complaints(host, high, general):
                 yield f"{host.name}: {guest.id} is on the nodes of others"
 
 
-def _guest_complaints(host, guest):
+def _guest_complaints(host, guest, sizes):
     alone = all(len(cpus) == 1 for cpus in guest.pins)
-    if not alone or (len(guest.pins), len(guest.cpus)) != (VCPUS, VCPUS):
-        yield f"{host.name}: {guest.id} owns {len(guest.cpus)} CPUs"
+    counts = {len(guest.pins), len(guest.cpus), len(_cores(host, guest))}
+    if not alone or counts not in [{size} for size in sizes]:
+        yield f"{host.name}: {guest.id} owns {len(guest.cpus)} CPUs: {guest.pins}"
     nodes = {_node(host, cpu) for cpu in guest.cpus}
     if len(nodes) != 1 or nodes != guest.nodes:
         yield f"{host.name}: {guest.id} is on nodes {nodes}, memory {guest.nodes}"
@@ -125,15 +125,25 @@ def _node(host, cpu):
     return cpu // (host.shape.cores * host.shape.threads)
 
 
+def _cores(host, guest):
+    """Return the cores of which the guest owns a thread."""
+    return {cpu // host.shape.threads for cpu in guest.cpus}
+
+
 class Books(NamedTuple):
     """What Placement has written down.
 
-    :ivar consumers: all that hold an allocation
+    :ivar held: {consumer: {provider: {resource class: amount}}}
     :ivar over: (provider, resource class, used, capacity) where it is too much
     """
 
-    consumers: frozenset[str]
+    held: dict[str, dict[str, dict[str, int]]]
     over: tuple[tuple[str, str, int, int], ...]
+
+    @property
+    def consumers(self):
+        """Return all that hold an allocation."""
+        return frozenset(self.held)
 
 
 def books(connection):
@@ -144,16 +154,17 @@ def books(connection):
         response.raise_for_status()
         return response.json()
 
-    consumers, over = set(), []
+    held, over = collections.defaultdict(dict), []
     for provider in get("/resource_providers")["resource_providers"]:
         path = f"/resource_providers/{provider['uuid']}"
-        taken = get(f"{path}/allocations")["allocations"]
-        consumers.update(taken)
         used = collections.Counter()
-        for allocation in taken.values():
-            used.update(allocation["resources"])
+        for consumer, taken in get(f"{path}/allocations")["allocations"].items():
+            held[consumer][provider["name"]] = taken["resources"]
+            used.update(taken["resources"])
+        if not used:
+            continue
         for name, stock in get(f"{path}/inventories")["inventories"].items():
             room = (stock["total"] - stock["reserved"]) * stock["allocation_ratio"]
             if used[name] > room:
                 over.append((provider["name"], name, used[name], int(room)))
-    return Books(frozenset(consumers), tuple(over))
+    return Books(dict(held), tuple(over))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A few random operations, and their judge; tests/long does a thousand."""
+
+from tests.functional import base
+from tests.operations import case, clouds, verdict
+
+STEPS = 25
+# Any would do; chance is for the long runs.
+SEED = 12
+STRANGER = "11111111-1111-4111-8111-111111111111"
+
+
+class RandomTest:
+    def test_random_operations(self):
+        run = case.Run(self, STEPS, SEED)
+        run()
+        self.assertGreater(run.both, 0)
+
+
+class TestSlots(RandomTest, clouds.SlotsCloud):
+    HOSTS = clouds.SlotsCloud.HOSTS[1::3] + clouds.SlotsCloud.HOSTS[3:4]
+
+
+class TestUnits(RandomTest, clouds.UnitsCloud):
+    HOSTS = clouds.UnitsCloud.HOSTS[:2] + clouds.UnitsCloud.HOSTS[-1:]
+
+
+class TestVerdict(clouds.SlotsCloud):
+    """What it says of a cloud in which something is wrong."""
+
+    FILTER = False
+    HOSTS = clouds.SlotsCloud.HOSTS[:1]
+
+    def setUp(self):
+        super().setUp()
+        connection = self.connection("admin", "admin,member,reader")
+        self.judge = verdict.Judge(self.cloud, connection, self.hosts, self.CHILDREN)
+
+    def complaints(self, most=2, sizes=(20,)):
+        return list(self.judge.complaints(most, sizes, set()))
+
+    def assert_complaint(self, words, **options):
+        (found,) = self.complaints(**options)
+        self.assertIn(words, found)
+
+    def test_it_finds_what_is_wrong(self):
+        server = self.boot(base.HP_64)
+        self.assertEqual([], self.complaints())
+        self.assert_complaint("1 high-performance guests", most=0)
+        self.assert_complaint("owns 20 CPUs", sizes=(18,))
+
+        path = f"/allocations/{server.id}"
+        held = self.api.placement("GET", path)["allocations"]
+        (provider,) = held
+        stranger = {
+            "allocations": {provider: {"resources": {"PCPU": 1}}},
+            "project_id": STRANGER,
+            "user_id": STRANGER,
+            "consumer_generation": None,
+        }
+        self.api.placement("PUT", f"/allocations/{STRANGER}", stranger)
+        self.assert_complaint(f"{STRANGER} is nobody")
+        self.api.placement("DELETE", f"/allocations/{STRANGER}")
+
+        self.cloud.create_flavor("hp.bare", 20, 65536, 0, base.CLAIMS_HP)
+        bare = self.boot("hp.bare")
+        self.assert_complaint("'CUSTOM_PERFVM_SLOT': 1")
+        self.servers.delete(bare)
+        self.assertEqual([], self.complaints())
+
+        self.cloud._connections["dedicated1"]._vms.clear()
+        self.assert_complaint("has guests on None")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of random operations: choose, do, judge, and say what happened."""
+
+import collections
+import random
+import resource
+import sys
+import threading
+import time
+import traceback
+
+from nova import context, objects
+
+from nova_perfvm.sandbox.embedded.servers import BootedServer
+from tests.operations import hostile, steps, verdict
+from tests.operations.steps import RefusedError
+
+# As many servers make it likely that an operation finds one, and some room.
+FEW, MANY = 8, 16
+# What is shown of a failing run.
+LAST = 30
+TELL_EVERY = 25
+# What Nova does in the background after an operation, it does within this.
+SETTLE_S = 30
+
+
+class Run:
+    """A run on a cloud.
+
+    :param test: a clouds.Cloud
+    :param count: how many operations
+    :param seed: what chance begins with.  The same seed gives the same requests as
+        long as Nova decides the same; what Nova leaves to chance is seeded, too.
+    """
+
+    def __init__(self, test, count, seed):
+        self.test = test
+        self.count = count
+        self.seed = seed
+        self.rng = random.Random(self.seed)
+        random.seed(self.seed)
+        self.done, self.refused = collections.Counter(), collections.Counter()
+        # How many judgements have seen guests of both classes.
+        self.both = 0
+        self._last = collections.deque(maxlen=LAST)
+        self._began = time.monotonic()
+        self._seconds = collections.Counter()
+        connection = test.connection("admin", "admin,member,reader")
+        self._judge = verdict.Judge(test.cloud, connection, test.hosts, test.CHILDREN)
+        self.steps = hostile.HostileSteps(test, self.rng, self._judge)
+        self.weights = steps.WEIGHTS | hostile.ALWAYS
+        if test.FILTER:
+            self.weights |= hostile.WITH_FILTER
+        if test.CHILDREN:
+            self.weights |= hostile.WITH_UNITS
+        self.to_be_refused = set(hostile.WITH_FILTER | hostile.WITH_UNITS)
+        if test.CHILDREN:
+            # Nova forces no move of what has an allocation of child providers.
+            self.to_be_refused |= {
+                steps.Steps.live_migrate_forced,
+                steps.Steps.evacuate_forced,
+            }
+
+    def __call__(self):
+        """Do all, judge each, and empty the cloud."""
+        self._tell(f"{self.count} operations, seed {self.seed}")
+        changes = [
+            self.test.more_memory,
+            self.test.fewer_vcpus,
+            self.test.more_per_host,
+        ]
+        self.rng.shuffle(changes)
+        every = max(1, self.count // (len(changes) + 1))
+        step = 0
+        try:
+            for step in range(1, self.count + 1):
+                if changes and step % every == 0:
+                    self._change_policy(changes.pop())
+                self._step(step)
+                self._sweep()
+                if step % TELL_EVERY == 0:
+                    self._progress(step)
+            self._end()
+        except BaseException:
+            self._tell(f"step {step} of seed {self.seed}; the last:")
+            for line in self._last:
+                self._tell(f"  {line}")
+            self._tell(traceback.format_exc())
+            raise
+        finally:
+            self._summary()
+
+    def _step(self, number):
+        """Do one operation, and judge what is there then."""
+        while True:
+            weights = self._weights()
+            (operation,) = self.rng.choices(list(weights), weights.values())
+            name = operation.__name__
+            self.steps.told = ""
+            began = time.monotonic()
+            self._last.append(f"{number} {name}")
+            try:
+                done = operation(self.steps)
+                outcome = "done"
+            except RefusedError as error:
+                done, outcome = True, f"refused: {str(error)[:200]}"
+            finally:
+                self._last[-1] = f"{number} {name}: {self.steps.told}"
+            if not done:
+                self._last.pop()
+                continue
+            self._last[-1] += f": {outcome}"
+            self._seconds[name] += time.monotonic() - began
+            (self.done if outcome == "done" else self.refused)[name] += 1
+            break
+        began = time.monotonic()
+        self._check()
+        self._seconds["(judge)"] += time.monotonic() - began
+
+    def _weights(self):
+        """Let there be neither too few servers nor too many."""
+        servers = len(self.steps.listed(*steps.ANY))
+        weights = dict(self.weights)
+        if servers < FEW:
+            weights[steps.Steps.delete] = 1
+            weights[steps.Steps.boot_high] *= 3
+            weights[steps.Steps.boot_general] *= 3
+        elif servers > MANY:
+            weights[steps.Steps.delete] *= 4
+        return weights
+
+    def _check(self):
+        """Look that nothing is wrong; what Nova does behind it may take its time."""
+        deadline = time.monotonic() + SETTLE_S
+        state = self.test.most, self.test.sizes, self.steps.down
+        while found := list(self._judge.complaints(*state)):
+            if time.monotonic() > deadline:
+                raise AssertionError("\n".join(found))
+            self._seconds["(waits)"] += 1
+            time.sleep(0.2)
+        kinds = {guest.high for guest in self._judge.guests()}
+        self.both += len(kinds) == 2
+
+    def _change_policy(self, change):
+        while self.steps.recover_host():
+            pass
+        self._last.append(f"policy: {change.__name__}")
+        change()
+        self._tell(f"policy: {change.__name__}")
+        self._check()
+
+    def _sweep(self):
+        """Delete servers that never had a host."""
+        for server in self.steps.listed("ERROR"):
+            if server.host is None:
+                self._delete(server)
+                del self._judge.found[server.id]
+
+    def _delete(self, server):
+        self.test.cloud.servers.delete(
+            BootedServer(server.id, server.name, server.status, None, server.flavor)
+        )
+
+    def _end(self):
+        """Delete every server; nothing may be left of any."""
+        while self.steps.recover_host():
+            pass
+        for server in self.steps.listed(*steps.ANY):
+            self._delete(server)
+        self._check()
+        self.test.assertEqual([], self._judge.guests())
+        self.test.assertEqual({}, self._judge.held())
+        self.test.cloud.run_periodics()
+        for name in self.test.hosts:
+            node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+                context.get_admin_context(), name
+            )
+            cells = objects.NUMATopology.obj_from_db_obj(node.numa_topology).cells
+            pins = {cell.id: cell.pinned_cpus for cell in cells if cell.pinned_cpus}
+            self.test.assertEqual((name, {}, 0), (name, pins, node.vcpus_used))
+
+    # Words
+
+    def _tell(self, text):
+        sys.__stderr__.write(
+            f"[{type(self.test).__name__} {time.monotonic() - self._began:6.0f} s] "
+            f"{text}\n"
+        )
+
+    def _progress(self, step):
+        memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        self._tell(
+            f"{step} of {self.count} ({sum(self.refused.values())} refused), "
+            f"{len(self.steps.listed(*steps.ANY))} servers, {memory_mb} MB, "
+            f"{threading.active_count()} threads"
+        )
+
+    def _summary(self):
+        for name in sorted(self.done | self.refused | self._seconds):
+            self._tell(
+                f"{name:28} {self.done[name]:4} done {self.refused[name]:4} refused "
+                f"{self._seconds[name]:6.0f} s"
+            )
+        self._tell(f"judged {self.both} times with guests of both classes")
