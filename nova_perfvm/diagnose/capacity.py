@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from nova_perfvm.diagnose.explain.verdicts import (
     SchedulerSettings,
@@ -23,9 +24,9 @@ from nova_perfvm.facts.host_view import HostView, slots_of_children, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot, server_facts
 from nova_perfvm.generate.flavors import flavor_properties
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules import host_mode, host_slots, resolve_class
-from nova_perfvm.rules.host.room import admits
-from nova_perfvm.rules.slots import cell_cpus, memory_fits, smallest_size
+from nova_perfvm.rules import resolve_class
+from nova_perfvm.rules.host.room import cell_memory, cells_with_room
+from nova_perfvm.rules.slots import host_slots, memory_fits, smallest_size
 
 
 @dataclass(frozen=True)
@@ -191,25 +192,16 @@ def _with_one(
     vm_class: VMClass, facts: HostFacts, request: Request
 ) -> HostFacts | None:
     """Return a host with one VM more on the first cells that the rules give it."""
-    cells: list[NUMACell] = []
-    missing = vm_class.cells_per_vm
-    memory_mb = max(cell.memory_mb for cell in request.facts.cells)
-    page_size_kb = request.facts.cells[0].page_size_kb
-    mode = host_mode(facts)
-    for cell in facts.cells:
-        if (
-            missing
-            and cell_cpus(vm_class, cell)[1] >= vm_class.cell_pcpus
-            and admits(vm_class, cell, mode, memory_mb, page_size_kb)
-        ):
-            missing -= 1
-            cells.append(_taken(vm_class, cell, memory_mb, page_size_kb))
-        else:
-            cells.append(cell)
-    if missing:
+    wanted = vm_class.cells_per_vm
+    found = list(islice(cells_with_room(vm_class, request.facts, facts), wanted))
+    if len(found) < wanted:
         return None
+    memory = cell_memory(request.facts)
     return facts._replace(
-        cells=cells,
+        cells=[
+            _taken(vm_class, cell, *memory) if cell in found else cell
+            for cell in facts.cells
+        ],
         vcpus_used=facts.vcpus_used + request.facts.vcpus,
         num_instances=facts.num_instances + 1,
     )

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm import rules
 from nova_perfvm.facts.elastic_host import PCPU
 from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import guaranteed_iops
 from nova_perfvm.policy import largest_slots
-from nova_perfvm.rules import host_mode
-from nova_perfvm.rules.slots import smallest_memory_mb
+from nova_perfvm.rules import slots as room
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -96,12 +94,12 @@ def expected_slots(
         return 0
     if not host.cells:
         return None
-    if vm_class.exclusive == "host" and host_mode(facts) == "mixed":
+    if vm_class.exclusive == "host" and room.host_mode(facts) == "mixed":
         return 0
     if host.division_assumed:
         return None
-    count = rules.host_slots(vm_class, facts.cells)
-    memory, each = root.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
+    count = room.host_slots(vm_class, facts.cells)
+    memory, each = root.inventories.get("MEMORY_MB"), room.smallest_memory_mb(vm_class)
     if memory is not None and each:
         # The cells have the memory of the host itself, too.
         count = min(count, memory.capacity // each)

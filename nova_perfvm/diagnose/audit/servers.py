@@ -19,8 +19,7 @@ from nova_perfvm.diagnose.audit.finding import (
     TOO_MANY_ON_HOST,
     Finding,
 )
-from nova_perfvm.rules import host_slots
-from nova_perfvm.rules.slots import cell_cpus
+from nova_perfvm.rules.slots import cell_cpus, host_slots
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM of a pinned class finds as many NUMA cells with room as it needs."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from nova_perfvm.facts import HostFacts, NUMACell, Reason, RequestFacts
+from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.host.class_conflict import CLASS_CONFLICT
-from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import cell_cpus, host_mode, is_foreign, memory_fits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nova_perfvm.facts import HostFacts, NUMACell, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
 
 
 def _numbers(values: Iterable[int]) -> str:
@@ -52,22 +47,37 @@ NO_FREE_MEMORY: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    # Every cell of a request that is of its class asks for the same; memory
-    # may differ by what does not divide evenly.
-    memory_mb = max(cell.memory_mb for cell in request.cells)
-    page_size_kb = request.cells[0].page_size_kb
-    need, missing = vm_class.cell_pcpus, vm_class.cells_per_vm
+def _check(case: HostCase[VMClass]) -> Reason | None:
+    missing = case.vm_class.cells_per_vm
+    for _ in cells_with_room(case.vm_class, case.request, case.host):
+        missing -= 1
+        if not missing:
+            return None
+    return _why_none(case.vm_class, case.request, case.host)
+
+
+def cells_with_room(
+    vm_class: VMClass, request: RequestFacts, host: HostFacts
+) -> Iterator[NUMACell]:
+    """Yield the cells that have CPUs and memory for a VM now, and let it in."""
+    memory_mb, page_size_kb = cell_memory(request)
+    need = vm_class.cell_pcpus
     mode = host_mode(host) if vm_class.exclusive == "cell" else ""
-    counts = [cell_cpus(vm_class, cell) for cell in host.cells]
-    for cell, (_, free) in zip(host.cells, counts, strict=True):
-        if free >= need and admits(vm_class, cell, mode, memory_mb, page_size_kb):
-            missing -= 1
-            if not missing:
-                return None
-    return _why_none(vm_class, host, mode, counts, memory_mb, page_size_kb)
+    for cell in host.cells:
+        if cell_cpus(vm_class, cell)[1] >= need and admits(
+            vm_class, cell, mode, memory_mb, page_size_kb
+        ):
+            yield cell
+
+
+def cell_memory(request: RequestFacts) -> tuple[int, int | None]:
+    """Return the memory in MiB that a request takes of a cell, and its page size.
+
+    Every cell of a request that is of its class asks for the same; memory may
+    differ by what does not divide evenly.
+    """
+    cells = request.cells
+    return max(cell.memory_mb for cell in cells), cells[0].page_size_kb
 
 
 def admits(
@@ -95,15 +105,10 @@ def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
     )
 
 
-def _why_none(
-    vm_class: VMClass,
-    host: HostFacts,
-    mode: str,
-    counts: list[tuple[int, int]],
-    memory_mb: int,
-    page_size_kb: int | None,
-) -> Reason:
+def _why_none(vm_class: VMClass, request: RequestFacts, host: HostFacts) -> Reason:
     """Find the first of the conditions that too few cells fulfil."""
+    memory_mb, page_size_kb = cell_memory(request)
+    counts = [cell_cpus(vm_class, cell) for cell in host.cells]
     need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
     cells = [
         (cell, free)
@@ -115,6 +120,7 @@ def _why_none(
             usable=[usable for usable, _ in counts], need=need, cells=wanted
         )
     if vm_class.exclusive == "cell":
+        mode = host_mode(host)
         cells = [pair for pair in cells if has_cell_for_itself(vm_class, pair[0], mode)]
         if len(cells) < wanted:
             return CLASS_CONFLICT.because(cells=wanted)

@@ -19,7 +19,7 @@ from nova_perfvm.generate.hosts.cpus import divide
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import from_shape
 from nova_perfvm.policy import HostShape
-from nova_perfvm.rules import host_mode
+from nova_perfvm.rules.slots import host_mode
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 from tests.unit.rules.hosts import HP
 
