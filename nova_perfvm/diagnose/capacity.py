@@ -19,14 +19,14 @@ from nova_perfvm.diagnose.explain.verdicts import (
     settings_for,
 )
 from nova_perfvm.facts import HostFacts, NUMACell
-from nova_perfvm.facts.demand import Request, request_for
+from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, slots_of_children, views_of
-from nova_perfvm.facts.snapshot import Flavor, Snapshot, server_facts
+from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import flavor_properties
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 from nova_perfvm.rules.host.room import cell_memory, cells_with_room
-from nova_perfvm.rules.slots import host_slots, memory_fits, smallest_size
+from nova_perfvm.rules.slots import cell_cpus, host_slots, memory_fits, smallest_size
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,9 @@ def _with_one(
 ) -> HostFacts | None:
     """Return a host with one VM more on the first cells that the rules give it."""
     wanted = vm_class.cells_per_vm
-    found = list(islice(cells_with_room(vm_class, request.facts, facts), wanted))
+    counts = [cell_cpus(vm_class, cell) for cell in facts.cells]
+    fitting = cells_with_room(vm_class, request.facts, facts, counts)
+    found = list(islice(fitting, wanted))
     if len(found) < wanted:
         return None
     memory = cell_memory(request.facts)

@@ -14,7 +14,8 @@ from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND, FORMER_SIZE
 from nova_perfvm.diagnose.hosts import host_slots
 from nova_perfvm.diagnose.preflight import check_left_behind, left_behind
 from nova_perfvm.diagnose.views import cloud_view
-from nova_perfvm.facts.snapshot import host_facts, server_facts
+from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.snapshot import host_facts
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
     generate_flavors,

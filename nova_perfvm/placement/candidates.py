@@ -221,7 +221,7 @@ def _fill(
         taken = _summed(chosen).get(provider.uuid, {})
         if (
             part.whole
-            and demand.isolate
+            and demand.group_policy == "isolate"
             and any(other.whole and p is provider for other, p in chosen)
         ):
             continue

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.demand import Group
+from nova_perfvm.facts.demand import Group, grouped
 from nova_perfvm.placement import slots, units
 
 if TYPE_CHECKING:
@@ -167,23 +167,9 @@ def lacking_host_traits(expected: Contract, request: RequestFacts) -> list[str]:
 
 def _groups(request: RequestFacts) -> tuple[Group, ...]:
     """Return what the flavor names of the project's own, by group."""
-    resources: dict[str, dict[str, int]] = {"": {}}
-    traits: dict[str, dict[str, set[str]]] = {}
-    for group, name, amount in request.resources:
-        if is_ours(name):
-            resources.setdefault(group, {})[name] = amount
-    for group, name, state, source in request.traits:
-        if is_ours(name) and source == "flavor":
-            resources.setdefault(group, {})
-            traits.setdefault(group, {}).setdefault(state, set()).add(name)
-    return tuple(
-        Group(
-            suffix,
-            resources[suffix],
-            frozenset(traits.get(suffix, {}).get("required", ())),
-            frozenset(traits.get(suffix, {}).get("forbidden", ())),
-        )
-        for suffix in sorted(resources)
+    return grouped(
+        (r for r in request.resources if is_ours(r.name)),
+        (t for t in request.traits if is_ours(t.name) and t.source == "flavor"),
     )
 
 

@@ -9,7 +9,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.facts.snapshot import host_facts, server_facts
+from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.snapshot import host_facts
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.properties import BUILT_IN
 from nova_perfvm.rules import resolve_class

@@ -15,7 +15,7 @@ from nova_perfvm.facts.snapshot.model import (
     HostPages,
     Snapshot,
 )
-from nova_perfvm.facts.snapshot.reader import host_facts, server_facts
+from nova_perfvm.facts.snapshot.reader import host_facts
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -51,5 +51,4 @@ __all__ = [
     "dumps",
     "host_facts",
     "loads",
-    "server_facts",
 ]

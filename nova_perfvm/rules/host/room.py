@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM of a pinned class finds as many NUMA cells with room as it needs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from nova_perfvm.facts import HostFacts, NUMACell, Reason, RequestFacts
@@ -9,6 +9,8 @@ from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.host.class_conflict import CLASS_CONFLICT
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import cell_cpus, host_mode, is_foreign, memory_fits
+
+CPUCounts = Sequence[tuple[int, int]]
 
 
 def _numbers(values: Iterable[int]) -> str:
@@ -49,24 +51,26 @@ NO_FREE_MEMORY: Final = Refusal(
 
 def _check(case: HostCase[VMClass]) -> Reason | None:
     missing = case.vm_class.cells_per_vm
-    for _ in cells_with_room(case.vm_class, case.request, case.host):
+    counts = [cell_cpus(case.vm_class, cell) for cell in case.host.cells]
+    for _ in cells_with_room(case.vm_class, case.request, case.host, counts):
         missing -= 1
         if not missing:
             return None
-    return _why_none(case.vm_class, case.request, case.host)
+    return _why_none(case.vm_class, case.request, case.host, counts)
 
 
 def cells_with_room(
-    vm_class: VMClass, request: RequestFacts, host: HostFacts
+    vm_class: VMClass, request: RequestFacts, host: HostFacts, counts: CPUCounts
 ) -> Iterator[NUMACell]:
-    """Yield the cells that have CPUs and memory for a VM now, and let it in."""
+    """Yield the cells that have CPUs and memory for a VM now, and let it in.
+
+    :param counts: of each cell, see :func:`nova_perfvm.rules.slots.cell_cpus`
+    """
     memory_mb, page_size_kb = cell_memory(request)
     need = vm_class.cell_pcpus
     mode = host_mode(host) if vm_class.exclusive == "cell" else ""
-    for cell in host.cells:
-        if cell_cpus(vm_class, cell)[1] >= need and admits(
-            vm_class, cell, mode, memory_mb, page_size_kb
-        ):
+    for cell, (_, free) in zip(host.cells, counts, strict=True):
+        if free >= need and admits(vm_class, cell, mode, memory_mb, page_size_kb):
             yield cell
 
 
@@ -105,10 +109,11 @@ def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
     )
 
 
-def _why_none(vm_class: VMClass, request: RequestFacts, host: HostFacts) -> Reason:
+def _why_none(
+    vm_class: VMClass, request: RequestFacts, host: HostFacts, counts: CPUCounts
+) -> Reason:
     """Find the first of the conditions that too few cells fulfil."""
     memory_mb, page_size_kb = cell_memory(request)
-    counts = [cell_cpus(vm_class, cell) for cell in host.cells]
     need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
     cells = [
         (cell, free)

@@ -8,12 +8,12 @@ import testtools
 from hypothesis import strategies as st
 
 from nova_perfvm.constants import CLASS_KEY
+from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.snapshot import (
     Aggregate,
     ServerCell,
     assume_cells,
     host_facts,
-    server_facts,
 )
 from nova_perfvm.generate.hosts.cpus import divide
 from nova_perfvm.generate.hosts.request import HostRequest
