@@ -5,16 +5,10 @@
 that the flavor asks for, and so for units, which only its children have.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import request_for
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.elastic_host import ElasticHost, Server
+from nova_perfvm.facts.elastic_host import ElasticHost, Server
 
 
 class LostError(PerfVMError):

@@ -6,8 +6,6 @@ VM, *free* if Placement and the rules would give it to one now, and otherwise
 *unfit*: taken by other VMs, out of memory or disk, or on a host out of service.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a compute host is to a policy, as far as the APIs show it."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.elastic_host import PCPU
+from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
 from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import guaranteed_iops
-from nova_perfvm.policy import largest_slots
+from nova_perfvm.policy import HostShape, Policy, VMClass, largest_slots
 from nova_perfvm.rules import slots as room
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from nova_perfvm.facts import HostFacts
-    from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
-    from nova_perfvm.policy import HostShape, Policy, VMClass
 
 UNKNOWN = "unknown"
 

@@ -5,25 +5,17 @@ Each check has a title and a result, as those of preflight have; what VMs do to
 the policy is for the audit to say.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import offer_faults, summarize
-from nova_perfvm.diagnose.preflight import CheckResult, Code
-from nova_perfvm.facts.snapshot import host_facts
+from nova_perfvm.diagnose.preflight import CheckResult, Code, FileOptions
+from nova_perfvm.facts.snapshot import Snapshot, host_facts
 from nova_perfvm.generate import options
 from nova_perfvm.placement import slots, units
-from nova_perfvm.policy import advice
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from nova_perfvm.diagnose.preflight import FileOptions
-    from nova_perfvm.facts.snapshot import Snapshot
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy, advice
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a change of the policy would do: to flavors, images, hosts and servers."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import ServerFacts, Subject, check_servers
@@ -15,25 +14,17 @@ from nova_perfvm.diagnose.hosts import host_slots
 from nova_perfvm.diagnose.preflight import check_left_behind, left_behind
 from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.snapshot import host_facts
+from nova_perfvm.facts.snapshot import Snapshot, host_facts
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
     generate_flavors,
     image_properties,
 )
-from nova_perfvm.generate.properties import BUILT_IN
+from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement import slots, units
-from nova_perfvm.policy import shape_slots
+from nova_perfvm.policy import HostShape, Policy, shape_slots
 from nova_perfvm.rules import check_request, describe, is_former_size, resolve_class
 from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from nova_perfvm.facts.snapshot import Snapshot
-    from nova_perfvm.generate.properties import Generator
-    from nova_perfvm.policy import HostShape, Policy
-
 
 _CONTRACT: Final = frozenset({RESOURCES.code, TRAITS.code})
 

@@ -5,33 +5,28 @@ As oslo.upgradecheck has it: each check has a title and a result, and the worst
 one decides.  UNKNOWN is one more: what no API shows is not taken for right.
 """
 
-from __future__ import annotations
-
 import enum
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.residents import class_name, divide
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts import RequestFacts, placement_request
+from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Server
+from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.generate import options
+from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement import units
 from nova_perfvm.placement.contract import (
     contract,
     resource_differences,
     trait_differences,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Server
-    from nova_perfvm.facts.placement_database import PlacementDatabase
-    from nova_perfvm.generate.options import Setting
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy
 
 FileOptions = dict[tuple[str, str], str]
 

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who on a host lacks units, and which ones to give to whom."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.allocation import root_amounts
 from nova_perfvm.exceptions import PerfVMError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nova_perfvm.facts.elastic_host import ElasticHost, Server
-    from nova_perfvm.placement.units import Child
-    from nova_perfvm.policy import Policy
+from nova_perfvm.facts.elastic_host import ElasticHost, Server
+from nova_perfvm.placement.units import Child
+from nova_perfvm.policy import Policy
 
 
 @dataclass(frozen=True)

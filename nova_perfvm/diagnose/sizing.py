@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many high-performance VMs a host is to have."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.elastic_host import PCPU, VCPU, Inventory
+from nova_perfvm.facts.elastic_host import PCPU, VCPU, ElasticHost, Inventory
 from nova_perfvm.placement import units
-from nova_perfvm.policy import Elastic, largest_slots
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.elastic_host import ElasticHost
-    from nova_perfvm.policy import HostShape, Policy
+from nova_perfvm.policy import Elastic, HostShape, Policy, largest_slots
 
 
 class SlotsError(PerfVMError):

@@ -7,8 +7,6 @@ classes are made of.  The rest is named in ``Request.unseen``.  Servers are read
 in the same way, by the flavor that is embedded in them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

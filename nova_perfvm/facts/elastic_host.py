@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a cloud shows of a host's providers, aggregates and servers."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot.resources import (
@@ -13,11 +11,7 @@ from nova_perfvm.facts.snapshot.resources import (
     Provider,
     Server,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nova_perfvm.policy import HostShape
+from nova_perfvm.policy import HostShape
 
 __all__ = [
     "CREATED",

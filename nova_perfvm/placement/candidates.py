@@ -6,8 +6,6 @@ time.  Nova is told nothing but which hosts are left; here, why the others are
 not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

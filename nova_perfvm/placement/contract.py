@@ -7,23 +7,18 @@ what is the project's own: tenants write the properties of images, and Nova adds
 an image's traits to those of the flavor.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts import RequestFacts
 from nova_perfvm.facts.demand import Group, grouped
 from nova_perfvm.placement import slots, units
+from nova_perfvm.policy import Policy, VMClass
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from nova_perfvm.facts import RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
-    Scheme = Callable[[Policy, VMClass], Iterator[Group]]
+Scheme = Callable[[Policy, VMClass], Iterator[Group]]
 
 
 def _nothing(_policy: Policy, _vm_class: VMClass) -> Iterator[Group]:

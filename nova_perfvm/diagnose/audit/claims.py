@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether servers, flavors and images are what they claim to be."""
 
-from __future__ import annotations
-
 import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
-from nova_perfvm.diagnose.audit.subject import ANEW
-from nova_perfvm.facts import HostFacts
+from nova_perfvm.diagnose.audit.subject import ANEW, Subject
+from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+from nova_perfvm.facts.snapshot import Flavor, Image, Server
 from nova_perfvm.generate import flavors as generating
+from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import one_line
 from nova_perfvm.rules import (
     REFUSALS,
@@ -25,14 +26,6 @@ from nova_perfvm.rules import (
 from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
 from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
 from nova_perfvm.rules.request.numa_nodes import NUMA_NODES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.facts.snapshot import Flavor, Image, Server
-    from nova_perfvm.policy import Policy, VMClass
 
 _WEIGHT_KEY: Final = "perfvm_weight_multiplier"
 _KNOWN_KEYS: Final = frozenset(

@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge whether hosts have the inventories, traits and labels of the policy."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.hosts import offer_faults, slot_class
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts.snapshot import ComputeHost, Provider
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.facts.snapshot import ComputeHost, Provider
+from nova_perfvm.policy import VMClass
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How servers stand beside each other: number, CPUs, NUMA cells, classes."""
 
-from __future__ import annotations
-
 import collections
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from nova_perfvm import cpuset
 from nova_perfvm.diagnose import moves
@@ -19,15 +18,11 @@ from nova_perfvm.diagnose.audit.finding import (
     TOO_MANY_ON_HOST,
     Finding,
 )
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts import NUMACell
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.slots import cell_cpus, host_slots
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts import NUMACell
-    from nova_perfvm.facts.snapshot import Server
-    from nova_perfvm.policy import Policy, VMClass
 
 
 class ServerFacts(NamedTuple):

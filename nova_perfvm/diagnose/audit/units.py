@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic hosts: what preflight looks at, said as findings."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.preflight import CloudView
 from nova_perfvm.diagnose.views import cloud_view
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.diagnose.preflight import CloudView
 
 _CHECKS: Final = (
     (codes.HOST_NOT_ISOLATED, preflight.check_membership, ""),

@@ -6,8 +6,6 @@ candidate: the filters are then not even asked.  Here each host is judged by
 both, from a snapshot.
 """
 
-from __future__ import annotations
-
 from nova_perfvm.diagnose.explain.fixes import Fix, fix_for, smallest
 from nova_perfvm.diagnose.explain.report import (
     Explanation,

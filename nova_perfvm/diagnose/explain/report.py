@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One question answered: the verdicts on all hosts, grouped, with what helps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar

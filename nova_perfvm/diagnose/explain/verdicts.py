@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on each host: of the services, of Placement, and of the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reasons in an operator's words, whichever layer has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ The dataclasses are the schema: a key is a field's name, sets of CPUs are
 written as Nova writes them, and what has its default may be left out.
 """
 
-from __future__ import annotations
-
 import collections.abc
 import dataclasses
 import datetime as dt

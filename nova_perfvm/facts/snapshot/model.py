@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole cloud at one time, as an audit, an explanation or a plan needs it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a snapshot to the facts of hosts that the rules judge."""
 
-from __future__ import annotations
-
 from nova_perfvm.facts import HostFacts, NUMACell, PagePool
 from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
 
