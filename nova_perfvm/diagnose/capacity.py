@@ -18,7 +18,7 @@ from nova_perfvm.diagnose.explain.verdicts import (
 )
 from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.facts.demand import Request, request_for, server_facts
-from nova_perfvm.facts.host_view import HostView, slots_of_children, views_of
+from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import flavor_properties
 from nova_perfvm.policy import Policy, VMClass
@@ -56,7 +56,7 @@ def host_capacity(
     settings = replace(settings or settings_for(policy), assumed=False)
     requests = [(c, _request(policy, c)) for c in policy.pinned_classes]
     return tuple(
-        _slots(policy, snapshot, view, vm_class, request, settings)
+        _slots(policy, view, vm_class, request, settings)
         for view in views_of(snapshot)
         for vm_class, request in requests
     )
@@ -120,14 +120,13 @@ def _request(policy: Policy, vm_class: VMClass) -> Request:
 
 def _slots(
     policy: Policy,
-    snapshot: Snapshot,
     view: HostView,
     vm_class: VMClass,
     request: Request,
     settings: SchedulerSettings,
 ) -> Slots:
     used = sum(
-        resolve_class(policy, server_facts(snapshot, server)) is vm_class
+        resolve_class(policy, server_facts(server)) is vm_class
         for server in view.servers
     )
     return Slots(
@@ -143,8 +142,7 @@ def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) 
     """Return how many VMs an empty host in service would take."""
     slots = host_slots(vm_class, view.facts.cells)
     if policy.placement == "units":
-        children = slots_of_children(view)
-        return 0 if children is None else min(slots, children)
+        return min(slots, sum(child.gives_all_units for child in view.tree))
     if not any("PCPU" in provider.inventories for provider in view.tree):
         return 0
     return slots if policy.placement == "none" else _placed(slots, view, request)

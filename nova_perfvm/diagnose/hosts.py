@@ -203,13 +203,9 @@ def _slots(
         return sum(map(root.total, counted)), sum(map(root.used, counted))
     if not children:
         return None, None
-    whole = [c for c in children if _max_unit(c) == c.total(const.RC_UNIT)]
+    whole = [child for child in children if child.gives_all_units]
     taken = [c for c in whole if c.total(const.RC_UNIT) in c.units().values()]
     return len(whole), len(taken)
-
-
-def _max_unit(provider: Provider) -> int:
-    return provider.inventories[const.RC_UNIT].max_unit
 
 
 def _mode(
@@ -217,8 +213,8 @@ def _mode(
 ) -> str:
     if root is None:
         return UNKNOWN
-    if root.total("PCPU"):
-        return "mixed" if root.total("VCPU") else "dedicated"
+    if root.mode != "open":
+        return root.mode
     return "elastic" if children and count else "shared"
 
 

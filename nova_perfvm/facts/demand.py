@@ -24,7 +24,7 @@ from nova_perfvm.facts import (
     RequestFacts,
     placement_request,
 )
-from nova_perfvm.facts.snapshot import Flavor, Image, Server, Snapshot
+from nova_perfvm.facts.snapshot import Flavor, Image, Server
 from nova_perfvm.policy import even_share
 
 _PAGES: Final = {
@@ -150,13 +150,14 @@ def request_for(
     )
 
 
-def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
+def server_facts(server: Server, image: Image | None = None) -> RequestFacts:
     """Return what a server asks for, by the flavor that is embedded in it.
 
-    Its NUMA topology is the one that it has.  Its image counts as it is today;
-    that of a server which boots from a volume is not known.
+    Its NUMA topology is the one that it has.
+
+    :param image: the server's as it is today; None where it is not known, as that of
+        one which boots from a volume
     """
-    image = snapshot.image_by_id.get(server.image or "")
     specs, properties = server.extra_specs, image.properties if image else {}
     try:
         page_size_kb = _page_size_kb(specs, properties)

@@ -23,7 +23,7 @@ from nova_perfvm.rules import (
     describe,
     is_former_size,
 )
-from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
+from nova_perfvm.rules.request.contract import CODES
 from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
 from nova_perfvm.rules.request.numa_nodes import NUMA_NODES
 
@@ -53,9 +53,8 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
             continue
         request = subject.requests[server.id]
         for reason in check_request(subject.policy, request):
-            if _said(subject, server, reason.code):
-                continue
-            yield _finding(subject, server, reason)
+            if not _found_by_another_check(subject, server, reason.code):
+                yield _finding(subject, server, reason)
         if is_former_size(subject.policy, request):
             yield Finding(
                 codes.FORMER_SIZE,
@@ -75,12 +74,12 @@ def former_size(policy: Policy, request: RequestFacts) -> str:
     )
 
 
-def _said(subject: Subject, server: Server, code: str) -> bool:
+def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool:
     """Return whether another check says it, with what the server really owns."""
     vm_class = subject.class_of(server)
     if not subject.managed(server.host or ""):
         return False
-    contracted = code in {RESOURCES.code, TRAITS.code}
+    contracted = code in CODES
     if vm_class is None or (contracted and subject.policy.placement == "units"):
         # It strands a slot, or its flavor is without units: that is said.
         return contracted

@@ -64,13 +64,12 @@ class ServerFacts(NamedTuple):
 def check(subject: Subject) -> Iterator[Finding]:
     """List what servers violate on the hosts where the policy's rules hold."""
     facts = [
-        _facts(subject, server)
+        server_on_host(subject, server)
         for host, servers in subject.snapshot.servers_by_host.items()
         if subject.managed(host)
         for server in servers
     ]
-    cells = {name: host.cells for name, host in subject.hosts.items()}
-    assumed = subject.snapshot.assumed_divisions
+    cells, assumed = subject.cells, subject.snapshot.assumed_divisions
     yield from check_servers(subject.policy, cells, facts, assumed)
     pinned = {server.host for server in facts if server.pinned_cpus}
     for host in sorted(pinned):
@@ -83,7 +82,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _facts(subject: Subject, server: Server) -> ServerFacts:
+def server_on_host(subject: Subject, server: Server) -> ServerFacts:
+    """Return what counts of a server beside others."""
     vm_class = subject.class_of(server)
     return ServerFacts(
         id=server.id,

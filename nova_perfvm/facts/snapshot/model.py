@@ -154,9 +154,12 @@ class Snapshot:
         """The servers by ID."""
         return {server.id: server for server in self.servers}
 
+    def image_of(self, server: Server) -> Image | None:
+        """Return the image that a server was booted from, if it is to be seen."""
+        return self._image_by_id.get(server.image or "")
+
     @cached_property
-    def image_by_id(self) -> dict[str, Image]:
-        """The images by ID."""
+    def _image_by_id(self) -> dict[str, Image]:
         return {image.id: image for image in self.images or ()}
 
     @cached_property

@@ -28,6 +28,7 @@ def _words(data: dict[str, Any]) -> str:
 
 RESOURCES: Final = Refusal("flavor.resources", _words, audit="audit.contract_differs")
 TRAITS: Final = Refusal("flavor.traits", _words, audit="audit.contract_differs")
+CODES: Final = frozenset({RESOURCES.code, TRAITS.code})
 
 
 def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:

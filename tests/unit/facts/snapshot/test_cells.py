@@ -147,7 +147,7 @@ class FactsTest(testtools.TestCase):
 
     def test_server(self):
         found = self.cloud.snapshot()
-        facts = server_facts(found, found.servers[0])
+        facts = server_facts(found.servers[0])
         self.assertEqual(("high-performance", True), (facts.class_name, facts.pinned))
         self.assertEqual([(0, 20, 65536)], [cell[:3] for cell in facts.cells])
         self.assertTrue(facts.multiqueue)
@@ -165,5 +165,5 @@ class FactsTest(testtools.TestCase):
             server = dataclasses.replace(
                 self.cloud.servers["a"], extra_specs={"hw:mem_page_size": text}
             )
-            found = server_facts(self.cloud.snapshot(), server)
+            found = server_facts(server)
             self.assertEqual(expected, found.cells[0].page_size_kb, text)
