@@ -219,10 +219,10 @@ def _taken(
         cpus = sorted(free)
     pools = list(cell.mempages)
     for index, pool in enumerate(pools):
-        alone = cell._replace(mempages=[pool])
+        with_one_pool = cell._replace(mempages=[pool])
         # Nova counts no pages for a request that names none.
         if page_size_kb is not None and memory_fits(
-            alone, memory_mb, page_size_kb, now=True
+            with_one_pool, memory_mb, page_size_kb, now=True
         ):
             pages = memory_mb * 1024 // pool.size_kb
             pools[index] = pool._replace(used=pool.used + pages)

@@ -169,13 +169,7 @@ def _class_faults(
 def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:
     root = snapshot.provider_by_uuid.get(host.provider)
     tree = snapshot.trees.get(host.provider, ())
-    children = [
-        provider
-        for provider in tree
-        if root
-        and provider.name.startswith(f"{root.name}_perfvm_")
-        and const.RC_UNIT in provider.inventories
-    ]
+    children = [p for p in tree if p is not root and const.RC_UNIT in p.inventories]
     count, used = _slots(root, children)
     mode = _mode(root, children, count)
     labels = snapshot.labels(host.host)

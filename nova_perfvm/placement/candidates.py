@@ -176,7 +176,7 @@ def _resource(provider: Provider, name: str, amount: int) -> Reason:
             "class": name,
             "amount": amount,
             "provider": provider.name,
-            "lack": shortfall(provider, name, amount),
+            "shortfall": shortfall(provider, name, amount),
             "total": inventory.total,
             "reserved": inventory.reserved,
             "ratio": inventory.allocation_ratio,

@@ -2,7 +2,7 @@
 """Whether servers, flavors and images are what they claim to be."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Final
 
@@ -248,63 +248,50 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
     """List keys that were meant to be the project's, and are not."""
     snapshot = subject.snapshot
     for flavor in snapshot.flavors:
-        for key, meant in _near(flavor.extra_specs):
-            yield Finding(
-                codes.NEAR_MISS,
-                f"flavor {flavor.name}",
-                f"{key} means nothing: {meant} was meant",
-                _rename("flavor", key, meant, flavor.extra_specs[key], flavor.id),
-            )
+        yield from _misspelled("flavor", flavor.id, flavor.name, flavor.extra_specs)
     for server in snapshot.servers:
-        for key, meant in _near(server.extra_specs):
+        for key in filter(_is_near, server.extra_specs):
             yield Finding(
                 codes.NEAR_MISS,
                 str(server),
-                f"its flavor {server.flavor} has {key}, which means nothing: {meant} "
-                "was meant",
+                f"its flavor {server.flavor} has {key}, which means nothing: "
+                f"{const.CLASS_KEY} was meant",
                 subject.resize(server),
             )
-    for aggregate in snapshot.aggregates:
-        for key, meant in _near(aggregate.metadata):
-            yield Finding(
-                codes.NEAR_MISS,
-                f"aggregate {aggregate.name}",
-                f"{key} means nothing: {meant} was meant",
-                _rename(
-                    "aggregate",
-                    key,
-                    meant,
-                    aggregate.metadata[key],
-                    str(aggregate.id),
-                ),
-            )
+    for found in snapshot.aggregates:
+        yield from _misspelled("aggregate", str(found.id), found.name, found.metadata)
     for image in snapshot.images or ():
-        for key, meant in _near(image.properties):
+        for key in filter(_is_near, image.properties):
             yield Finding(
                 _of_image(subject, image, codes.NEAR_MISS),
                 f"image {image.title}",
                 f"{one_line(key)} means nothing, whatever is meant: an image has no "
-                f"class, {meant} belongs to flavors",
+                f"class, {const.CLASS_KEY} belongs to flavors",
                 f"openstack image unset --property {quote(key)} {image.id}",
             )
 
 
-def _rename(what: str, key: str, meant: str, value: str, name: str) -> str:
-    """Return the commands that put a value where it was meant to be."""
-    return (
-        f"openstack {what} unset --property {quote(key)} {quote(name)}\n"
-        f"openstack {what} set --property {quote(f'{meant}={value}')} {quote(name)}"
-    )
+def _misspelled(
+    what: str, uuid: str, name: str, values: Mapping[str, str]
+) -> Iterator[Finding]:
+    """List keys, with the commands that put their values where they were meant."""
+    for key in filter(_is_near, values):
+        meant = quote(f"{const.CLASS_KEY}={values[key]}")
+        yield Finding(
+            codes.NEAR_MISS,
+            f"{what} {name}",
+            f"{key} means nothing: {const.CLASS_KEY} was meant",
+            f"openstack {what} unset --property {quote(key)} {quote(uuid)}\n"
+            f"openstack {what} set --property {meant} {quote(uuid)}",
+        )
 
 
-def _near(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Return the keys that are nearly ones of the project, and those meant."""
-    for key in keys:
-        if key in _KNOWN_KEYS:
-            continue
-        plain = key.lower().replace("_", ":")
-        if plain.startswith(f"{const.NAMESPACE}:") or _alike(plain):
-            yield key, const.CLASS_KEY
+def _is_near(key: str) -> bool:
+    """Return whether a key is nearly the one that names a class."""
+    if key in _KNOWN_KEYS:
+        return False
+    plain = key.lower().replace("_", ":")
+    return plain.startswith(f"{const.NAMESPACE}:") or _alike(plain)
 
 
 def _alike(key: str) -> bool:

@@ -33,14 +33,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     view = cloud_view(subject.snapshot, subject.placement_settings)
     for host in view.hosts:
-        alone = replace(view, hosts=(host,), stray=())
+        narrowed = replace(view, hosts=(host,), stray=())
         for code, judge, option in _CHECKS:
-            for detail in judge(policy, alone).details:
+            for detail in judge(policy, narrowed).details:
                 remedy = f"openstack perfvm host enroll {quote(host.host)}{option}"
                 yield Finding(code, host.host, detail, remedy)
     for stray in view.stray:
-        alone = replace(view, hosts=(), stray=(stray,))
-        for detail in preflight.check_membership(policy, alone).details:
+        narrowed = replace(view, hosts=(), stray=(stray,))
+        for detail in preflight.check_membership(policy, narrowed).details:
             remedy = f"openstack resource provider list --required {stray[1]}"
             yield Finding(codes.HOST_NOT_ISOLATED, "Placement", detail, remedy)
     yield from _servers(subject, view)
@@ -54,7 +54,7 @@ def _servers(subject: Subject, view: CloudView) -> Iterator[Finding]:
             server.host in ours or subject.managed(server.host)
         ):
             continue
-        alone = replace(view, servers=(server,))
+        narrowed = replace(view, servers=(server,))
         for code, judge in _SERVER_CHECKS:
-            for detail in judge(subject.policy, alone).details:
+            for detail in judge(subject.policy, narrowed).details:
                 yield Finding(code, str(server), detail, subject.resize(server))

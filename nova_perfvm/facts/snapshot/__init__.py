@@ -5,10 +5,8 @@ from nova_perfvm.facts.snapshot.cells import assume_cells
 from nova_perfvm.facts.snapshot.document import SnapshotError, dumps, loads
 from nova_perfvm.facts.snapshot.model import (
     ASSUMED,
-    CELL_SOURCES,
     INVENTORY_FILE,
     NOVA_DATABASE,
-    SCHEMA_VERSION,
     UNKNOWN,
     ComputeHost,
     HostCell,
@@ -29,10 +27,8 @@ from nova_perfvm.facts.snapshot.resources import (
 
 __all__ = [
     "ASSUMED",
-    "CELL_SOURCES",
     "INVENTORY_FILE",
     "NOVA_DATABASE",
-    "SCHEMA_VERSION",
     "UNKNOWN",
     "Aggregate",
     "ComputeHost",
