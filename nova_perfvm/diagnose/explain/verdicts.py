@@ -153,7 +153,13 @@ def judge_all(
     verdicts = tuple(judge(policy, request, view, settings) for view in views)
     if not settings.tenants or not request.project:
         return verdicts
-    own = _tenant_hosts(request.project, views)
+    own = frozenset(
+        view.host.host
+        for view in views
+        for aggregate in view.aggregates
+        for key, value in aggregate.metadata.items()
+        if key.startswith(_TENANT) and value == request.project
+    )
     if not own and not settings.aggregate_required:
         return verdicts
     reason = Reason(
@@ -183,31 +189,18 @@ def _service(
             {"found": host.availability_zone, "expected": zone},
         )
     if request.project and settings.multitenancy:
-        owners = {owner for a in view.aggregates for owner in _owners(a.metadata)}
+        owners = {
+            part.strip()
+            for aggregate in view.aggregates
+            for key, value in aggregate.metadata.items()
+            if key.startswith(_TENANT)
+            for part in value.split(",")
+        }
         if owners and request.project not in owners:
             yield Reason(
                 const.NOVA_TENANT_AGGREGATE,
                 {"project": request.project, "aggregates": "of others"},
             )
-
-
-def _owners(metadata: Mapping[str, str]) -> Iterator[str]:
-    for key, value in metadata.items():
-        if key.startswith(_TENANT):
-            yield from (part.strip() for part in value.split(","))
-
-
-def _tenant_hosts(project: str, views: tuple[HostView, ...]) -> frozenset[str]:
-    """Return the hosts of the aggregates that are for a project."""
-    return frozenset(
-        view.host.host
-        for view in views
-        for aggregate in view.aggregates
-        if any(
-            key.startswith(_TENANT) and value == project
-            for key, value in aggregate.metadata.items()
-        )
-    )
 
 
 def _placement(
@@ -277,8 +270,7 @@ def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ..
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:
         return (Reason(const.CELLS_UNKNOWN, {}),)
-    vm_class = resolve_class(policy, request.facts)
-    if not reasons and vm_class is None:
+    if not reasons and resolve_class(policy, request.facts) is None:
         return (Reason(const.CELLS_UNKNOWN, {}),)
     return reasons
 
