@@ -24,7 +24,13 @@ from nova_perfvm.generate.flavors import flavor_properties
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 from nova_perfvm.rules.host.room import cell_memory, cells_with_room
-from nova_perfvm.rules.slots import cell_cpus, host_slots, memory_fits, smallest_size
+from nova_perfvm.rules.slots import (
+    cell_cpus,
+    free_cpus,
+    host_slots,
+    memory_fits,
+    smallest_size,
+)
 
 
 @dataclass(frozen=True)
@@ -208,15 +214,7 @@ def _with_one(
 def _taken(
     vm_class: VMClass, cell: NUMACell, memory_mb: int, page_size_kb: int | None
 ) -> NUMACell:
-    free = cell.pcpuset - cell.pinned_cpus
-    if vm_class.smt == "cores" and cell.siblings:
-        # One thread of each core that is free as a whole.
-        whole = [group & free for group in cell.siblings if group & cell.pcpuset]
-        whole = [g for g in whole if g and not g & cell.pinned_cpus]
-        single = free - frozenset().union(*cell.siblings)
-        cpus = sorted({min(group) for group in whole} | single)
-    else:
-        cpus = sorted(free)
+    cpus = sorted(free_cpus(vm_class, cell))
     pools = list(cell.mempages)
     for index, pool in enumerate(pools):
         with_one_pool = cell._replace(mempages=[pool])

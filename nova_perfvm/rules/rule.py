@@ -56,7 +56,7 @@ HOSTS: Final[Mapping[str, tuple[State, ...]]] = {
 }
 
 
-class Fix(NamedTuple):
+class HostFix(NamedTuple):
     """What to do to a host.
 
     :ivar step: in words, with the command
@@ -85,7 +85,7 @@ class Refusal(NamedTuple):
     audit: str = ""
     remedy: Literal["resize", "migrate"] = "resize"
     standing: bool = False
-    fix: Callable[[dict[str, Any], HostView], Fix] | None = None
+    fix: Callable[[dict[str, Any], HostView], HostFix] | None = None
 
     def because(self, **figures: Any) -> Reason:
         """Return it as the reason of a refusal, with its figures."""

@@ -6,6 +6,7 @@ A *slot* is room for one VM's share on one NUMA cell.  A VM of a class with
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -63,6 +64,17 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
         return usable, min(free, usable - pins)
     usable = len(cell.pcpuset)
     return usable, usable - pins
+
+
+def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
+    """Return CPUs that VMs of a class may own and none does, one of each free core."""
+    free = cell.free_pcpus
+    if vm_class.smt != "cores":
+        return free
+    # A core of which a thread is pinned is not free.
+    cores = [c & free for c in cell.siblings if c.isdisjoint(cell.pinned_cpus)]
+    single = free - frozenset().union(*cell.siblings)
+    return single | {min(core) for core in cores if core}
 
 
 def is_foreign(vm_class: VMClass, pins: int) -> bool:

@@ -13,10 +13,10 @@ from typing import Any, Final
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.rule import Fix, HostCase, HostRule, Refusal
+from nova_perfvm.rules.rule import HostCase, HostFix, HostRule, Refusal
 
 
-def _fix(data: dict[str, Any], view: HostView) -> Fix:
+def _fix(data: dict[str, Any], view: HostView) -> HostFix:
     """Give the traits to the host's provider."""
     missing = data["missing"]
     uuid = view.host.provider
@@ -33,7 +33,7 @@ def _fix(data: dict[str, Any], view: HostView) -> Fix:
     top = replace(top, traits=top.traits | frozenset(missing))
     known = (view.facts.traits or frozenset()) | frozenset(missing)
     facts = view.facts._replace(traits=known)
-    return Fix(step, replace(view, facts=facts, tree=(top, *others)))
+    return HostFix(step, replace(view, facts=facts, tree=(top, *others)))
 
 
 TRAIT_MISSING: Final = Refusal(
