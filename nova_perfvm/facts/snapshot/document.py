@@ -24,6 +24,8 @@ _CPUS = frozenset[int]
 _NAMES = frozenset[str]
 # More would only be repetition of the same mistake.
 _MOST_PROBLEMS = 20
+# Python reads no number of thousands, and no CPU has such a one.
+_MOST_DIGITS = 20
 
 
 def _of(*kinds: type) -> Callable[[Any], Any]:
@@ -219,7 +221,7 @@ class _Reader:
             here = (*path, key)
             name: Any = key
             if kinds[0] is int:
-                if not key.isdecimal():
+                if not key.isdecimal() or len(key) > _MOST_DIGITS:
                     self._expected("whole numbers as keys", key, here)
                     continue
                 name = int(key)
