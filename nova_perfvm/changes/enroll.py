@@ -20,8 +20,9 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, desired_inventory, host_slots
-from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Provider
+from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.placement_request import elastic_traits
+from nova_perfvm.facts.snapshot import Aggregate, Provider
 from nova_perfvm.placement import units
 from nova_perfvm.placement.units import Child
 from nova_perfvm.policy import Policy
@@ -112,7 +113,7 @@ def _steps(
         if name not in wanted:
             yield from remove_child(provider)
     desired = traits | {trait}
-    if view.mode == "dedicated":
+    if view.root.mode == "dedicated":
         desired |= {const.TRAIT_HIGH_PERFORMANCE}
     else:
         # General VMs, which this trait keeps away, are welcome here.

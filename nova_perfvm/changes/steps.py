@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nova_perfvm.facts.elastic_host import Inventory
+from nova_perfvm.facts.snapshot import Inventory
 
 
 @dataclass(frozen=True)

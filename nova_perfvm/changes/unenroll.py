@@ -13,7 +13,8 @@ from shlex import quote
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, remove_child
-from nova_perfvm.facts.elastic_host import CREATED, Aggregate, ElasticHost
+from nova_perfvm.facts.elastic_host import CREATED, ElasticHost
+from nova_perfvm.facts.snapshot import Aggregate
 
 
 def plan_unenroll(view: ElasticHost, *, strip: bool = False) -> do.Plan:

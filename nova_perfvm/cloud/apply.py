@@ -20,10 +20,10 @@ from nova_perfvm.cloud.errors import (
 from nova_perfvm.facts.elastic_host import (
     CREATED,
     DISABLED_REASON,
-    Aggregate,
     ElasticHost,
     isolating,
 )
+from nova_perfvm.facts.snapshot import Aggregate
 
 # A server may be given units while Nova changes its allocation for a resize.
 _ALLOCATION_TRIES: Final = 5

@@ -21,14 +21,12 @@ from nova_perfvm.cloud.answers import (
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.elastic_host import (
-    Aggregate,
     ComputeService,
     ElasticHost,
-    Provider,
-    Server,
     describe_consumer,
 )
 from nova_perfvm.facts.placement_request import elastic_traits
+from nova_perfvm.facts.snapshot import Aggregate, Provider, Server
 from nova_perfvm.placement import units
 
 

@@ -5,16 +5,11 @@
 that the flavor asks for, and so for units, which only its children have.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import request_for
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.elastic_host import ElasticHost, Server
+from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.snapshot import Server
 
 
 class LostError(PerfVMError):
@@ -32,7 +27,7 @@ def root_amounts(view: ElasticHost, server: Server) -> dict[str, int]:
     """
     request = request_for(server.embedded, volume_backed=server.image is None)
     demand = request.demand
-    if request.fallback is not None and view.mode == "open":
+    if request.fallback is not None and view.root.mode == "open":
         demand = request.fallback
     amounts: dict[str, int] = {}
     for group in demand.groups:

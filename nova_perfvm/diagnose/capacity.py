@@ -6,10 +6,9 @@ VM, *free* if Placement and the rules would give it to one now, and otherwise
 *unfit*: taken by other VMs, out of memory or disk, or on a host out of service.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from nova_perfvm.diagnose.explain.verdicts import (
     SchedulerSettings,
@@ -18,14 +17,20 @@ from nova_perfvm.diagnose.explain.verdicts import (
     settings_for,
 )
 from nova_perfvm.facts import HostFacts, NUMACell
-from nova_perfvm.facts.demand import Request, request_for
-from nova_perfvm.facts.host_view import HostView, slots_of_children, views_of
-from nova_perfvm.facts.snapshot import Flavor, Snapshot, server_facts
+from nova_perfvm.facts.demand import Request, request_for, server_facts
+from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import flavor_properties
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules import host_mode, host_slots, resolve_class
-from nova_perfvm.rules.host.room import admits
-from nova_perfvm.rules.slots import cell_cpus, memory_fits, smallest_size
+from nova_perfvm.rules import resolve_class
+from nova_perfvm.rules.host.room import cell_memory, cells_with_room
+from nova_perfvm.rules.slots import (
+    cell_cpus,
+    free_cpus,
+    host_slots,
+    memory_fits,
+    smallest_size,
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ def host_capacity(
     settings = replace(settings or settings_for(policy), assumed=False)
     requests = [(c, _request(policy, c)) for c in policy.pinned_classes]
     return tuple(
-        _slots(policy, snapshot, view, vm_class, request, settings)
+        _slots(policy, view, vm_class, request, settings)
         for view in views_of(snapshot)
         for vm_class, request in requests
     )
@@ -121,14 +126,13 @@ def _request(policy: Policy, vm_class: VMClass) -> Request:
 
 def _slots(
     policy: Policy,
-    snapshot: Snapshot,
     view: HostView,
     vm_class: VMClass,
     request: Request,
     settings: SchedulerSettings,
 ) -> Slots:
     used = sum(
-        resolve_class(policy, server_facts(snapshot, server)) is vm_class
+        resolve_class(policy, server_facts(server)) is vm_class
         for server in view.servers
     )
     return Slots(
@@ -144,8 +148,7 @@ def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) 
     """Return how many VMs an empty host in service would take."""
     slots = host_slots(vm_class, view.facts.cells)
     if policy.placement == "units":
-        children = slots_of_children(view)
-        return 0 if children is None else min(slots, children)
+        return min(slots, sum(child.gives_all_units for child in view.tree))
     if not any("PCPU" in provider.inventories for provider in view.tree):
         return 0
     return slots if policy.placement == "none" else _placed(slots, view, request)
@@ -191,25 +194,18 @@ def _with_one(
     vm_class: VMClass, facts: HostFacts, request: Request
 ) -> HostFacts | None:
     """Return a host with one VM more on the first cells that the rules give it."""
-    cells: list[NUMACell] = []
-    missing = vm_class.cells_per_vm
-    memory_mb = max(cell.memory_mb for cell in request.facts.cells)
-    page_size_kb = request.facts.cells[0].page_size_kb
-    mode = host_mode(facts)
-    for cell in facts.cells:
-        if (
-            missing
-            and cell_cpus(vm_class, cell)[1] >= vm_class.cell_pcpus
-            and admits(vm_class, cell, mode, memory_mb, page_size_kb)
-        ):
-            missing -= 1
-            cells.append(_taken(vm_class, cell, memory_mb, page_size_kb))
-        else:
-            cells.append(cell)
-    if missing:
+    wanted = vm_class.cells_per_vm
+    counts = [cell_cpus(vm_class, cell) for cell in facts.cells]
+    fitting = cells_with_room(vm_class, request.facts, facts, counts)
+    found = list(islice(fitting, wanted))
+    if len(found) < wanted:
         return None
+    memory = cell_memory(request.facts)
     return facts._replace(
-        cells=cells,
+        cells=[
+            _taken(vm_class, cell, *memory) if cell in found else cell
+            for cell in facts.cells
+        ],
         vcpus_used=facts.vcpus_used + request.facts.vcpus,
         num_instances=facts.num_instances + 1,
     )
@@ -218,21 +214,13 @@ def _with_one(
 def _taken(
     vm_class: VMClass, cell: NUMACell, memory_mb: int, page_size_kb: int | None
 ) -> NUMACell:
-    free = cell.pcpuset - cell.pinned_cpus
-    if vm_class.smt == "cores" and cell.siblings:
-        # One thread of each core that is free as a whole.
-        whole = [group & free for group in cell.siblings if group & cell.pcpuset]
-        whole = [g for g in whole if g and not g & cell.pinned_cpus]
-        single = free - frozenset().union(*cell.siblings)
-        cpus = sorted({min(group) for group in whole} | single)
-    else:
-        cpus = sorted(free)
+    cpus = sorted(free_cpus(vm_class, cell))
     pools = list(cell.mempages)
     for index, pool in enumerate(pools):
-        alone = cell._replace(mempages=[pool])
+        with_one_pool = cell._replace(mempages=[pool])
         # Nova counts no pages for a request that names none.
         if page_size_kb is not None and memory_fits(
-            alone, memory_mb, page_size_kb, now=True
+            with_one_pool, memory_mb, page_size_kb, now=True
         ):
             pages = memory_mb * 1024 // pool.size_kb
             pools[index] = pool._replace(used=pool.used + pages)

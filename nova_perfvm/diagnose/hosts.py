@@ -1,26 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a compute host is to a policy, as far as the APIs show it."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm import rules
+from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.elastic_host import PCPU
+from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
 from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import guaranteed_iops
-from nova_perfvm.policy import largest_slots
-from nova_perfvm.rules import host_mode
-from nova_perfvm.rules.slots import smallest_memory_mb
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from nova_perfvm.facts import HostFacts
-    from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
-    from nova_perfvm.policy import HostShape, Policy, VMClass
+from nova_perfvm.policy import HostShape, Policy, VMClass, largest_slots
+from nova_perfvm.rules import slots as room
 
 UNKNOWN = "unknown"
 
@@ -96,12 +88,12 @@ def expected_slots(
         return 0
     if not host.cells:
         return None
-    if vm_class.exclusive == "host" and host_mode(facts) == "mixed":
+    if vm_class.exclusive == "host" and room.host_mode(facts) == "mixed":
         return 0
     if host.division_assumed:
         return None
-    count = rules.host_slots(vm_class, facts.cells)
-    memory, each = root.inventories.get("MEMORY_MB"), smallest_memory_mb(vm_class)
+    count = room.host_slots(vm_class, facts.cells)
+    memory, each = root.inventories.get("MEMORY_MB"), room.smallest_memory_mb(vm_class)
     if memory is not None and each:
         # The cells have the memory of the host itself, too.
         count = min(count, memory.capacity // each)
@@ -177,13 +169,7 @@ def _class_faults(
 def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:
     root = snapshot.provider_by_uuid.get(host.provider)
     tree = snapshot.trees.get(host.provider, ())
-    children = [
-        provider
-        for provider in tree
-        if root
-        and provider.name.startswith(f"{root.name}_perfvm_")
-        and const.RC_UNIT in provider.inventories
-    ]
+    children = [p for p in tree if p is not root and const.RC_UNIT in p.inventories]
     count, used = _slots(root, children)
     mode = _mode(root, children, count)
     labels = snapshot.labels(host.host)
@@ -211,13 +197,9 @@ def _slots(
         return sum(map(root.total, counted)), sum(map(root.used, counted))
     if not children:
         return None, None
-    whole = [c for c in children if _max_unit(c) == c.total(const.RC_UNIT)]
+    whole = [child for child in children if child.gives_all_units]
     taken = [c for c in whole if c.total(const.RC_UNIT) in c.units().values()]
     return len(whole), len(taken)
-
-
-def _max_unit(provider: Provider) -> int:
-    return provider.inventories[const.RC_UNIT].max_unit
 
 
 def _mode(
@@ -225,8 +207,8 @@ def _mode(
 ) -> str:
     if root is None:
         return UNKNOWN
-    if root.total("PCPU"):
-        return "mixed" if root.total("VCPU") else "dedicated"
+    if root.mode != "open":
+        return root.mode
     return "elastic" if children and count else "shared"
 
 

@@ -6,16 +6,11 @@ paused it migrates live.  Whatever else a server is, it has to be brought there
 first: see check_instance_state of each action in nova.compute.api.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.microversions import LIVE_MIGRATION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nova_perfvm.facts.snapshot import Server
 
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 # What leaves a host in another way than by a migration: in words, and how.

@@ -6,15 +6,11 @@ there depends on the isolation level; each row below was measured
 (doc/source/admin/overgranting.rst).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from nova_perfvm.facts import placement_database as levels
+from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.generate.options import RETRIES
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.placement_database import PlacementDatabase
 
 _ONCE: Final = (
     "crudini --set /etc/placement/placement.conf "

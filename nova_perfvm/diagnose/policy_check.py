@@ -5,25 +5,17 @@ Each check has a title and a result, as those of preflight have; what VMs do to
 the policy is for the audit to say.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import offer_faults, summarize
-from nova_perfvm.diagnose.preflight import CheckResult, Code
-from nova_perfvm.facts.snapshot import host_facts
+from nova_perfvm.diagnose.preflight import CheckResult, Code, FileOptions
+from nova_perfvm.facts.snapshot import Snapshot, host_facts
 from nova_perfvm.generate import options
 from nova_perfvm.placement import slots, units
-from nova_perfvm.policy import advice
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from nova_perfvm.diagnose.preflight import FileOptions
-    from nova_perfvm.facts.snapshot import Snapshot
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy, advice
 
 
 @dataclass(frozen=True)
@@ -60,8 +52,8 @@ def _flavors(_policy: Policy, view: PolicyView) -> CheckResult:
         return CheckResult(
             Code.FAILURE, view.flavor_refusals, "openstack perfvm flavor sync"
         )
-    found = tuple(f"would {change}" for change in view.flavor_changes)
-    return _ended(found, "openstack perfvm flavor sync", Code.WARNING)
+    found = [f"would {change}" for change in view.flavor_changes]
+    return CheckResult.of(found, "openstack perfvm flavor sync", Code.WARNING)
 
 
 def _aggregates(policy: Policy, view: PolicyView) -> CheckResult:
@@ -80,7 +72,9 @@ def _aggregates(policy: Policy, view: PolicyView) -> CheckResult:
         ]
     if policy.managed_hosts == "labelled" and not labelled:
         found.append(f"no aggregate has {const.CLASS_KEY}: the policy judges no host")
-    return _ended(tuple(found), f"openstack aggregate set --property {const.CLASS_KEY}")
+    return CheckResult.of(
+        found, f"openstack aggregate set --property {const.CLASS_KEY}"
+    )
 
 
 def _isolation(policy: Policy, view: PolicyView) -> CheckResult:
@@ -100,15 +94,15 @@ def _isolation(policy: Policy, view: PolicyView) -> CheckResult:
             if trait in host.traits and host.host not in isolated:
                 keys.add(f"{key}=required")
                 found.append(f"{host.host} has slots, and general VMs may come to it")
-    return _ended(
-        tuple(found), f"put it into an aggregate with {', '.join(sorted(keys))}"
+    return CheckResult.of(
+        found, f"put it into an aggregate with {', '.join(sorted(keys))}"
     )
 
 
 def _hosts(policy: Policy, view: PolicyView) -> CheckResult:
-    found = tuple(_host_faults(policy, view.snapshot))
+    found = _host_faults(policy, view.snapshot)
     remedy = "nova-perfvm host config for the host; host enroll under units"
-    return _ended(found, remedy, Code.WARNING)
+    return CheckResult.of(found, remedy, Code.WARNING)
 
 
 def _host_faults(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
@@ -148,13 +142,7 @@ def _filters(_policy: Policy, view: PolicyView) -> CheckResult:
             (f"{costly} comes before {ours}, which costs far less",),
             f"list {ours} first in {name}",
         )
-    return _ended(tuple(found), f"add it to {name}, and restart nova-scheduler")
-
-
-def _ended(
-    found: tuple[str, ...], remedy: str, code: Code = Code.FAILURE
-) -> CheckResult:
-    return CheckResult(code, found, remedy) if found else CheckResult(Code.SUCCESS)
+    return CheckResult.of(found, f"add it to {name}, and restart nova-scheduler")
 
 
 CHECKS: Final[tuple[tuple[str, Callable[[Policy, PolicyView], CheckResult]], ...]] = (

@@ -1,40 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a change of the policy would do: to flavors, images, hosts and servers."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.audit import ServerFacts, Subject, check_servers
+from nova_perfvm.diagnose.audit import Subject, check_servers
 from nova_perfvm.diagnose.audit.claims import former_size
 from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND, FORMER_SIZE
+from nova_perfvm.diagnose.audit.servers import server_on_host
 from nova_perfvm.diagnose.hosts import host_slots
 from nova_perfvm.diagnose.preflight import check_left_behind, left_behind
 from nova_perfvm.diagnose.views import cloud_view
-from nova_perfvm.facts.snapshot import host_facts, server_facts
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
     generate_flavors,
     image_properties,
 )
-from nova_perfvm.generate.properties import BUILT_IN
+from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement import slots, units
-from nova_perfvm.policy import shape_slots
-from nova_perfvm.rules import check_request, describe, is_former_size, resolve_class
-from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from nova_perfvm.facts.snapshot import Snapshot
-    from nova_perfvm.generate.properties import Generator
-    from nova_perfvm.policy import HostShape, Policy
-
-
-_CONTRACT: Final = frozenset({RESOURCES.code, TRAITS.code})
+from nova_perfvm.policy import HostShape, Policy, shape_slots
+from nova_perfvm.rules import check_request, describe, is_former_size
+from nova_perfvm.rules.request.contract import CODES
 
 
 class Difference(NamedTuple):
@@ -85,7 +75,7 @@ def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Differ
             Difference(kind, name, code, "", after[kind, name, code])
             for kind, name, code in sorted(after.keys() - before.keys())
             # What their flavors lack is said with what it costs.
-            if not (name in names and code in _CONTRACT)
+            if not (name in names and code in CODES)
         ),
         *left_behind,
     ]
@@ -183,33 +173,22 @@ def _violations(
     policy: Policy, snapshot: Snapshot
 ) -> Iterator[tuple[str, str, str, str]]:
     """Return (server or host, its name, code, words)."""
-    facts = []
+    subject = Subject(policy, snapshot)
+    on_hosts = []
     for server in snapshot.servers:
         if not server.known:
             continue
-        request = server_facts(snapshot, server)
+        request = subject.requests[server.id]
         for reason in check_request(policy, request):
             yield "server", str(server), reason.code, describe(reason)
         if is_former_size(policy, request) and server.built:
             yield "server", str(server), FORMER_SIZE, former_size(policy, request)
-        vm_class = resolve_class(policy, request)
-        facts.append(
-            ServerFacts(
-                id=server.id,
-                name=server.name,
-                class_name=vm_class.name if vm_class else None,
-                host=server.host or "",
-                pinned_cpus=server.pinned_cpus,
-                vcpus=server.vcpus,
-            )
-        )
-    cells = {host.host: host_facts(snapshot, host).cells for host in snapshot.hosts}
-    on_hosts = [
-        server
-        for server in facts
-        if server.host and policy.manages(snapshot.labels(server.host))
-    ]
-    for found in check_servers(policy, cells, on_hosts, snapshot.assumed_divisions):
+        if server.host and subject.managed(server.host):
+            facts = server_on_host(subject, server)
+            on_hosts.append(facts._replace(name=server.name))
+    for found in check_servers(
+        policy, subject.cells, on_hosts, snapshot.assumed_divisions
+    ):
         yield "host", found.subject, found.code, found.evidence
 
 

@@ -5,33 +5,26 @@ As oslo.upgradecheck has it: each check has a title and a result, and the worst
 one decides.  UNKNOWN is one more: what no API shows is not taken for right.
 """
 
-from __future__ import annotations
-
 import enum
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final, Self
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.residents import class_name, divide
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
-from nova_perfvm.facts import RequestFacts, placement_request
+from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
+from nova_perfvm.facts.snapshot import Aggregate, Server
 from nova_perfvm.generate import options
+from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement import units
-from nova_perfvm.placement.contract import (
-    contract,
-    resource_differences,
-    trait_differences,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from nova_perfvm.facts.elastic_host import Aggregate, ElasticHost, Server
-    from nova_perfvm.facts.placement_database import PlacementDatabase
-    from nova_perfvm.generate.options import Setting
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy
+from nova_perfvm.rules import check_request
+from nova_perfvm.rules.request.contract import CODES
 
 FileOptions = dict[tuple[str, str], str]
 
@@ -61,6 +54,12 @@ class CheckResult:
     code: Code
     details: tuple[str, ...] = ()
     remedy: str = ""
+
+    @classmethod
+    def of(cls, found: Iterable[str], remedy: str, code: Code = Code.FAILURE) -> Self:
+        """Return the result of a check: a success if it has found nothing."""
+        found = tuple(found)
+        return cls(code, found, remedy) if found else cls(Code.SUCCESS)
 
 
 @dataclass(frozen=True)
@@ -98,17 +97,13 @@ def worst(results: list[tuple[str, CheckResult]]) -> Code:
     return max(codes, key=lambda code: code.value, default=Code.SUCCESS)
 
 
-def _ended(found: list[str], remedy: str, code: Code = Code.FAILURE) -> CheckResult:
-    return (
-        CheckResult(code, tuple(found), remedy) if found else CheckResult(Code.SUCCESS)
-    )
-
-
 def _policy(policy: Policy, _view: CloudView) -> CheckResult:
     found = []
     if policy.placement != "units":
         found.append(f"the policy says placement: {policy.placement}")
-    return _ended(found, "name the policy file with --policy, or set placement: units")
+    return CheckResult.of(
+        found, "name the policy file with --policy, or set placement: units"
+    )
 
 
 def _isolation(_policy: Policy, view: CloudView) -> CheckResult:
@@ -116,7 +111,7 @@ def _isolation(_policy: Policy, view: CloudView) -> CheckResult:
     if view.settings is None:
         return _no_file(setting, "--nova-conf")
     fault = setting.fault(view.settings.get(setting.key))
-    return _ended([fault] if fault else [], setting.remedy)
+    return CheckResult.of([fault] if fault else [], setting.remedy)
 
 
 def _fallback(_policy: Policy, view: CloudView) -> CheckResult:
@@ -124,9 +119,9 @@ def _fallback(_policy: Policy, view: CloudView) -> CheckResult:
     if view.settings is None:
         return _no_file(setting, "--nova-conf")
     fault = setting.fault(view.settings.get(setting.key))
-    open_hosts = [host.host for host in view.hosts if host.mode == "open"]
+    open_hosts = [host.host for host in view.hosts if host.root.mode == "open"]
     found = [f"{fault}: {_list(open_hosts)}"] if fault and open_hosts else []
-    return _ended(found, setting.remedy)
+    return CheckResult.of(found, setting.remedy)
 
 
 def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
@@ -163,7 +158,7 @@ def check_membership(_policy: Policy, view: CloudView) -> CheckResult:
         if host.service.interrupted:
             found.append(f"{host.host}: an enroll was cut off, nova-compute is off")
     found += [f"provider {name} has {trait}" for name, trait in view.stray]
-    return _ended(found, "openstack perfvm host enroll (or unenroll) for each")
+    return CheckResult.of(found, "openstack perfvm host enroll (or unenroll) for each")
 
 
 def check_enrolment(policy: Policy, view: CloudView) -> CheckResult:
@@ -185,7 +180,7 @@ def check_enrolment(policy: Policy, view: CloudView) -> CheckResult:
             for aggregate in host.isolated_by
             if aggregate.elastic_traits - has
         ]
-    return _ended(
+    return CheckResult.of(
         found,
         "openstack perfvm host enroll for each; with VMs on it, --backfill gives them "
         "the units that they then should have",
@@ -210,7 +205,7 @@ def check_children(policy: Policy, view: CloudView) -> CheckResult:
                 f"{host.host}: names, inventories or traits of its child providers "
                 "are not as they should be"
             )
-    return _ended(found, "openstack perfvm host enroll for each repairs them")
+    return CheckResult.of(found, "openstack perfvm host enroll for each repairs them")
 
 
 def check_residents(policy: Policy, view: CloudView) -> CheckResult:
@@ -229,9 +224,8 @@ def check_residents(policy: Policy, view: CloudView) -> CheckResult:
         found += shares.faults
         (broken if host.enrolled else pending).extend(found)
     remedy = "move them away, or openstack perfvm host enroll --backfill"
-    if broken:
-        return CheckResult(Code.FAILURE, (*broken, *pending), remedy)
-    return _ended(pending, remedy, Code.WARNING)
+    code = Code.FAILURE if broken else Code.WARNING
+    return CheckResult.of((*broken, *pending), remedy, code)
 
 
 def check_flavors(policy: Policy, view: CloudView) -> CheckResult:
@@ -249,7 +243,7 @@ def check_flavors(policy: Policy, view: CloudView) -> CheckResult:
             if lacking:
                 where = server.host or "no host"
                 found.append(f"{server} on {where}: its flavor lacks {lacking}")
-    return _ended(
+    return CheckResult.of(
         found,
         "Nova moves such a VM to no enrolled host: resize it to a generated flavor",
         Code.WARNING,
@@ -264,19 +258,13 @@ def flavor_lacks(policy: Policy, server: Server) -> str:
     name = class_name(policy, server)
     if name is None:
         return "a class of the policy"
-    expected = contract(policy, policy.by_name[name])
-    resources, traits = placement_request.read(server.extra_specs)
-    request = RequestFacts(
-        server.flavor,
-        name,
-        server.vcpus,
-        server.memory_mb,
-        resources=resources,
-        traits=traits,
+    request = server_facts(server)._replace(class_name=name)
+    return "; ".join(
+        words
+        for reason in check_request(policy, request)
+        if reason.code in CODES
+        for words in reason.data["expected"]
     )
-    _, amounts = resource_differences(expected, request)
-    _, names = trait_differences(expected, request)
-    return "; ".join([*amounts, *names])
 
 
 def check_left_behind(policy: Policy, view: CloudView) -> CheckResult:
@@ -297,7 +285,7 @@ def check_left_behind(policy: Policy, view: CloudView) -> CheckResult:
             f"{_list(others)}, and hosts of this policy have {trait}: Nova migrates, "
             f"evacuates or unshelves it {where}"
         )
-    return _ended(
+    return CheckResult.of(
         found,
         "they run, restart and are rebuilt as ever; to move each again, resize it to "
         "a flavor of this policy: openstack server resize --flavor FLAVOR SERVER (for "
@@ -331,7 +319,7 @@ def _usage(_policy: Policy, view: CloudView) -> CheckResult:
         for provider in (host.root, *host.below)
         for name, used, capacity in provider.overused()
     ]
-    return _ended(
+    return CheckResult.of(
         found,
         "move VMs away until it fits; check that Placement's "
         f"{options.RETRIES.option} is {options.RETRIES.values[0]}",

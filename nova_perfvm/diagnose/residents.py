@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who on a host lacks units, and which ones to give to whom."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.allocation import root_amounts
 from nova_perfvm.exceptions import PerfVMError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nova_perfvm.facts.elastic_host import ElasticHost, Server
-    from nova_perfvm.placement.units import Child
-    from nova_perfvm.policy import Policy
+from nova_perfvm.facts import RequestCell
+from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.placement.units import Child
+from nova_perfvm.policy import Policy
+from nova_perfvm.rules import check_request, resolve_class
+from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
+from nova_perfvm.rules.request.vcpus import VCPUS
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,17 @@ class Shares:
 def class_name(policy: Policy, server: Server) -> str | None:
     """Return the class of a running server, None if it is of none.
 
-    As :func:`nova_perfvm.rules.resolve_class` has it for requests: the
-    class that its flavor names, if it is as that class is; else the default
-    class, unless it is pinned.
+    One whose CPUs are not as its class has them is of none.
     """
-    named = server.extra_specs.get(const.CLASS_KEY)
-    if named is None:
-        return None if server.pinned else policy.default_class.name
-    vm_class = policy.by_name.get(named)
-    if vm_class is None or vm_class.pinned != bool(server.pinned):
+    own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
+    request = server_facts(server)._replace(
+        cells=(own,) if server.pinned else (), running_vcpus=server.vcpus
+    )
+    vm_class = resolve_class(policy, request)
+    codes = {reason.code for reason in check_request(policy, request)}
+    if vm_class is None or codes & {CPU_POLICY.code, VCPUS.code}:
         return None
-    if vm_class.sizes and server.vcpus not in vm_class.sizes:
-        return None
-    return named
+    return vm_class.name
 
 
 def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shares:

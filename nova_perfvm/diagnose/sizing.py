@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many high-performance VMs a host is to have."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.elastic_host import PCPU, VCPU, Inventory
+from nova_perfvm.facts.elastic_host import PCPU, VCPU, ElasticHost
+from nova_perfvm.facts.snapshot import Inventory
 from nova_perfvm.placement import units
-from nova_perfvm.policy import Elastic, largest_slots
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.elastic_host import ElasticHost
-    from nova_perfvm.policy import HostShape, Policy
+from nova_perfvm.policy import Elastic, HostShape, Policy, largest_slots
 
 
 class SlotsError(PerfVMError):
@@ -72,12 +66,9 @@ def _slots_chosen(policy: Policy, view: ElasticHost) -> int | None:
 
     What its shape says has to be worked out anew.
     """
-    found = [
-        p.inventories[const.RC_UNIT]
-        for p in sorted(view.children, key=lambda provider: provider.name)
-        if const.RC_UNIT in p.inventories
-    ]
-    slots = sum(inventory.max_unit == inventory.total for inventory in found)
+    children = sorted(view.children, key=lambda provider: provider.name)
+    slots = sum(child.gives_all_units for child in children)
+    found = [i for c in children if (i := c.inventories.get(const.RC_UNIT))]
     if not found or any(
         inventory.max_unit != inventory.total - (index >= slots)
         for index, inventory in enumerate(found)
@@ -105,7 +96,7 @@ def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
 
 
 def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:
-    mode = view.mode
+    mode = view.root.mode
     cpus = view.root.total(VCPU if mode == "open" else PCPU)
     shown = f"{cpus} {'VCPU' if mode == 'open' else 'PCPU'}"
     if mode == "mixed":

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a snapshot has of elastic hosts, as plans and preflight look at it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nova_perfvm.diagnose.preflight import CloudView, FileOptions
 from nova_perfvm.facts.elastic_host import (
@@ -12,10 +9,8 @@ from nova_perfvm.facts.elastic_host import (
     ElasticHost,
     describe_consumer,
 )
+from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
 from nova_perfvm.placement import units
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
 
 
 def cloud_view(snapshot: Snapshot, placement_settings: FileOptions | None) -> CloudView:

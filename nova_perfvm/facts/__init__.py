@@ -7,13 +7,9 @@ dataclasses, and their sets are taken over as they are, not copied: treat them
 as read-only.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
 
 
 class PagePool(NamedTuple):

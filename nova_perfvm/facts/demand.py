@@ -3,15 +3,16 @@
 
 Nova's own reading of flavor and image is :mod:`nova.virt.hardware` and
 ``nova.scheduler.utils.ResourceRequest``; here it is done without Nova, for what
-classes are made of.  The rest is named in ``Request.unseen``.
+classes are made of.  The rest is named in ``Request.unseen``.  Servers are read
+in the same way, by the flavor that is embedded in them.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+from oslo_utils import strutils
 
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset
@@ -23,18 +24,14 @@ from nova_perfvm.facts import (
     RequestFacts,
     placement_request,
 )
-from nova_perfvm.facts.snapshot import Flavor, Image
+from nova_perfvm.facts.snapshot import Flavor, Image, Server
 from nova_perfvm.policy import even_share
 
-_TRUE: Final = frozenset({"1", "t", "true", "on", "y", "yes"})
 _PAGES: Final = {
     "small": const.PAGE_SMALL,
     "large": const.PAGE_LARGE,
     "any": const.PAGE_ANY,
 }
-# In KiB; as oslo.utils reads them: iB and B are 1024, bits are nobody's pages.
-_PAGE_UNITS: Final = {"": 1, "K": 1, "M": 1024, "G": 1024 * 1024}
-_PAGE_SIZE: Final = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?")
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 # Nova asks Placement for something on account of these, and explain does not.
 _UNSEEN: Final = (
@@ -73,11 +70,10 @@ class Group:
 class Demand:
     """A request for allocation candidates; the group without a suffix first.
 
-    :ivar isolate: whether no two groups with a suffix share a provider
+    :ivar group_policy: ``isolate``: no two groups with a suffix share a provider
     """
 
     groups: tuple[Group, ...]
-    isolate: bool = False
     group_policy: str | None = None
 
     @property
@@ -125,32 +121,18 @@ def request_for(
     specs = flavor.extra_specs
     properties = image.properties if image else {}
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)
-    emulator = specs.get(const.EMULATOR_THREADS)
+    isolate = specs.get(const.EMULATOR_THREADS) == "isolate"
     policy, pcpus = _cpu_policy(flavor, properties)
     cells = _cells(flavor, properties, policy, threads)
-    resources, traits = placement_request.read(
-        specs, placement_request.required_traits(properties)
-    )
-    demand = _demand(flavor, resources, traits, volume_backed=volume_backed)
+    facts = _facts(flavor, properties, cells, volume_backed=volume_backed)
+    demand = _demand(flavor, facts)
     return Request(
-        facts=RequestFacts(
-            flavor=flavor.name,
-            class_name=specs.get(const.CLASS_KEY),
-            vcpus=flavor.vcpus,
-            memory_mb=flavor.memory_mb,
-            cells=cells,
-            emulator_threads=emulator if cells else None,
-            multiqueue=flavor.vcpus > 1
-            and _true(_either(specs, properties, const.VIF_MULTIQUEUE)),
-            volume_backed=volume_backed,
-            resources=resources,
-            traits=traits,
-        ),
+        facts=facts,
         demand=_with_cpus(
             demand,
             flavor,
             vcpus=flavor.vcpus - pcpus,
-            pcpus=pcpus + (emulator == "isolate") if pcpus else 0,
+            pcpus=pcpus + isolate if pcpus else 0,
             threads=threads,
         ),
         fallback=(
@@ -168,14 +150,65 @@ def request_for(
     )
 
 
+def server_facts(server: Server, image: Image | None = None) -> RequestFacts:
+    """Return what a server asks for, by the flavor that is embedded in it.
+
+    Its NUMA topology is the one that it has.
+
+    :param image: the server's as it is today; None where it is not known, as that of
+        one which boots from a volume
+    """
+    specs, properties = server.extra_specs, image.properties if image else {}
+    try:
+        page_size_kb = _page_size_kb(specs, properties)
+    except RequestError:
+        page_size_kb = None
+    cells = tuple(
+        RequestCell(
+            vcpus=len(cell.vcpus) - len(cell.cpu_pinning),
+            pcpus=len(cell.cpu_pinning),
+            memory_mb=cell.memory_mb,
+            page_size_kb=page_size_kb,
+            cpu_thread_policy=_either(specs, properties, const.CPU_THREAD_POLICY),
+        )
+        for cell in server.cells or ()
+    )
+    boots_from_volume = server.image is None
+    facts = _facts(server.embedded, properties, cells, volume_backed=boots_from_volume)
+    return facts._replace(running_vcpus=server.vcpus if server.built else None)
+
+
+def _facts(
+    flavor: Flavor,
+    properties: Mapping[str, str],
+    cells: tuple[RequestCell, ...],
+    *,
+    volume_backed: bool | None,
+) -> RequestFacts:
+    specs = flavor.extra_specs
+    resources, traits = placement_request.read(
+        specs, placement_request.required_traits(properties)
+    )
+    multiqueue = _either(specs, properties, const.VIF_MULTIQUEUE)
+    return RequestFacts(
+        flavor=flavor.name,
+        class_name=specs.get(const.CLASS_KEY),
+        vcpus=flavor.vcpus,
+        memory_mb=flavor.memory_mb,
+        cells=cells,
+        emulator_threads=specs.get(const.EMULATOR_THREADS) if cells else None,
+        multiqueue=flavor.vcpus > 1 and strutils.bool_from_string(multiqueue),
+        volume_backed=volume_backed,
+        resources=resources,
+        traits=traits,
+    )
+
+
 def _either(
     specs: Mapping[str, str], properties: Mapping[str, str], key: str
 ) -> str | None:
+    """Return what the flavor says, or else the image, which has _ for the colon."""
     return specs.get(key) or properties.get(key.replace(":", "_"))
-
-
-def _true(text: str | None) -> bool:
-    return text is not None and text.strip().lower() in _TRUE
 
 
 def _cpu_policy(flavor: Flavor, properties: Mapping[str, str]) -> tuple[str, int]:
@@ -272,48 +305,53 @@ def _page_size_kb(
     text = other if other and asked in {"any", "large"} else asked
     if text in _PAGES:
         return _PAGES[text]
-    match = _PAGE_SIZE.fullmatch(text)
-    if match is None:
-        raise RequestError(f"{const.MEM_PAGE_SIZE}={text} is no page size")
-    return int(match[1]) * _PAGE_UNITS[match[2]]
+    if text.isdecimal():
+        return int(text)
+    try:
+        return int(strutils.string_to_bytes(text, return_int=True)) // 1024
+    except ValueError:
+        raise RequestError(f"{const.MEM_PAGE_SIZE}={text} is no page size") from None
 
 
-def _demand(
-    flavor: Flavor,
-    asked_resources: Iterable[AskedResource],
-    asked_traits: Iterable[AskedTrait],
-    *,
-    volume_backed: bool | None,
-) -> Demand:
+def grouped(
+    resources: Iterable[AskedResource], traits: Iterable[AskedTrait]
+) -> tuple[Group, ...]:
+    """Return what is asked for by group, that without a suffix first, if empty."""
+    amounts: dict[str, dict[str, int]] = {"": {}}
+    states: dict[tuple[str, str], set[str]] = {}
+    for suffix, name, amount in resources:
+        amounts.setdefault(suffix, {})[name] = amount
+    for suffix, name, state, _ in traits:
+        amounts.setdefault(suffix, {})
+        states.setdefault((suffix, state), set()).add(name)
+    return tuple(
+        Group(
+            suffix,
+            amounts[suffix],
+            required=frozenset(states.get((suffix, "required"), ())),
+            forbidden=frozenset(states.get((suffix, "forbidden"), ())),
+        )
+        for suffix in sorted(amounts)
+    )
+
+
+def _demand(flavor: Flavor, facts: RequestFacts) -> Demand:
     """Return what is asked for whatever kind the CPUs are."""
-    resources: dict[str, dict[str, int]] = {"": {}}
-    traits: dict[str, dict[str, set[str]]] = {}
-    for suffix, name, amount in asked_resources:
+    for suffix, name, amount in facts.resources:
         if amount < 0:
             text = flavor.extra_specs[f"resources{suffix}:{name}"]
             raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
-        resources.setdefault(suffix, {})[name] = amount
-    for suffix, name, state, _ in asked_traits:
-        traits.setdefault(suffix, {}).setdefault(state, set()).add(name)
-    named = {name for found in resources.values() for name in found}
-    if "MEMORY_MB" not in named:
-        resources[""]["MEMORY_MB"] = flavor.memory_mb
-    if "DISK_GB" not in named and not volume_backed:
-        resources[""]["DISK_GB"] = flavor.disk_gb
-    group_policy = flavor.extra_specs.get("group_policy")
-    return Demand(
-        groups=tuple(
-            Group(
-                suffix=suffix,
-                resources={k: v for k, v in resources.get(suffix, {}).items() if v},
-                required=frozenset(traits.get(suffix, {}).get("required", ())),
-                forbidden=frozenset(traits.get(suffix, {}).get("forbidden", ())),
-            )
-            for suffix in sorted(resources.keys() | traits.keys() | {""})
-        ),
-        isolate=group_policy == "isolate",
-        group_policy=group_policy,
+    derived = {"MEMORY_MB": flavor.memory_mb}
+    if not facts.volume_backed:
+        derived["DISK_GB"] = flavor.disk_gb
+    named = {name for _, name, _ in facts.resources}
+    first, *others = (
+        replace(group, resources={k: v for k, v in group.resources.items() if v})
+        for group in grouped(facts.resources, facts.traits)
     )
+    more = {k: v for k, v in derived.items() if v and k not in named}
+    first = replace(first, resources={**first.resources, **more})
+    return Demand((first, *others), flavor.extra_specs.get("group_policy"))
 
 
 def _with_cpus(
@@ -332,4 +370,4 @@ def _with_cpus(
     ):
         resources |= {k: v for k, v in (("VCPU", vcpus), ("PCPU", pcpus)) if v}
     group = Group("", resources, frozenset(required), frozenset(forbidden))
-    return Demand((group, *others), demand.isolate, demand.group_policy)
+    return replace(demand, groups=(group, *others))

@@ -1,38 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a cloud shows of a host's providers, aggregates and servers."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot.resources import (
-    Aggregate,
-    Inventory,
-    Provider,
-    Server,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nova_perfvm.policy import HostShape
-
-__all__ = [
-    "CREATED",
-    "DISABLED_REASON",
-    "PCPU",
-    "VCPU",
-    "Aggregate",
-    "ComputeService",
-    "ElasticHost",
-    "Inventory",
-    "Provider",
-    "Server",
-    "describe_consumer",
-    "isolating",
-]
+from nova_perfvm.facts.snapshot.resources import Aggregate, Provider, Server
+from nova_perfvm.policy import HostShape
 
 # Placement's names for CPUs that VMs own, and for CPUs that they share.
 PCPU = "PCPU"
@@ -115,18 +89,6 @@ class ElasticHost:
     def closed(self) -> bool:
         """Return whether Placement, too, knows of one of those aggregates."""
         return any(a.uuid in self.root.aggregates for a in self.isolated_by)
-
-    @property
-    def mode(self) -> str:
-        """How the host divides its CPUs, as far as Placement tells.
-
-        ``dedicated``: all may be pinned; ``mixed``: some; ``open``: no cpu set
-        is configured, or all CPUs are shared, which no API tells apart.
-        """
-        pinned, shared = self.root.total(PCPU), self.root.total(VCPU)
-        if pinned:
-            return "mixed" if shared else "dedicated"
-        return "open"
 
     @property
     def remains(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.snapshot import (
     Aggregate,
@@ -125,16 +124,6 @@ def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
             )
         )
     return tuple(found)
-
-
-def slots_of_children(view: HostView) -> int | None:
-    """Return how many of a host's children can be taken whole; None without any."""
-    found = [
-        inventory.max_unit >= const.UNITS_PER_CHILD
-        for provider in view.tree
-        if (inventory := provider.inventories.get(const.RC_UNIT))
-    ]
-    return sum(found) if found else None
 
 
 def _without(provider: Provider, gone: set[str]) -> Provider:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What decides in Placement's database whether its retries are safe."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 READ_UNCOMMITTED = "READ UNCOMMITTED"

@@ -6,16 +6,12 @@ or a suffix of more than 64 characters, and the VM runs without the claim
 (``XS_KEYPAT`` of nova.scheduler.utils.ResourceRequest).
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import AskedResource, AskedTrait
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _KEY: Final = re.compile(r"^(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)$")
 _ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}(_[0-9]+)?")

@@ -6,8 +6,6 @@ time.  Nova is told nothing but which hosts are left; here, why the others are
 not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -178,7 +176,7 @@ def _resource(provider: Provider, name: str, amount: int) -> Reason:
             "class": name,
             "amount": amount,
             "provider": provider.name,
-            "lack": shortfall(provider, name, amount),
+            "shortfall": shortfall(provider, name, amount),
             "total": inventory.total,
             "reserved": inventory.reserved,
             "ratio": inventory.allocation_ratio,
@@ -221,7 +219,7 @@ def _fill(
         taken = _summed(chosen).get(provider.uuid, {})
         if (
             part.whole
-            and demand.isolate
+            and demand.group_policy == "isolate"
             and any(other.whole and p is provider for other, p in chosen)
         ):
             continue

@@ -7,23 +7,18 @@ what is the project's own: tenants write the properties of images, and Nova adds
 an image's traits to those of the flavor.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.demand import Group
+from nova_perfvm.facts import RequestFacts
+from nova_perfvm.facts.demand import Group, grouped
 from nova_perfvm.placement import slots, units
+from nova_perfvm.policy import Policy, VMClass
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from nova_perfvm.facts import RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
-    Scheme = Callable[[Policy, VMClass], Iterator[Group]]
+Scheme = Callable[[Policy, VMClass], Iterator[Group]]
 
 
 def _nothing(_policy: Policy, _vm_class: VMClass) -> Iterator[Group]:
@@ -167,23 +162,9 @@ def lacking_host_traits(expected: Contract, request: RequestFacts) -> list[str]:
 
 def _groups(request: RequestFacts) -> tuple[Group, ...]:
     """Return what the flavor names of the project's own, by group."""
-    resources: dict[str, dict[str, int]] = {"": {}}
-    traits: dict[str, dict[str, set[str]]] = {}
-    for group, name, amount in request.resources:
-        if is_ours(name):
-            resources.setdefault(group, {})[name] = amount
-    for group, name, state, source in request.traits:
-        if is_ours(name) and source == "flavor":
-            resources.setdefault(group, {})
-            traits.setdefault(group, {}).setdefault(state, set()).add(name)
-    return tuple(
-        Group(
-            suffix,
-            resources[suffix],
-            frozenset(traits.get(suffix, {}).get("required", ())),
-            frozenset(traits.get(suffix, {}).get("forbidden", ())),
-        )
-        for suffix in sorted(resources)
+    return grouped(
+        (r for r in request.resources if is_ours(r.name)),
+        (t for t in request.traits if is_ours(t.name) and t.source == "flavor"),
     )
 
 

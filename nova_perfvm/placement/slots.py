@@ -6,17 +6,11 @@ class.  With several pinned classes each has names of its own, so that no VM of
 one can take, or be forced into, a slot that was counted for another.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.demand import Group
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import Policy, VMClass
 
 
 def resource_class(policy: Policy, vm_class: VMClass) -> str:

@@ -18,20 +18,13 @@ the flavor that it was made with.  So N is a constant, and m is part of the trai
 that flavors require of a host.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.demand import Group
 from nova_perfvm.placement import slots
-from nova_perfvm.policy import largest_slots
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import Policy, VMClass, largest_slots
 
 SUFFIXES = const.CHILD_LETTERS
 

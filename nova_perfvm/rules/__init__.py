@@ -7,11 +7,11 @@ a server that runs against it, and what can be done to the host.  A file that is
 into ``request`` or ``host`` is a rule; see :mod:`nova_perfvm.rules.rule`.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.facts import Decision
+from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
+from nova_perfvm.policy import Policy
 from nova_perfvm.rules import host as host_rules
 from nova_perfvm.rules import request as request_rules
 from nova_perfvm.rules.cells import describe_cells
@@ -19,29 +19,20 @@ from nova_perfvm.rules.classes import is_former_size, resolve_class
 from nova_perfvm.rules.rule import (
     HOSTS,
     KINDS,
-    Fix,
+    HostCase,
+    HostCheck,
     HostRule,
+    Kind,
     Refusal,
+    RequestCase,
     RequestRule,
+    State,
     rules_of,
 )
-from nova_perfvm.rules.slots import CellRoom, cell_room, host_mode, host_slots
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy
-    from nova_perfvm.rules.rule import HostCheck, Kind, State
-
-    _Chains = Mapping[State, Mapping[Kind, tuple[HostCheck, ...]]]
 
 __all__ = [
     "REASON_CODES",
     "REFUSALS",
-    "CellRoom",
-    "Fix",
-    "cell_room",
     "check_host",
     "check_image",
     "check_placed",
@@ -49,12 +40,11 @@ __all__ = [
     "decide",
     "describe",
     "describe_cells",
-    "host_mode",
-    "host_slots",
     "is_former_size",
     "resolve_class",
 ]
 
+_Chains = Mapping[State, Mapping[Kind, tuple[HostCheck, ...]]]
 _PASS: Final[tuple[Reason, ...]] = ()
 
 _REQUEST_RULES: Final = rules_of(request_rules, RequestRule)
@@ -144,11 +134,12 @@ def _of_class(
 ) -> tuple[Reason, ...]:
     vm_class = resolve_class(policy, request)
     claims = request.class_name is not None and vm_class is not None
+    case = RequestCase(policy, vm_class, request)
     return tuple(
         reason
         for rule in rules
         if claims or not rule.claimed
-        for reason in rule.check(policy, vm_class, request)
+        for reason in rule.check(case)
     )
 
 
@@ -186,8 +177,9 @@ def _first(
     else:
         checks = kinds["pinned" if vm_class.pinned else "shared"]
         vm_class = vm_class.of_size(request.vcpus)
+    case = HostCase(policy, vm_class, request, host)
     for check in checks:
-        reason = check(policy, vm_class, request, host)
+        reason = check(case)
         if reason is not None:
             return (reason,)
     return _PASS

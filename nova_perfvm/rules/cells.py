@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arithmetic of a host's NUMA cells in an operator's words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from nova_perfvm import cpuset
+from nova_perfvm.facts import HostFacts, RequestFacts
+from nova_perfvm.policy import Policy
 from nova_perfvm.rules.classes import resolve_class
-from nova_perfvm.rules.slots import cell_room, no_sum
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, RequestFacts
-    from nova_perfvm.policy import Policy
+from nova_perfvm.rules.host.room import cell_memory
+from nova_perfvm.rules.slots import cell_cpus, is_foreign, memory_fits, no_sum
 
 
 def describe_cells(
@@ -26,21 +21,22 @@ def describe_cells(
     if vm_class is None or not vm_class.pinned or not request.cells:
         return ()
     vm_class = vm_class.of_size(request.vcpus)
-    memory_mb = max(cell.memory_mb for cell in request.cells)
-    page_size_kb = request.cells[0].page_size_kb
+    memory_mb, page_size_kb = cell_memory(request)
     lines = []
     for cell in host.cells:
-        room = cell_room(vm_class, cell, memory_mb, page_size_kb)
+        usable, free = cell_cpus(vm_class, cell)
         line = (
-            f"cell {cell.id}: {room.free} of {room.usable} pCPUs free, need "
+            f"cell {cell.id}: {max(0, free)} of {usable} pCPUs free, need "
             f"{vm_class.cell_pcpus}; {cell.memory_mb - cell.memory_usage_mb} of "
             f"{cell.memory_mb} MiB free, need {memory_mb}"
         )
-        if page_size_kb is not None and not room.free_memory:
+        if page_size_kb is not None and not memory_fits(
+            cell, memory_mb, page_size_kb, now=True
+        ):
             line += " in pages of the requested size, which it has not"
         if cell.pinned_cpus:
             line += f"; pinned {cpuset.format_cpus(cell.pinned_cpus)}"
-        if room.foreign:
+        if is_foreign(vm_class, len(cell.pinned_cpus)):
             line += f", {no_sum(sorted(vm_class.cell_sizes))}"
         if cell.cpuset:
             line += f"; shared {cpuset.format_cpus(cell.cpuset)}"

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Of which class a request is."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.facts import RequestFacts
+from nova_perfvm.policy import Policy, VMClass
 
 
 def resolve_class(policy: Policy, request: RequestFacts) -> VMClass | None:

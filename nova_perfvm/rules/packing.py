@@ -10,19 +10,14 @@ is won or lost, and Nova's own weighers shall decide.  Scores that differ, diffe
 by a point or more, so that a multiplier can be chosen that outvotes them.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.policy import groups_of
+from nova_perfvm.facts import HostFacts, RequestFacts
+from nova_perfvm.policy import Policy, VMClass, groups_of
 from nova_perfvm.rules.classes import resolve_class
 from nova_perfvm.rules.host.class_conflict import unpinned_vms
 from nova_perfvm.rules.host.room import has_cell_for_itself
 from nova_perfvm.rules.slots import cell_cpus, count_vms, host_mode, host_slots
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
 
 FULL_SCALE: Final = 100
 

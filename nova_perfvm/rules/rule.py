@@ -5,25 +5,42 @@ A rule is a check, and the refusals that it has.  Each file of the packages
 ``request`` and ``host`` has one, called ``RULE``; it is found there.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from types import ModuleType
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
-from nova_perfvm.facts import Reason
+from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.policy import Policy, VMClass
 
-if TYPE_CHECKING:
-    from types import ModuleType
+# The class of a request, or None where a rule is about VMs of none, too.
+Class = TypeVar("Class", bound=VMClass | None)
 
-    from nova_perfvm.facts import HostFacts, RequestFacts
-    from nova_perfvm.facts.host_view import HostView
-    from nova_perfvm.policy import Policy
 
-# The class is a VMClass, or None where a rule is about VMs of none, too.
-RequestCheck = Callable[["Policy", Any, "RequestFacts"], Iterable[Reason]]
-HostCheck = Callable[["Policy", Any, "RequestFacts", "HostFacts"], "Reason | None"]
+class RequestCase(NamedTuple, Generic[Class]):
+    """What a rule about a request alone is asked."""
+
+    policy: Policy
+    vm_class: Class
+    request: RequestFacts
+
+
+class HostCase(NamedTuple, Generic[Class]):
+    """What a rule about one host is asked.
+
+    :ivar vm_class: if pinned, as it is for VMs of the request's size
+    """
+
+    policy: Policy
+    vm_class: Class
+    request: RequestFacts
+    host: HostFacts
+
+
+RequestCheck = Callable[[RequestCase[Any]], Iterable[Reason]]
+HostCheck = Callable[[HostCase[Any]], Reason | None]
 
 # VMs of a class that owns CPUs, of one that shares them, and pinned VMs of none.
 Kind = Literal["pinned", "shared", "classless"]
@@ -39,7 +56,7 @@ HOSTS: Final[Mapping[str, tuple[State, ...]]] = {
 }
 
 
-class Fix(NamedTuple):
+class HostFix(NamedTuple):
     """What to do to a host.
 
     :ivar step: in words, with the command
@@ -68,7 +85,7 @@ class Refusal(NamedTuple):
     audit: str = ""
     remedy: Literal["resize", "migrate"] = "resize"
     standing: bool = False
-    fix: Callable[[dict[str, Any], HostView], Fix] | None = None
+    fix: Callable[[dict[str, Any], HostView], HostFix] | None = None
 
     def because(self, **figures: Any) -> Reason:
         """Return it as the reason of a refusal, with its figures."""
@@ -80,8 +97,7 @@ class RequestRule(NamedTuple):
 
     :ivar order: place among the rules: of all that is wrong, what is found first
         is listed first
-    :ivar check: yields all that the rule has against a request; of no class, the
-        class is None
+    :ivar check: yields all that the rule has against a request
     :ivar claimed: whether it is about requests only whose flavor names a class
     :ivar image: whether an image alone can break it, as a rebuild's can
     """
@@ -99,7 +115,7 @@ class HostRule(NamedTuple):
     :ivar order: place among the rules: the first that refuses is the one to act on
     :ivar check: returns what the rule has against a host, or None.  It runs once
         per host in nova-scheduler's inner loop: where it lets pass, let it make
-        nothing.  Of a pinned class it gets that of the request's size
+        nothing
     :ivar hosts: which it is about, a key of :data:`HOSTS`
     :ivar vms: which it is about
     """

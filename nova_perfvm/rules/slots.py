@@ -5,39 +5,14 @@ A *slot* is room for one VM's share on one NUMA cell.  A VM of a class with
 ``numa_nodes: k`` takes one slot on each of k cells.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm.policy import groups_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from nova_perfvm.facts import HostFacts, NUMACell, PagePool
-    from nova_perfvm.policy import FlavorSize, VMClass
-
-
-class CellRoom(NamedTuple):
-    """What one cell offers to one VM of a class.
-
-    :ivar usable: CPUs of the cell that VMs of the class may own
-    :ivar free: those that none owns yet
-    :ivar capacity: slots of the cell when it is empty, memory not counted
-    :ivar fits_memory: whether an empty cell has the memory
-    :ivar free_memory: whether the cell has the memory now
-    :ivar foreign: whether its pins are no sum of the CPUs of VMs of the class, so
-        that VMs of other kinds must sit there
-    """
-
-    usable: int
-    free: int
-    capacity: int
-    fits_memory: bool
-    free_memory: bool
-    foreign: bool
+from nova_perfvm.facts import HostFacts, NUMACell, PagePool
+from nova_perfvm.policy import FlavorSize, VMClass, groups_of
 
 
 class VMCount(NamedTuple):
@@ -77,28 +52,6 @@ def host_mode(host: HostFacts) -> str:
     return "shared" if shared else "none"
 
 
-def cell_room(
-    vm_class: VMClass,
-    cell: NUMACell,
-    memory_mb: int,
-    page_size_kb: int | None = None,
-) -> CellRoom:
-    """Work out what a cell offers to one VM that needs so much memory on it.
-
-    :param memory_mb: the VM's memory on this cell, in MiB
-    :param page_size_kb: as :class:`nova_perfvm.facts.RequestCell` has it
-    """
-    usable, free = cell_cpus(vm_class, cell)
-    return CellRoom(
-        usable=usable,
-        free=max(0, free),
-        capacity=usable // vm_class.cell_pcpus,
-        fits_memory=memory_fits(cell, memory_mb, page_size_kb, now=False),
-        free_memory=memory_fits(cell, memory_mb, page_size_kb, now=True),
-        foreign=is_foreign(vm_class, len(cell.pinned_cpus)),
-    )
-
-
 def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
     """Count the CPUs of a cell that VMs of a class may own, and the free ones.
 
@@ -111,6 +64,17 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
         return usable, min(free, usable - pins)
     usable = len(cell.pcpuset)
     return usable, usable - pins
+
+
+def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
+    """Return CPUs that VMs of a class may own and none does, one of each free core."""
+    free = cell.free_pcpus
+    if vm_class.smt != "cores":
+        return free
+    # A core of which a thread is pinned is not free.
+    cores = [c & free for c in cell.siblings if c.isdisjoint(cell.pinned_cpus)]
+    single = free - frozenset().union(*cell.siblings)
+    return single | {min(core) for core in cores if core}
 
 
 def is_foreign(vm_class: VMClass, pins: int) -> bool:
@@ -202,6 +166,9 @@ def memory_fits(
     cell: NUMACell, memory_mb: int, page_size_kb: int | None, *, now: bool
 ) -> bool:
     """Return whether a cell has the memory, now or when it is empty.
+
+    :param memory_mb: the VM's memory on this cell, in MiB
+    :param page_size_kb: as :class:`nova_perfvm.facts.RequestCell` has it
 
     Stricter than Nova in one point: where a host reports page pools and the
     request names no page size, Nova looks at the smallest pool alone, whose

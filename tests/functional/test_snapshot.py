@@ -11,7 +11,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.facts import snapshot
-from nova_perfvm.rules import host_mode
+from nova_perfvm.rules.slots import host_mode
 from tests.functional import base, client
 
 

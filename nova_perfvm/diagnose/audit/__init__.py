@@ -7,34 +7,14 @@ the audit ask the same questions.
 """
 
 from nova_perfvm.diagnose.audit.checks import CHECKS, AuditResult, Report, run
-from nova_perfvm.diagnose.audit.finding import (
-    CLASSES_MIXED,
-    LEAKED_ALLOCATION,
-    NOT_IN_ONE_CELL,
-    NOT_PINNED,
-    OVER_INVENTORY,
-    PINS_OVERLAP,
-    SEVERITIES,
-    TOO_MANY_ON_CELL,
-    TOO_MANY_ON_HOST,
-    Finding,
-    Severity,
-)
+from nova_perfvm.diagnose.audit.finding import SEVERITIES, Finding, Severity
 from nova_perfvm.diagnose.audit.placement import Usage, check_consumers, check_usage
 from nova_perfvm.diagnose.audit.servers import ServerFacts, check_servers
 from nova_perfvm.diagnose.audit.subject import Subject
 
 __all__ = [
     "CHECKS",
-    "CLASSES_MIXED",
-    "LEAKED_ALLOCATION",
-    "NOT_IN_ONE_CELL",
-    "NOT_PINNED",
-    "OVER_INVENTORY",
-    "PINS_OVERLAP",
     "SEVERITIES",
-    "TOO_MANY_ON_CELL",
-    "TOO_MANY_ON_HOST",
     "AuditResult",
     "Finding",
     "Report",

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds that ended half way, whose guests nobody knows of."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.audit.subject import Subject
 
 # What Nova notes as the fault where nova-compute got no answer: of exceptions
 # that are not its own it shows the class alone.

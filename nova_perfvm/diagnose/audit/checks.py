@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """All checks in order, as oslo.upgradecheck has it: the worst result decides."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.diagnose.audit import (
     builds,
@@ -19,13 +18,9 @@ from nova_perfvm.diagnose.audit import (
     units,
 )
 from nova_perfvm.diagnose.audit.finding import SEVERITIES, Finding, Severity
+from nova_perfvm.diagnose.audit.subject import Subject
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-
-    Check = Callable[[Subject], Iterable[Finding]]
+Check = Callable[[Subject], Iterable[Finding]]
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether servers, flavors and images are what they claim to be."""
 
-from __future__ import annotations
-
 import difflib
+from collections.abc import Iterator, Mapping
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
-from nova_perfvm.diagnose.audit.subject import ANEW
-from nova_perfvm.facts import HostFacts
+from nova_perfvm.diagnose.audit.subject import ANEW, Subject
+from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+from nova_perfvm.facts.snapshot import Flavor, Image, Server
 from nova_perfvm.generate import flavors as generating
+from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import one_line
 from nova_perfvm.rules import (
     REFUSALS,
@@ -22,17 +23,9 @@ from nova_perfvm.rules import (
     describe,
     is_former_size,
 )
-from nova_perfvm.rules.request.contract import RESOURCES, TRAITS
+from nova_perfvm.rules.request.contract import CODES
 from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
 from nova_perfvm.rules.request.numa_nodes import NUMA_NODES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.facts.snapshot import Flavor, Image, Server
-    from nova_perfvm.policy import Policy, VMClass
 
 _WEIGHT_KEY: Final = "perfvm_weight_multiplier"
 _KNOWN_KEYS: Final = frozenset(
@@ -60,9 +53,8 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
             continue
         request = subject.requests[server.id]
         for reason in check_request(subject.policy, request):
-            if _said(subject, server, reason.code):
-                continue
-            yield _finding(subject, server, reason)
+            if not _found_by_another_check(subject, server, reason.code):
+                yield _finding(subject, server, reason)
         if is_former_size(subject.policy, request):
             yield Finding(
                 codes.FORMER_SIZE,
@@ -82,12 +74,12 @@ def former_size(policy: Policy, request: RequestFacts) -> str:
     )
 
 
-def _said(subject: Subject, server: Server, code: str) -> bool:
+def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool:
     """Return whether another check says it, with what the server really owns."""
     vm_class = subject.class_of(server)
     if not subject.managed(server.host or ""):
         return False
-    contracted = code in {RESOURCES.code, TRAITS.code}
+    contracted = code in CODES
     if vm_class is None or (contracted and subject.policy.placement == "units"):
         # It strands a slot, or its flavor is without units: that is said.
         return contracted
@@ -256,63 +248,50 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
     """List keys that were meant to be the project's, and are not."""
     snapshot = subject.snapshot
     for flavor in snapshot.flavors:
-        for key, meant in _near(flavor.extra_specs):
-            yield Finding(
-                codes.NEAR_MISS,
-                f"flavor {flavor.name}",
-                f"{key} means nothing: {meant} was meant",
-                _rename("flavor", key, meant, flavor.extra_specs[key], flavor.id),
-            )
+        yield from _misspelled("flavor", flavor.id, flavor.name, flavor.extra_specs)
     for server in snapshot.servers:
-        for key, meant in _near(server.extra_specs):
+        for key in filter(_is_near, server.extra_specs):
             yield Finding(
                 codes.NEAR_MISS,
                 str(server),
-                f"its flavor {server.flavor} has {key}, which means nothing: {meant} "
-                "was meant",
+                f"its flavor {server.flavor} has {key}, which means nothing: "
+                f"{const.CLASS_KEY} was meant",
                 subject.resize(server),
             )
-    for aggregate in snapshot.aggregates:
-        for key, meant in _near(aggregate.metadata):
-            yield Finding(
-                codes.NEAR_MISS,
-                f"aggregate {aggregate.name}",
-                f"{key} means nothing: {meant} was meant",
-                _rename(
-                    "aggregate",
-                    key,
-                    meant,
-                    aggregate.metadata[key],
-                    str(aggregate.id),
-                ),
-            )
+    for found in snapshot.aggregates:
+        yield from _misspelled("aggregate", str(found.id), found.name, found.metadata)
     for image in snapshot.images or ():
-        for key, meant in _near(image.properties):
+        for key in filter(_is_near, image.properties):
             yield Finding(
                 _of_image(subject, image, codes.NEAR_MISS),
                 f"image {image.title}",
                 f"{one_line(key)} means nothing, whatever is meant: an image has no "
-                f"class, {meant} belongs to flavors",
+                f"class, {const.CLASS_KEY} belongs to flavors",
                 f"openstack image unset --property {quote(key)} {image.id}",
             )
 
 
-def _rename(what: str, key: str, meant: str, value: str, name: str) -> str:
-    """Return the commands that put a value where it was meant to be."""
-    return (
-        f"openstack {what} unset --property {quote(key)} {quote(name)}\n"
-        f"openstack {what} set --property {quote(f'{meant}={value}')} {quote(name)}"
-    )
+def _misspelled(
+    what: str, uuid: str, name: str, values: Mapping[str, str]
+) -> Iterator[Finding]:
+    """List keys, with the commands that put their values where they were meant."""
+    for key in filter(_is_near, values):
+        meant = quote(f"{const.CLASS_KEY}={values[key]}")
+        yield Finding(
+            codes.NEAR_MISS,
+            f"{what} {name}",
+            f"{key} means nothing: {const.CLASS_KEY} was meant",
+            f"openstack {what} unset --property {quote(key)} {quote(uuid)}\n"
+            f"openstack {what} set --property {meant} {quote(uuid)}",
+        )
 
 
-def _near(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Return the keys that are nearly ones of the project, and those meant."""
-    for key in keys:
-        if key in _KNOWN_KEYS:
-            continue
-        plain = key.lower().replace("_", ":")
-        if plain.startswith(f"{const.NAMESPACE}:") or _alike(plain):
-            yield key, const.CLASS_KEY
+def _is_near(key: str) -> bool:
+    """Return whether a key is nearly the one that names a class."""
+    if key in _KNOWN_KEYS:
+        return False
+    plain = key.lower().replace("_", ":")
+    return plain.startswith(f"{const.NAMESPACE}:") or _alike(plain)
 
 
 def _alike(key: str) -> bool:

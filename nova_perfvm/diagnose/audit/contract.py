@@ -5,21 +5,15 @@ A VM that does not hold its slot leaves it to another: the cap of its host and
 the exclusion of other classes are gone, whatever its flavor says by now.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.placement import is_moving
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts.snapshot import Provider, Server
 from nova_perfvm.placement.contract import contract
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts.snapshot import Provider, Server
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A violation, and how bad each kind of it is."""
 
-from __future__ import annotations
-
 import enum
 from itertools import chain
 from typing import Final, NamedTuple

@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge whether hosts have the inventories, traits and labels of the policy."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.hosts import offer_faults, slot_class
-from nova_perfvm.facts.elastic_host import PCPU, VCPU
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts.snapshot import ComputeHost, Provider
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.facts.snapshot import ComputeHost, Provider
+from nova_perfvm.policy import VMClass
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -50,14 +43,13 @@ def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:
 def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:
     """Return the command that configures a host as it is, as far as that is known."""
     vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
-    pinned, shared = provider.total(PCPU), provider.total(VCPU)
-    mode = ("mixed" if shared else "dedicated") if pinned else "shared"
+    mode = "shared" if provider.mode == "open" else provider.mode
     words = [f"--topology {host.shape or 'SHAPE'} --mode {mode}"]
     if mode == "mixed":
         nodes = sum(not cell.pcpuset for cell in host.cells)
         if nodes != 1:
             words.append(f"--shared-nodes {nodes or 'N'}")
-    if pinned and len(subject.policy.pinned_classes) > 1:
+    if mode != "shared" and len(subject.policy.pinned_classes) > 1:
         words.append(f"--class {quote(vm_class.name) if vm_class else 'CLASS'}")
     kept = _cores_kept(host, vm_class)
     if kept != 0:

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether what Placement has allocated is what Nova runs."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from shlex import quote
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.preflight import asks_units
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
+from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.generate.options import RETRIES
 from nova_perfvm.placement import slots, units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy
 
 # In these, Nova may be about to add or to remove allocations.
 _MOVING: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})

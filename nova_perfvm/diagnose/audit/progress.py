@@ -5,19 +5,14 @@ A conductor or a compute that dies takes with it what it was told to do.  Nova
 leaves the server as it is, for ever, and with it what Placement gave it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts.snapshot import Server
 
 # Not VERIFY_RESIZE, which waits for the user.
 _UNDER_WAY: Final = frozenset({"BUILD", "RESIZE", "MIGRATING", "REBUILD"})

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How servers stand beside each other: number, CPUs, NUMA cells, classes."""
 
-from __future__ import annotations
-
 import collections
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from nova_perfvm import cpuset
 from nova_perfvm.diagnose import moves
@@ -19,16 +18,11 @@ from nova_perfvm.diagnose.audit.finding import (
     TOO_MANY_ON_HOST,
     Finding,
 )
-from nova_perfvm.rules import host_slots
-from nova_perfvm.rules.slots import cell_cpus
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.facts import NUMACell
-    from nova_perfvm.facts.snapshot import Server
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts import NUMACell
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.rules.slots import cell_cpus, host_slots
 
 
 class ServerFacts(NamedTuple):
@@ -70,13 +64,12 @@ class ServerFacts(NamedTuple):
 def check(subject: Subject) -> Iterator[Finding]:
     """List what servers violate on the hosts where the policy's rules hold."""
     facts = [
-        _facts(subject, server)
+        server_on_host(subject, server)
         for host, servers in subject.snapshot.servers_by_host.items()
         if subject.managed(host)
         for server in servers
     ]
-    cells = {name: host.cells for name, host in subject.hosts.items()}
-    assumed = subject.snapshot.assumed_divisions
+    cells, assumed = subject.cells, subject.snapshot.assumed_divisions
     yield from check_servers(subject.policy, cells, facts, assumed)
     pinned = {server.host for server in facts if server.pinned_cpus}
     for host in sorted(pinned):
@@ -89,7 +82,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _facts(subject: Subject, server: Server) -> ServerFacts:
+def server_on_host(subject: Subject, server: Server) -> ServerFacts:
+    """Return what counts of a server beside others."""
     vm_class = subject.class_of(server)
     return ServerFacts(
         id=server.id,

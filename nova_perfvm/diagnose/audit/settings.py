@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What no API shows: Placement's retries, and what could not be seen."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-
+from nova_perfvm.diagnose.audit.subject import Subject
 
 # What shows why Nova cannot ask a cell's database.
 _FIND_OUT: Final = dict.fromkeys(

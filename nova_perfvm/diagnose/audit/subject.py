@@ -1,30 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is audited: a policy and a cloud, and what follows from both."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.facts.snapshot import host_facts, server_facts
-from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.generate.properties import BUILT_IN
+from nova_perfvm.diagnose.preflight import FileOptions
+from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
+from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.placement_database import PlacementDatabase
+from nova_perfvm.facts.snapshot import Flavor as FlavorToday
+from nova_perfvm.facts.snapshot import Server, Snapshot, host_facts
+from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
+from nova_perfvm.generate.properties import BUILT_IN, Generator
+from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nova_perfvm.diagnose.preflight import FileOptions
-    from nova_perfvm.facts import HostFacts, RequestFacts
-    from nova_perfvm.facts.placement_database import PlacementDatabase
-    from nova_perfvm.facts.snapshot import Flavor as FlavorToday
-    from nova_perfvm.facts.snapshot import Server, Snapshot
-    from nova_perfvm.generate.flavors import PolicyFlavor
-    from nova_perfvm.generate.properties import Generator
-    from nova_perfvm.policy import Policy, VMClass
 
 # What is put before the name of a flavor that has to have another ID.
 ANEW: Final = "new-"
@@ -53,7 +46,7 @@ class Subject:
     def requests(self) -> dict[str, RequestFacts]:
         """What each server asks for, by its ID."""
         return {
-            server.id: server_facts(self.snapshot, server)
+            server.id: server_facts(server, self.snapshot.image_of(server))
             for server in self.snapshot.servers
         }
 
@@ -62,6 +55,11 @@ class Subject:
         """Each host as the scheduler sees it, by the service's name."""
         found = self.snapshot.hosts
         return {host.host: host_facts(self.snapshot, host) for host in found}
+
+    @property
+    def cells(self) -> dict[str, Sequence[NUMACell]]:
+        """The NUMA cells of each host."""
+        return {name: host.cells for name, host in self.hosts.items()}
 
     @cached_property
     def flavors(self) -> tuple[PolicyFlavor, ...]:

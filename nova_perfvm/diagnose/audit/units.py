@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic hosts: what preflight looks at, said as findings."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.preflight import CloudView
 from nova_perfvm.diagnose.views import cloud_view
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.diagnose.audit.subject import Subject
-    from nova_perfvm.diagnose.preflight import CloudView
 
 _CHECKS: Final = (
     (codes.HOST_NOT_ISOLATED, preflight.check_membership, ""),
@@ -38,14 +33,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     view = cloud_view(subject.snapshot, subject.placement_settings)
     for host in view.hosts:
-        alone = replace(view, hosts=(host,), stray=())
+        narrowed = replace(view, hosts=(host,), stray=())
         for code, judge, option in _CHECKS:
-            for detail in judge(policy, alone).details:
+            for detail in judge(policy, narrowed).details:
                 remedy = f"openstack perfvm host enroll {quote(host.host)}{option}"
                 yield Finding(code, host.host, detail, remedy)
     for stray in view.stray:
-        alone = replace(view, hosts=(), stray=(stray,))
-        for detail in preflight.check_membership(policy, alone).details:
+        narrowed = replace(view, hosts=(), stray=(stray,))
+        for detail in preflight.check_membership(policy, narrowed).details:
             remedy = f"openstack resource provider list --required {stray[1]}"
             yield Finding(codes.HOST_NOT_ISOLATED, "Placement", detail, remedy)
     yield from _servers(subject, view)
@@ -59,7 +54,7 @@ def _servers(subject: Subject, view: CloudView) -> Iterator[Finding]:
             server.host in ours or subject.managed(server.host)
         ):
             continue
-        alone = replace(view, servers=(server,))
+        narrowed = replace(view, servers=(server,))
         for code, judge in _SERVER_CHECKS:
-            for detail in judge(subject.policy, alone).details:
+            for detail in judge(subject.policy, narrowed).details:
                 yield Finding(code, str(server), detail, subject.resize(server))

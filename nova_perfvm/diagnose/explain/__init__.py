@@ -6,36 +6,26 @@ candidate: the filters are then not even asked.  Here each host is judged by
 both, from a snapshot.
 """
 
-from __future__ import annotations
-
-from nova_perfvm.diagnose.explain.fixes import Fix, fix_for, smallest
+from nova_perfvm.diagnose.explain.fixes import smallest
 from nova_perfvm.diagnose.explain.report import (
     Explanation,
     NotFoundError,
-    Row,
     explain,
     request_of,
 )
 from nova_perfvm.diagnose.explain.verdicts import (
-    HostVerdict,
     SchedulerSettings,
     judge,
-    judge_all,
     settings_for,
 )
 from nova_perfvm.diagnose.explain.words import words
 
 __all__ = [
     "Explanation",
-    "Fix",
-    "HostVerdict",
     "NotFoundError",
-    "Row",
     "SchedulerSettings",
     "explain",
-    "fix_for",
     "judge",
-    "judge_all",
     "request_of",
     "settings_for",
     "smallest",

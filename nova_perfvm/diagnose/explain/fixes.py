@@ -6,8 +6,6 @@ is enough, and each of the servers is needed.  It is the smallest there is when
 it is one server or two; of more, another set may be smaller.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One question answered: the verdicts on all hosts, grouped, with what helps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -179,7 +177,7 @@ def _move_of(snapshot: Snapshot, server: Server) -> Request:
         raise NotFoundError(f"nothing is known of server {server.id}: its cell is down")
     request = request_for(
         server.embedded,
-        snapshot.image_by_id.get(server.image or ""),
+        snapshot.image_of(server),
         volume_backed=server.image is None,
         project=server.project,
     )
@@ -197,7 +195,7 @@ def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
             f"{server.name} is {server.status} on {server.host}: explained is a move "
             "of it, while it is still counted there"
         )
-    if server.image and server.image not in snapshot.image_by_id:
+    if server.image and snapshot.image_of(server) is None:
         yield "its image is not to be seen, and is taken to ask for nothing"
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on each host: of the services, of Placement, and of the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.diagnose.preflight import FileOptions
 from nova_perfvm.facts import NUMACell, Reason, RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
@@ -93,7 +92,7 @@ class HostVerdict:
 
 
 def settings_for(
-    policy: Policy, options: Mapping[tuple[str, str], str] | None = None
+    policy: Policy, options: FileOptions | None = None
 ) -> SchedulerSettings:
     """Return the scheduler's settings.
 
@@ -104,17 +103,13 @@ def settings_for(
     if options is None:
         options = {s.key: s.values[0] for s in wanted(policy, SCHEDULER)}
     return SchedulerSettings(
-        fallback=not _is_set(options, FALLBACK_QUERY.key),
-        isolated=_is_set(options, ISOLATED_AGGREGATES.key),
-        tenants=_is_set(options, TENANT_OPTION),
-        aggregate_required=_is_set(options, _REQUIRED_OPTION),
+        fallback=not is_true(options.get(FALLBACK_QUERY.key, "")),
+        isolated=is_true(options.get(ISOLATED_AGGREGATES.key, "")),
+        tenants=is_true(options.get(TENANT_OPTION, "")),
+        aggregate_required=is_true(options.get(_REQUIRED_OPTION, "")),
         multitenancy=assumed or _TENANT_FILTER in options.get(ENABLED_FILTERS.key, ""),
         assumed=assumed,
     )
-
-
-def _is_set(options: Mapping[tuple[str, str], str], option: tuple[str, str]) -> bool:
-    return is_true(options.get(option, ""))
 
 
 def judge(
@@ -143,7 +138,7 @@ def accepts(
         not _rules(policy, request, view)
         and not _numa(request, view)
         and not any(_service(view, request, settings))
-        and not _ask(view, request, settings.fallback, settings.isolated)[0].reasons
+        and not _ask(view, request, settings)[0].reasons
     )
 
 
@@ -158,7 +153,13 @@ def judge_all(
     verdicts = tuple(judge(policy, request, view, settings) for view in views)
     if not settings.tenants or not request.project:
         return verdicts
-    own = _tenant_hosts(request.project, views)
+    own = frozenset(
+        view.host.host
+        for view in views
+        for aggregate in view.aggregates
+        for key, value in aggregate.metadata.items()
+        if key.startswith(_TENANT) and value == request.project
+    )
     if not own and not settings.aggregate_required:
         return verdicts
     reason = Reason(
@@ -166,14 +167,10 @@ def judge_all(
         {"project": request.project, "aggregates": "others" if own else "none"},
     )
     return tuple(
-        verdict if verdict.view.host.host in own else _also(verdict, reason)
+        verdict
+        if verdict.view.host.host in own
+        else replace(verdict, service=(*verdict.service, reason))
         for verdict in verdicts
-    )
-
-
-def _also(verdict: HostVerdict, reason: Reason) -> HostVerdict:
-    return HostVerdict(
-        **{**vars(verdict), "service": (*verdict.service, reason)},
     )
 
 
@@ -192,7 +189,13 @@ def _service(
             {"found": host.availability_zone, "expected": zone},
         )
     if request.project and settings.multitenancy:
-        owners = {owner for a in view.aggregates for owner in _owners(a.metadata)}
+        owners = {
+            part.strip()
+            for aggregate in view.aggregates
+            for key, value in aggregate.metadata.items()
+            if key.startswith(_TENANT)
+            for part in value.split(",")
+        }
         if owners and request.project not in owners:
             yield Reason(
                 const.NOVA_TENANT_AGGREGATE,
@@ -200,45 +203,20 @@ def _service(
             )
 
 
-def _owners(metadata: Mapping[str, str]) -> Iterator[str]:
-    for key, value in metadata.items():
-        if key.startswith(_TENANT):
-            yield from (part.strip() for part in value.split(","))
-
-
-def _tenant_hosts(project: str, views: tuple[HostView, ...]) -> frozenset[str]:
-    """Return the hosts of the aggregates that are for a project."""
-    return frozenset(
-        view.host.host
-        for view in views
-        for aggregate in view.aggregates
-        if any(
-            key.startswith(_TENANT) and value == project
-            for key, value in aggregate.metadata.items()
-        )
-    )
-
-
 def _placement(
     view: HostView, request: Request, settings: SchedulerSettings
 ) -> tuple[Answer, list[str]]:
-    answer, way = _ask(view, request, settings.fallback, settings.isolated)
+    answer, way = _ask(view, request, settings)
     notes = [way] if way else []
     if not settings.assumed:
         return answer, notes
     # Nothing shows how these are set: say so where it would matter.
-    for value, option, other in (
-        (
-            settings.fallback,
-            FALLBACK_QUERY,
-            _ask(view, request, not settings.fallback, settings.isolated)[0],
-        ),
-        (
-            not settings.isolated,
-            ISOLATED_AGGREGATES,
-            _ask(view, request, settings.fallback, not settings.isolated)[0],
-        ),
+    fallback, isolated = settings.fallback, settings.isolated
+    for value, option, changed in (
+        (fallback, FALLBACK_QUERY, replace(settings, fallback=not fallback)),
+        (not isolated, ISOLATED_AGGREGATES, replace(settings, isolated=not isolated)),
     ):
+        other, _ = _ask(view, request, changed)
         if bool(other.reasons) != bool(answer.reasons):
             does = "refuses it" if other.reasons else "offers it"
             notes.append(
@@ -249,14 +227,12 @@ def _placement(
 
 
 def _ask(
-    view: HostView,
-    request: Request,
-    fallback: bool,  # noqa: FBT001
-    isolated: bool,  # noqa: FBT001
+    view: HostView, request: Request, settings: SchedulerSettings
 ) -> tuple[Answer, str]:
-    answer = ask(view, request.demand, isolated=isolated)
-    if answer.reasons and fallback and request.fallback is not None:
-        other = ask(view, request.fallback, isolated=isolated)
+    """Return what Placement has, and how else it was asked for."""
+    answer = ask(view, request.demand, isolated=settings.isolated)
+    if answer.reasons and settings.fallback and request.fallback is not None:
+        other = ask(view, request.fallback, isolated=settings.isolated)
         if not other.reasons:
             return other, "offered for VCPU in place of PCPU"
         if not any("PCPU" in p.inventories for p in view.tree):
@@ -294,8 +270,7 @@ def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ..
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:
         return (Reason(const.CELLS_UNKNOWN, {}),)
-    vm_class = resolve_class(policy, request.facts)
-    if not reasons and vm_class is None:
+    if not reasons and resolve_class(policy, request.facts) is None:
         return (Reason(const.CELLS_UNKNOWN, {}),)
     return reasons
 

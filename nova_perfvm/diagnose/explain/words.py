@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reasons in an operator's words, whichever layer has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,8 +32,8 @@ def words(reason: Reason, names: Mapping[str, str] | None = None) -> str:
 
 def _resource(data: dict[str, Any]) -> str:
     name, amount, used = data["class"], data["amount"], data["used"]
-    if data["lack"] != "full":
-        return f"{name}: need {amount}; {data['lack']} on {data['provider']}"
+    if data["shortfall"] != "full":
+        return f"{name}: need {amount}; {data['shortfall']} on {data['provider']}"
     left = data["capacity"] - used
     line = f"{name}: need {amount}, {max(0, left)} of {data['capacity']} free"
     ratio = "" if data["ratio"] == 1 else f" x {data['ratio']:g}"

@@ -5,17 +5,15 @@ from nova_perfvm.facts.snapshot.cells import assume_cells
 from nova_perfvm.facts.snapshot.document import SnapshotError, dumps, loads
 from nova_perfvm.facts.snapshot.model import (
     ASSUMED,
-    CELL_SOURCES,
     INVENTORY_FILE,
     NOVA_DATABASE,
-    SCHEMA_VERSION,
     UNKNOWN,
     ComputeHost,
     HostCell,
     HostPages,
     Snapshot,
 )
-from nova_perfvm.facts.snapshot.reader import host_facts, server_facts
+from nova_perfvm.facts.snapshot.reader import host_facts
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -29,10 +27,8 @@ from nova_perfvm.facts.snapshot.resources import (
 
 __all__ = [
     "ASSUMED",
-    "CELL_SOURCES",
     "INVENTORY_FILE",
     "NOVA_DATABASE",
-    "SCHEMA_VERSION",
     "UNKNOWN",
     "Aggregate",
     "ComputeHost",
@@ -51,5 +47,4 @@ __all__ = [
     "dumps",
     "host_facts",
     "loads",
-    "server_facts",
 ]

@@ -7,8 +7,6 @@ is and which CPUs it owns.  The number of cells and the CPUs that are known to b
 pinned are right, then; the numbers of the other CPUs are made up.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import count, islice

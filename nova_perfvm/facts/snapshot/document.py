@@ -5,8 +5,6 @@ The dataclasses are the schema: a key is a field's name, sets of CPUs are
 written as Nova writes them, and what has its default may be left out.
 """
 
-from __future__ import annotations
-
 import collections.abc
 import dataclasses
 import datetime as dt
@@ -14,7 +12,7 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nova_perfvm import cpuset
@@ -26,12 +24,29 @@ _CPUS = frozenset[int]
 _NAMES = frozenset[str]
 # More would only be repetition of the same mistake.
 _MOST_PROBLEMS = 20
+# Python reads no number of thousands, and no CPU has such a one.
+_MOST_DIGITS = 20
 
-_KINDS: dict[Any, str] = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
+
+def _of(*kinds: type) -> Callable[[Any], Any]:
+    """Return a function that takes values of some types only; bool is no int."""
+
+    def checked(value: Any) -> Any:
+        if not isinstance(value, kinds) or isinstance(value, bool) != (bool in kinds):
+            raise TypeError
+        return value
+
+    return checked
+
+
+# What is no list and no mapping: how it is read, and what is expected.
+_SCALARS: dict[Any, tuple[Callable[[Any], Any], str]] = {
+    str: (_of(str), "text"),
+    int: (_of(int), "a whole number"),
+    float: (_of(int, float), "a number"),
+    bool: (_of(bool), "true or false"),
+    _CPUS: (cpuset.parse, "a list of CPUs such as '0-19,40'"),
+    HostShape: (HostShape.parse, "a host shape such as '2x20'"),
 }
 
 
@@ -157,11 +172,6 @@ def _is_time(text: str) -> bool:
 class _Reader:
     """Reads values of given types, and keeps what is wrong with them."""
 
-    _texts: typing.ClassVar[dict[Any, tuple[Any, str]]] = {
-        _CPUS: (cpuset.parse, "a list of CPUs such as '0-19,40'"),
-        HostShape: (HostShape.parse, "a host shape such as '2x20'"),
-    }
-
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
@@ -170,20 +180,14 @@ class _Reader:
         origin, arguments = _taken_apart(kind)
         if origin is types.UnionType:
             return None if value is None else self.read(arguments[0], value, path)
-        if kind in self._texts:
-            return self._text(kind, value, path)
+        if kind in _SCALARS:
+            return self._scalar(kind, value, path)
         if dataclasses.is_dataclass(kind):
             return self._fields(kind, value, path)
         if origin is collections.abc.Mapping:
             return self._mapping(arguments, value, path)
-        if origin in {tuple, frozenset}:
-            return self._list(kind, value, path)
-        return self._scalar(kind, value, path)
-
-    def _list(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
         if not isinstance(value, list):
             return self._expected("a list", value, path)
-        origin, arguments = _taken_apart(kind)
         items = [
             self.read(arguments[0], item, (*path, str(index)))
             for index, item in enumerate(value)
@@ -217,7 +221,7 @@ class _Reader:
             here = (*path, key)
             name: Any = key
             if kinds[0] is int:
-                if not key.isdecimal():
+                if not key.isdecimal() or len(key) > _MOST_DIGITS:
                     self._expected("whole numbers as keys", key, here)
                     continue
                 name = int(key)
@@ -225,15 +229,9 @@ class _Reader:
         return found
 
     def _scalar(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
-        allowed = (int, float) if kind is float else kind
-        if isinstance(value, allowed) and isinstance(value, bool) == (kind is bool):
-            return value
-        return self._expected(_KINDS[kind], value, path)
-
-    def _text(self, kind: Any, value: Any, path: tuple[str, ...]) -> Any:
-        parse, expected = self._texts[kind]
+        read, expected = _SCALARS[kind]
         try:
-            return parse(value)
+            return read(value)
         except (CPUSetError, ShapeError, TypeError, AttributeError):
             return self._expected(expected, value, path)
 

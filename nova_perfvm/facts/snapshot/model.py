@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole cloud at one time, as an audit, an explanation or a plan needs it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -156,9 +154,12 @@ class Snapshot:
         """The servers by ID."""
         return {server.id: server for server in self.servers}
 
+    def image_of(self, server: Server) -> Image | None:
+        """Return the image that a server was booted from, if it is to be seen."""
+        return self._image_by_id.get(server.image or "")
+
     @cached_property
-    def image_by_id(self) -> dict[str, Image]:
-        """The images by ID."""
+    def _image_by_id(self) -> dict[str, Image]:
         return {image.id: image for image in self.images or ()}
 
     @cached_property

@@ -1,29 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a snapshot to the facts that the rules judge."""
+"""From a snapshot to the facts of hosts that the rules judge."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-
-from nova_perfvm import constants as const
-from nova_perfvm.facts import (
-    HostFacts,
-    NUMACell,
-    PagePool,
-    RequestCell,
-    RequestFacts,
-    placement_request,
-)
+from nova_perfvm.facts import HostFacts, NUMACell, PagePool
 from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
-from nova_perfvm.facts.snapshot.resources import Server
-
-_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
-_PAGE_SIZES = {
-    "small": const.PAGE_SMALL,
-    "large": const.PAGE_LARGE,
-    "any": const.PAGE_ANY,
-}
-_NO_PROPERTIES: Mapping[str, str] = {}
 
 
 def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
@@ -71,63 +50,3 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
         isolating=snapshot.isolating(host.host),
         traits=None if tree is None else frozenset().union(*(p.traits for p in tree)),
     )
-
-
-def server_facts(snapshot: Snapshot, server: Server) -> RequestFacts:
-    """Return what a server asks for, by the flavor that is embedded in it.
-
-    Its image counts as it is today; that of a server which boots from a volume
-    is not known.
-    """
-    image = snapshot.image_by_id.get(server.image or "")
-    properties = image.properties if image else _NO_PROPERTIES
-    specs = server.extra_specs
-    thread_policy = _either(specs, properties, const.CPU_THREAD_POLICY)
-    page_size = _page_size_kb(_either(specs, properties, const.MEM_PAGE_SIZE))
-    resources, traits = placement_request.read(
-        specs, placement_request.required_traits(properties)
-    )
-    return RequestFacts(
-        flavor=server.flavor,
-        class_name=specs.get(const.CLASS_KEY),
-        vcpus=server.vcpus,
-        memory_mb=server.memory_mb,
-        cells=tuple(
-            RequestCell(
-                vcpus=len(cell.vcpus) - len(cell.cpu_pinning),
-                pcpus=len(cell.cpu_pinning),
-                memory_mb=cell.memory_mb,
-                page_size_kb=page_size,
-                cpu_thread_policy=thread_policy,
-            )
-            for cell in server.cells or ()
-        ),
-        emulator_threads=specs.get(const.EMULATOR_THREADS),
-        multiqueue=_true(_either(specs, properties, const.VIF_MULTIQUEUE)),
-        volume_backed=server.image is None,
-        resources=resources,
-        traits=traits,
-        running_vcpus=server.vcpus if server.built else None,
-    )
-
-
-def _either(
-    specs: Mapping[str, str], properties: Mapping[str, str], key: str
-) -> str | None:
-    """Return what the flavor says, or else the image, which has _ for the colon."""
-    return specs.get(key) or properties.get(key.replace(":", "_"))
-
-
-def _true(text: str | None) -> bool:
-    # As oslo.utils reads a boolean.
-    return text is not None and text.strip().lower() in _TRUE
-
-
-def _page_size_kb(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if text in _PAGE_SIZES:
-        return _PAGE_SIZES[text]
-    digits = text.rstrip("KMGiBb")
-    factor = {"M": 1024, "G": 1024 * 1024}.get(text[len(digits) : len(digits) + 1], 1)
-    return int(digits) * factor if digits.isdecimal() else None

@@ -62,6 +62,17 @@ class Provider:
         """The traits that say that it is enrolled; more than one is a mistake."""
         return elastic_traits(self.traits)
 
+    @property
+    def mode(self) -> str:
+        """How a host divides its CPUs, as far as Placement tells of its provider.
+
+        ``dedicated``: all may be pinned; ``mixed``: some; ``open``: no cpu set
+        is configured, or all CPUs are shared, which no API tells apart.
+        """
+        if self.total("PCPU"):
+            return "mixed" if self.total("VCPU") else "dedicated"
+        return "open"
+
     def total(self, resource_class: str) -> int:
         """Return the total of a resource class, 0 without an inventory."""
         found = self.inventories.get(resource_class)
@@ -77,6 +88,12 @@ class Provider:
             used = self.used(name)
             if used > inventory.capacity:
                 yield name, used, inventory.capacity
+
+    @property
+    def gives_all_units(self) -> bool:
+        """Return whether one VM may take all of its units; not without any."""
+        found = self.inventories.get(const.RC_UNIT)
+        return found is not None and found.max_unit == found.total
 
     def units(self) -> dict[str, int]:
         """Return the units that each consumer holds, those without left out."""

@@ -26,7 +26,7 @@ from nova_perfvm.generate.hosts.topology import Topology
 from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement import units
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules import host_slots
+from nova_perfvm.rules.slots import host_slots
 
 
 @dataclass(frozen=True, slots=True)

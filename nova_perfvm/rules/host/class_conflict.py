@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """VMs of a class that wants its host, or its cell, meet none of other classes."""
 
-from __future__ import annotations
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.facts import HostFacts, Reason
+from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import count_vms, host_mode
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
 
 
 def _words(data: dict[str, Any]) -> str:
@@ -30,12 +26,10 @@ def _words(data: dict[str, Any]) -> str:
 CLASS_CONFLICT: Final = Refusal("host.class_conflict", _words)
 
 
-def _check(
-    policy: Policy, vm_class: VMClass, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    if vm_class.pinned:
-        return _beside_unpinned(vm_class, host)
-    return _beside_pinned(policy, host)
+def _check(case: HostCase[VMClass]) -> Reason | None:
+    if case.vm_class.pinned:
+        return _beside_unpinned(case.vm_class, case.host)
+    return _beside_pinned(case.policy, case.host)
 
 
 def _beside_unpinned(vm_class: VMClass, host: HostFacts) -> Reason | None:

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pinned VM of no class stays away where it would strand a slot."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import host_slots
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
 
 CLASSLESS_PINNED: Final = Refusal(
     "host.classless_pinned",
@@ -24,13 +19,11 @@ CLASSLESS_PINNED: Final = Refusal(
 )
 
 
-def _check(
-    policy: Policy, _vm_class: VMClass | None, request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    if not request.pinned:
+def _check(case: HostCase[VMClass | None]) -> Reason | None:
+    if not case.request.pinned:
         return None
-    for vm_class in policy.pinned_classes:
-        slots = host_slots(vm_class, host.cells)
+    for vm_class in case.policy.pinned_classes:
+        slots = host_slots(vm_class, case.host.cells)
         if slots:
             return CLASSLESS_PINNED.because(**{"class": vm_class.name, "slots": slots})
     return None

@@ -4,17 +4,12 @@
 A class that wants hosts for itself has none with shared CPUs beside them.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import host_mode
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
 
 NO_NUMA: Final = Refusal(
     "host.no_numa_topology",
@@ -36,15 +31,13 @@ MODE_MIXED: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    if not host.cells:
+def _check(case: HostCase[VMClass]) -> Reason | None:
+    if not case.host.cells:
         return NO_NUMA.because()
-    mode = host_mode(host)
+    mode = host_mode(case.host)
     if mode in {"shared", "none"}:
         return NO_DEDICATED_CPUS.because()
-    if vm_class.exclusive == "host" and mode == "mixed":
+    if case.vm_class.exclusive == "host" and mode == "mixed":
         return MODE_MIXED.because()
     return None
 

@@ -7,20 +7,16 @@ hosts: here is what explain says, and what the audit finds of servers that came
 there otherwise.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from nova_perfvm.rules.rule import Fix, HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.facts.host_view import HostView
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostFix, HostRule, Refusal
 
 
-def _fix(data: dict[str, Any], view: HostView) -> Fix:
+def _fix(data: dict[str, Any], view: HostView) -> HostFix:
     """Give the traits to the host's provider."""
     missing = data["missing"]
     uuid = view.host.provider
@@ -37,7 +33,7 @@ def _fix(data: dict[str, Any], view: HostView) -> Fix:
     top = replace(top, traits=top.traits | frozenset(missing))
     known = (view.facts.traits or frozenset()) | frozenset(missing)
     facts = view.facts._replace(traits=known)
-    return Fix(step, replace(view, facts=facts, tree=(top, *others)))
+    return HostFix(step, replace(view, facts=facts, tree=(top, *others)))
 
 
 TRAIT_MISSING: Final = Refusal(
@@ -53,15 +49,15 @@ TRAIT_MISSING: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    if not vm_class.host_traits or host.traits is None:
+def _check(case: HostCase[VMClass]) -> Reason | None:
+    if not case.vm_class.host_traits or case.host.traits is None:
         return None
-    missing = [name for name in vm_class.host_traits if name not in host.traits]
+    missing = [
+        name for name in case.vm_class.host_traits if name not in case.host.traits
+    ]
     if not missing:
         return None
-    return TRAIT_MISSING.because(**{"class": vm_class.name, "missing": missing})
+    return TRAIT_MISSING.because(**{"class": case.vm_class.name, "missing": missing})
 
 
 RULE: Final = HostRule(

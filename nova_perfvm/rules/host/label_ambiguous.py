@@ -4,16 +4,11 @@
 Pins cannot tell their VMs apart.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 LABEL_AMBIGUOUS: Final = Refusal(
     "host.label_ambiguous",
@@ -25,10 +20,8 @@ LABEL_AMBIGUOUS: Final = Refusal(
 )
 
 
-def _check(
-    policy: Policy, _vm_class: VMClass | None, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    pinned = [c for c in policy.pinned_classes if c.name in host.labels]
+def _check(case: HostCase[VMClass | None]) -> Reason | None:
+    pinned = [c for c in case.policy.pinned_classes if c.name in case.host.labels]
     if len(pinned) > 1 and any(c.exclusive != "none" for c in pinned):
         return LABEL_AMBIGUOUS.because(found=sorted(c.name for c in pinned))
     return None

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classes that aggregates reserve a host for are the policy's."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 LABEL_UNKNOWN: Final = Refusal(
     "host.label_unknown",
@@ -22,13 +17,11 @@ LABEL_UNKNOWN: Final = Refusal(
 )
 
 
-def _check(
-    policy: Policy, _vm_class: VMClass | None, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    unknown = host.labels - policy.by_name.keys()
+def _check(case: HostCase[VMClass | None]) -> Reason | None:
+    unknown = case.host.labels - case.policy.by_name.keys()
     if unknown:
         return LABEL_UNKNOWN.because(
-            found=sorted(unknown), expected=sorted(policy.by_name)
+            found=sorted(unknown), expected=sorted(case.policy.by_name)
         )
     return None
 

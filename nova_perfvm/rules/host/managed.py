@@ -5,16 +5,11 @@ On others nothing changes, but no rule holds there, and such VMs were promised a
 host of their own.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 NOT_MANAGED: Final = Refusal(
     "host.not_managed",
@@ -28,9 +23,7 @@ NOT_MANAGED: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, _vm_class: VMClass | None, _request: RequestFacts, _host: HostFacts
-) -> Reason | None:
+def _check(_case: HostCase[VMClass | None]) -> Reason | None:
     return NOT_MANAGED.because()
 
 

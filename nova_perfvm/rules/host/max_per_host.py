@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host has no more VMs of a pinned class than the policy's max_per_host."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import count_vms
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
 
 MAX_PER_HOST: Final = Refusal(
     "host.max_per_host",
@@ -19,20 +14,18 @@ MAX_PER_HOST: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    cap = vm_class.max_per_host
+def _check(case: HostCase[VMClass]) -> Reason | None:
+    cap = case.vm_class.max_per_host
     if cap is None:
         return None
-    mine = count_vms(vm_class, host)
-    if vm_class.exclusive == "host":
+    mine = count_vms(case.vm_class, case.host)
+    if case.vm_class.exclusive == "host":
         # Nothing else may be on such a host, so whatever is counts: five VMs of
         # 4 CPUs pin as many as one of 20.  A VM that has moved away is counted
         # until the compute's next periodic task; better refused than beside.  Of
         # those moving in, which only pins tell, two small ones may be taken for
         # one of a former size.
-        count = max(mine.least, host.num_instances)
+        count = max(mine.least, case.host.num_instances)
     else:
         count = mine.most
     return None if count < cap else MAX_PER_HOST.because(count=count, max=cap)

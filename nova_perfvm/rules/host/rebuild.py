@@ -4,16 +4,11 @@
 Nova believes a scheduler hint that says so, and hints are the user's.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 NOT_A_REBUILD: Final = Refusal(
     "request.not_a_rebuild",
@@ -25,10 +20,8 @@ NOT_A_REBUILD: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, _vm_class: VMClass | None, request: RequestFacts, _host: HostFacts
-) -> Reason | None:
-    return None if request.claimed else NOT_A_REBUILD.because()
+def _check(case: HostCase[VMClass | None]) -> Reason | None:
+    return None if case.request.claimed else NOT_A_REBUILD.because()
 
 
 RULE: Final = HostRule(30, _check, (NOT_A_REBUILD,))

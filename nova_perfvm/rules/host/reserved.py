@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host that aggregates reserve is for VMs of those classes only."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 CLASS_RESERVED: Final = Refusal(
     "host.class_reserved",
@@ -21,11 +16,9 @@ CLASS_RESERVED: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass | None, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    if vm_class is None or vm_class.name not in host.labels:
-        return CLASS_RESERVED.because(reserved=sorted(host.labels))
+def _check(case: HostCase[VMClass | None]) -> Reason | None:
+    if case.vm_class is None or case.vm_class.name not in case.host.labels:
+        return CLASS_RESERVED.because(reserved=sorted(case.host.labels))
     return None
 
 

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM of a pinned class finds as many NUMA cells with room as it needs."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from nova_perfvm.facts import HostFacts, NUMACell, Reason, RequestFacts
+from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.host.class_conflict import CLASS_CONFLICT
-from nova_perfvm.rules.rule import HostRule, Refusal
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import cell_cpus, host_mode, is_foreign, memory_fits
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nova_perfvm.facts import HostFacts, NUMACell, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+CPUCounts = Sequence[tuple[int, int]]
 
 
 def _numbers(values: Iterable[int]) -> str:
@@ -52,22 +49,39 @@ NO_FREE_MEMORY: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    # Every cell of a request that is of its class asks for the same; memory
-    # may differ by what does not divide evenly.
-    memory_mb = max(cell.memory_mb for cell in request.cells)
-    page_size_kb = request.cells[0].page_size_kb
-    need, missing = vm_class.cell_pcpus, vm_class.cells_per_vm
+def _check(case: HostCase[VMClass]) -> Reason | None:
+    missing = case.vm_class.cells_per_vm
+    counts = [cell_cpus(case.vm_class, cell) for cell in case.host.cells]
+    for _ in cells_with_room(case.vm_class, case.request, case.host, counts):
+        missing -= 1
+        if not missing:
+            return None
+    return _why_none(case.vm_class, case.request, case.host, counts)
+
+
+def cells_with_room(
+    vm_class: VMClass, request: RequestFacts, host: HostFacts, counts: CPUCounts
+) -> Iterator[NUMACell]:
+    """Yield the cells that have CPUs and memory for a VM now, and let it in.
+
+    :param counts: of each cell, see :func:`nova_perfvm.rules.slots.cell_cpus`
+    """
+    memory_mb, page_size_kb = cell_memory(request)
+    need = vm_class.cell_pcpus
     mode = host_mode(host) if vm_class.exclusive == "cell" else ""
-    counts = [cell_cpus(vm_class, cell) for cell in host.cells]
     for cell, (_, free) in zip(host.cells, counts, strict=True):
         if free >= need and admits(vm_class, cell, mode, memory_mb, page_size_kb):
-            missing -= 1
-            if not missing:
-                return None
-    return _why_none(vm_class, host, mode, counts, memory_mb, page_size_kb)
+            yield cell
+
+
+def cell_memory(request: RequestFacts) -> tuple[int, int | None]:
+    """Return the memory in MiB that a request takes of a cell, and its page size.
+
+    Every cell of a request that is of its class asks for the same; memory may
+    differ by what does not divide evenly.
+    """
+    cells = request.cells
+    return max(cell.memory_mb for cell in cells), cells[0].page_size_kb
 
 
 def admits(
@@ -96,14 +110,10 @@ def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
 
 
 def _why_none(
-    vm_class: VMClass,
-    host: HostFacts,
-    mode: str,
-    counts: list[tuple[int, int]],
-    memory_mb: int,
-    page_size_kb: int | None,
+    vm_class: VMClass, request: RequestFacts, host: HostFacts, counts: CPUCounts
 ) -> Reason:
     """Find the first of the conditions that too few cells fulfil."""
+    memory_mb, page_size_kb = cell_memory(request)
     need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
     cells = [
         (cell, free)
@@ -115,6 +125,7 @@ def _why_none(
             usable=[usable for usable, _ in counts], need=need, cells=wanted
         )
     if vm_class.exclusive == "cell":
+        mode = host_mode(host)
         cells = [pair for pair in cells if has_cell_for_itself(vm_class, pair[0], mode)]
         if len(cells) < wanted:
             return CLASS_CONFLICT.because(cells=wanted)

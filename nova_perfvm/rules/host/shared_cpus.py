@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM that shares CPUs is on a host that has such."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 NO_SHARED_CPUS: Final = Refusal(
     "host.no_shared_cpus",
@@ -19,10 +14,8 @@ NO_SHARED_CPUS: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, _vm_class: VMClass | None, _request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    if host.cells and not any(cell.cpuset for cell in host.cells):
+def _check(case: HostCase[VMClass | None]) -> Reason | None:
+    if case.host.cells and not any(cell.cpuset for cell in case.host.cells):
         return NO_SHARED_CPUS.because()
     return None
 

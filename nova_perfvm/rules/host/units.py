@@ -5,17 +5,12 @@ Placement does not look at hosts that are forced, so this holds whatever the
 policy's labels say.  Whether the units are the right ones is judged with the request.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.rules.rule import HostRule, Refusal
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 UNITS_LACKING: Final = Refusal(
     "host.units_lacking",
@@ -27,11 +22,11 @@ UNITS_LACKING: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, _vm_class: VMClass | None, request: RequestFacts, host: HostFacts
-) -> Reason | None:
-    if host.isolating and not any(r.name == const.RC_UNIT for r in request.resources):
-        return UNITS_LACKING.because(traits=sorted(host.isolating))
+def _check(case: HostCase[VMClass | None]) -> Reason | None:
+    if case.host.isolating and not any(
+        r.name == const.RC_UNIT for r in case.request.resources
+    ):
+        return UNITS_LACKING.because(traits=sorted(case.host.isolating))
     return None
 
 

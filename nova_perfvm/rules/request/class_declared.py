@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The class that a flavor names is one of the policy's."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 CLASS_UNKNOWN: Final = Refusal(
     "flavor.class_unknown",
@@ -23,12 +18,10 @@ CLASS_UNKNOWN: Final = Refusal(
 )
 
 
-def _check(
-    policy: Policy, _vm_class: VMClass | None, request: RequestFacts
-) -> Iterator[Reason]:
-    name = request.class_name
-    if name is not None and name not in policy.by_name:
-        yield CLASS_UNKNOWN.because(found=name, expected=sorted(policy.by_name))
+def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
+    name = case.request.class_name
+    if name is not None and name not in case.policy.by_name:
+        yield CLASS_UNKNOWN.because(found=name, expected=sorted(case.policy.by_name))
 
 
 RULE: Final = RequestRule(10, _check, (CLASS_UNKNOWN,), claimed=False)

@@ -5,24 +5,18 @@ This rests on the flavor and the image alone, so it holds however old the
 scheduler's facts of hosts are.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
+from nova_perfvm.facts import Reason, RequestFacts
 from nova_perfvm.placement.contract import (
     contract,
     is_ours,
-    lacking_host_traits,
     resource_differences,
     trait_differences,
 )
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 
 def _words(data: dict[str, Any]) -> str:
@@ -34,23 +28,19 @@ def _words(data: dict[str, Any]) -> str:
 
 RESOURCES: Final = Refusal("flavor.resources", _words, audit="audit.contract_differs")
 TRAITS: Final = Refusal("flavor.traits", _words, audit="audit.contract_differs")
+CODES: Final = frozenset({RESOURCES.code, TRAITS.code})
 
 
-def _check(
-    policy: Policy, vm_class: VMClass | None, request: RequestFacts
-) -> Iterator[Reason]:
+def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
     """Yield what a request names of Placement otherwise than its class does.
 
     A flavor that names neither a class nor anything of the project is left as it
     is: it was there before, and elastic hosts are closed to it.  One of no class
     that names such a thing should name nothing.
     """
+    policy, vm_class, request = case
     claimed = request.class_name is not None
     if (claimed and vm_class is None) or not (claimed or _names_project(request)):
-        return
-    if policy.placement == "none":
-        if vm_class is not None and claimed:
-            yield from _host_traits(policy, vm_class, request)
         return
     expected = None if vm_class is None else contract(policy, vm_class)
     for refusal, differences in (
@@ -58,17 +48,11 @@ def _check(
         (TRAITS, trait_differences),
     ):
         found, missing = differences(expected, request)
+        if policy.placement == "none":
+            # Placement counts nothing: whatever more a flavor names does no harm.
+            found, missing = [], missing if claimed else []
         if found or missing:
             yield refusal.because(found=found, expected=missing)
-
-
-def _host_traits(
-    policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
-    """Yield what is left of the contract where Placement counts nothing."""
-    missing = lacking_host_traits(contract(policy, vm_class), request)
-    if missing:
-        yield TRAITS.because(found=[], expected=missing)
 
 
 def _names_project(request: RequestFacts) -> bool:

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pinned VM has its class's thread policy: another one takes other CPUs."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.request.cpu_policy import has_cpu_policy
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 CPU_THREAD_POLICY: Final = Refusal(
     "flavor.cpu_thread_policy",
@@ -23,13 +18,11 @@ CPU_THREAD_POLICY: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
-    if not vm_class.pinned or not has_cpu_policy(vm_class, request):
+def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
+    if not case.vm_class.pinned or not has_cpu_policy(case):
         return
-    wanted = vm_class.cpu_thread_policy or "prefer"
-    found = {cell.cpu_thread_policy or "prefer" for cell in request.cells}
+    wanted = case.vm_class.cpu_thread_policy or "prefer"
+    found = {cell.cpu_thread_policy or "prefer" for cell in case.request.cells}
     if found != {wanted}:
         yield CPU_THREAD_POLICY.because(found=", ".join(sorted(found)), expected=wanted)
 

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pinned VM's emulator threads take a CPU of their own if its class says so."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.request.cpu_policy import has_cpu_policy
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 EMULATOR_THREADS: Final = Refusal(
     "flavor.emulator_threads",
@@ -24,14 +19,12 @@ EMULATOR_THREADS: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
-    if not vm_class.pinned or not has_cpu_policy(vm_class, request):
+def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
+    if not case.vm_class.pinned or not has_cpu_policy(case):
         return
     # Nova takes an additional CPU for isolate, so neither may be chosen by a
     # flavor alone; share takes none and Nova has no word for "no policy".
-    found, expected = request.emulator_threads, vm_class.emulator_threads
+    found, expected = case.request.emulator_threads, case.vm_class.emulator_threads
     if (found == "isolate") != (expected == "isolate"):
         yield EMULATOR_THREADS.because(found=found, expected=expected)
 

@@ -5,18 +5,13 @@ Nova adds an image's traits to the flavor's, and tenants write images: such a
 trait would open hosts to VMs that carry nothing else of the contract.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from nova_perfvm.facts import Reason
 from nova_perfvm.placement.contract import is_ours
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 IMAGE_TRAIT: Final = Refusal(
     "request.image_trait",
@@ -25,11 +20,9 @@ IMAGE_TRAIT: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, _vm_class: VMClass | None, request: RequestFacts
-) -> Iterator[Reason]:
+def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
     found = sorted(
-        t.name for t in request.traits if t.source == "image" and is_ours(t.name)
+        t.name for t in case.request.traits if t.source == "image" and is_ours(t.name)
     )
     if found:
         yield IMAGE_TRAIT.because(found=found)

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM's memory has pages of the size that its class wants."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.policy import PAGE_SIZES_KB
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import PAGE_SIZES_KB, VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 # What an explicit size of the request may be when the policy says it by kind.
 # Nova's small page is the host's smallest (4 KiB on x86, up to 64 KiB on
@@ -30,13 +24,11 @@ MEM_PAGE_SIZE: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
-    wanted = vm_class.mem_page_size
+def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
+    wanted = case.vm_class.mem_page_size
     if wanted is None:
         return
-    found = {cell.page_size_kb for cell in request.cells} or {None}
+    found = {cell.page_size_kb for cell in case.request.cells} or {None}
     if not all(_is_page_size(wanted, size_kb) for size_kb in found):
         yield MEM_PAGE_SIZE.because(found=sorted(found, key=str), expected=wanted)
 

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM has as many network queues as vCPUs: else one CPU gets all interrupts."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NO_MULTIQUEUE: Final = Refusal(
     "request.no_multiqueue",
@@ -23,11 +18,13 @@ NO_MULTIQUEUE: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
+def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
     # Nova gives a VM of one vCPU one queue, whatever is asked.
-    if vm_class.vif_multiqueue and request.vcpus > 1 and not request.multiqueue:
+    if (
+        case.vm_class.vif_multiqueue
+        and case.request.vcpus > 1
+        and not case.request.multiqueue
+    ):
         yield NO_MULTIQUEUE.because()
 
 

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM is split evenly over as many NUMA nodes as its class says."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.request.cpu_policy import has_cpu_policy
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NUMA_NODES: Final = Refusal(
     "flavor.numa_nodes",
@@ -25,14 +20,12 @@ NUMA_NODES: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
-    if not has_cpu_policy(vm_class, request):
+def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
+    if not has_cpu_policy(case):
         return
-    if vm_class.numa_nodes is not None or vm_class.pinned:
-        expected = vm_class.cells_per_vm
-        sizes = [cell.vcpus + cell.pcpus for cell in request.cells]
+    if case.vm_class.numa_nodes is not None or case.vm_class.pinned:
+        expected = case.vm_class.cells_per_vm
+        sizes = [cell.vcpus + cell.pcpus for cell in case.request.cells]
         if len(sizes) != expected or len(set(sizes)) > 1:
             yield NUMA_NODES.because(found=sizes, expected=expected)
 

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM has exactly the vCPUs of its class: one odd size strands a whole slot."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 VCPUS: Final = Refusal(
     "flavor.vcpus",
@@ -23,15 +18,13 @@ VCPUS: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
-    found = request.vcpus
-    former = found in vm_class.former_vcpus
-    if vm_class.vcpus not in {None, found} and not (
-        former and request.running_vcpus == found
+def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
+    found = case.request.vcpus
+    former = found in case.vm_class.former_vcpus
+    if case.vm_class.vcpus not in {None, found} and not (
+        former and case.request.running_vcpus == found
     ):
-        yield VCPUS.because(found=found, expected=vm_class.vcpus, former=former)
+        yield VCPUS.because(found=found, expected=case.vm_class.vcpus, former=former)
 
 
 RULE: Final = RequestRule(20, _check, (VCPUS,))

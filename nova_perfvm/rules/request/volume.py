@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM of a class that lives on network volumes boots from one."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from nova_perfvm.rules.rule import Refusal, RequestRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.facts import Reason, RequestFacts
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.facts import Reason
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NOT_VOLUME_BACKED: Final = Refusal(
     "request.not_volume_backed",
@@ -23,10 +18,8 @@ NOT_VOLUME_BACKED: Final = Refusal(
 )
 
 
-def _check(
-    _policy: Policy, vm_class: VMClass, request: RequestFacts
-) -> Iterator[Reason]:
-    if vm_class.disk.source == "volume" and request.volume_backed is False:
+def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
+    if case.vm_class.disk.source == "volume" and case.request.volume_backed is False:
         yield NOT_VOLUME_BACKED.because()
 
 

@@ -12,15 +12,12 @@ from nova_perfvm.diagnose.preflight import CloudView, Code, preflight, worst
 from nova_perfvm.facts.elastic_host import (
     CREATED,
     DISABLED_REASON,
-    Aggregate,
     ComputeService,
     ElasticHost,
-    Inventory,
-    Provider,
-    Server,
     isolating,
 )
 from nova_perfvm.facts.placement_request import elastic_traits
+from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, Server
 from nova_perfvm.placement import units
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.policy import Elastic, HostShape, loader

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_perfvm.policy import HostShape, VMClass, groups_of, shape_slots
-from nova_perfvm.rules import host_slots
+from nova_perfvm.rules.slots import host_slots
 from tests.unit.rules import hosts
 
 

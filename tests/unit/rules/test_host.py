@@ -7,6 +7,7 @@ from hypothesis import given
 
 from nova_perfvm import rules
 from nova_perfvm.facts import RequestCell
+from nova_perfvm.rules import slots
 from nova_perfvm.rules.host import room
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import (
@@ -57,7 +58,7 @@ class AdmitsTest(testtools.TestCase):
         """Return the verdict of each cell."""
         (vm_class, _) = hosts.policy(exclusive=exclusive).classes
         observed = host("2x40", **facts)
-        mode = rules.host_mode(observed)
+        mode = slots.host_mode(observed)
         return [
             room.admits(vm_class, cell, mode, memory_mb, None)
             for cell in observed.cells

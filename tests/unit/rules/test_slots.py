@@ -2,6 +2,7 @@
 
 import itertools
 import operator
+import types
 
 import testtools
 from hypothesis import given
@@ -57,7 +58,15 @@ class HostSlotsTest(testtools.TestCase):
 class CellRoomTest(testtools.TestCase):
     def room(self, cell, memory_mb=65536, page_size_kb=None, **keys):
         vm_class = hosts.policy(**keys).get_class("high-performance")
-        return slots.cell_room(vm_class, cell, memory_mb, page_size_kb)
+        usable, free = slots.cell_cpus(vm_class, cell)
+        return types.SimpleNamespace(
+            usable=usable,
+            free=free,
+            capacity=slots.host_slots(vm_class, [cell], memory_mb=0),
+            fits_memory=slots.memory_fits(cell, memory_mb, page_size_kb, now=False),
+            free_memory=slots.memory_fits(cell, memory_mb, page_size_kb, now=True),
+            foreign=slots.is_foreign(vm_class, len(cell.pinned_cpus)),
+        )
 
     def test_empty_cell(self):
         room = self.room(hosts.host().cells[0])

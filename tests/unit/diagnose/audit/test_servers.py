@@ -34,13 +34,13 @@ class CheckServersTest(testtools.TestCase):
         self.assertEqual([], self.codes(hp("a", 0), general("b", "big")))
 
     def test_classes_mixed(self):
-        self.assertEqual([audit.CLASSES_MIXED], self.codes(hp("a", 0), general("b")))
+        self.assertEqual([codes.CLASSES_MIXED], self.codes(hp("a", 0), general("b")))
         stranger = ServerFacts("x", "x", None, "h", frozenset({39}))
-        self.assertEqual([audit.CLASSES_MIXED], self.codes(hp("a", 0), stranger))
+        self.assertEqual([codes.CLASSES_MIXED], self.codes(hp("a", 0), stranger))
 
     def test_three_on_a_host(self):
         self.assertEqual(
-            [audit.TOO_MANY_ON_HOST],
+            [codes.TOO_MANY_ON_HOST],
             self.codes(*(hp(f"{n}", 20 * n, "big") for n in range(3))),
         )
 
@@ -56,7 +56,7 @@ class CheckServersTest(testtools.TestCase):
 
     def test_two_on_a_cell_overlap(self):
         self.assertEqual(
-            [audit.PINS_OVERLAP, audit.TOO_MANY_ON_CELL],
+            [codes.PINS_OVERLAP, codes.TOO_MANY_ON_CELL],
             self.codes(hp("a", 0), hp("b", 0)),
         )
 
@@ -65,29 +65,29 @@ class CheckServersTest(testtools.TestCase):
         small = [hp(f"{n}", 10 * n, count=10)._replace(vcpus=10) for n in range(3)]
         for policy, expected in (
             (grown, []),
-            (POLICY, [audit.TOO_MANY_ON_CELL]),
+            (POLICY, [codes.TOO_MANY_ON_CELL]),
         ):
             found = audit.check_servers(policy, CELLS, small[:2])
             self.assertEqual(expected, [finding.code for finding in found])
         # A host of two is full with three, whatever their size.
         found = audit.check_servers(grown, CELLS, small)
-        self.assertEqual([audit.TOO_MANY_ON_HOST], [f.code for f in found])
+        self.assertEqual([codes.TOO_MANY_ON_HOST], [f.code for f in found])
 
     def test_split_over_cells(self):
-        self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(hp("a", 10)))
+        self.assertEqual([codes.NOT_IN_ONE_CELL], self.codes(hp("a", 10)))
 
     def test_not_pinned_at_all(self):
-        self.assertEqual([audit.NOT_PINNED], self.codes(hp("a", 0, count=0)))
+        self.assertEqual([codes.NOT_PINNED], self.codes(hp("a", 0, count=0)))
 
     def test_cells_that_are_known_count(self):
         """Not the numbers of the CPUs, where Nova says which cell it is."""
         one = hp("a", 0)._replace(nodes=frozenset({1}))
         self.assertEqual([], self.codes(one, hp("b", 100)._replace(nodes={0})))
         self.assertEqual(
-            [audit.TOO_MANY_ON_CELL], self.codes(one, hp("b", 20)._replace(nodes={1}))
+            [codes.TOO_MANY_ON_CELL], self.codes(one, hp("b", 20)._replace(nodes={1}))
         )
         split = hp("a", 0)._replace(nodes=frozenset({0, 1}))
-        self.assertEqual([audit.NOT_IN_ONE_CELL], self.codes(split))
+        self.assertEqual([codes.NOT_IN_ONE_CELL], self.codes(split))
 
     def test_those_who_should_leave(self):
         for status, first in (
@@ -116,7 +116,7 @@ class ExclusiveCellTest(testtools.TestCase):
 
     def mixed(self, *names):
         remedy = "\n".join(f"openstack server migrate {name}" for name in names)
-        return [(audit.CLASSES_MIXED, remedy)]
+        return [(codes.CLASSES_MIXED, remedy)]
 
     def decided(self, host, *servers):
         """Return whether the rules would let the last server in beside the others."""
@@ -176,11 +176,11 @@ class CheckUsageTest(testtools.TestCase):
         found = audit.check_usage(
             [Usage("h", "PCPU", 40, 40), Usage("h", "CUSTOM_PERFVM_SLOT", 2, 3)]
         )
-        self.assertEqual([audit.OVER_INVENTORY], [finding.code for finding in found])
+        self.assertEqual([codes.OVER_INVENTORY], [finding.code for finding in found])
         self.assertIn("3 of 2 CUSTOM_PERFVM_SLOT", found[0].evidence)
 
 
 class CheckConsumersTest(testtools.TestCase):
     def test_allocations_of_nobody(self):
         found = audit.check_consumers(["a", "b", "m", "x"], ["a", "b"], ["m"])
-        self.assertEqual([(audit.LEAKED_ALLOCATION, "x")], [f[:2] for f in found])
+        self.assertEqual([(codes.LEAKED_ALLOCATION, "x")], [f[:2] for f in found])

@@ -17,7 +17,7 @@ from nova_perfvm.facts.snapshot import (
 )
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import HostShape, loader
-from nova_perfvm.rules import host_slots
+from nova_perfvm.rules.slots import host_slots
 
 POLICY = loader.load()
 HP = "hp.20c.64g"

@@ -8,18 +8,18 @@ import testtools
 from hypothesis import strategies as st
 
 from nova_perfvm.constants import CLASS_KEY
+from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.snapshot import (
     Aggregate,
     ServerCell,
     assume_cells,
     host_facts,
-    server_facts,
 )
 from nova_perfvm.generate.hosts.cpus import divide
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import from_shape
 from nova_perfvm.policy import HostShape
-from nova_perfvm.rules import host_mode
+from nova_perfvm.rules.slots import host_mode
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 from tests.unit.rules.hosts import HP
 
@@ -147,7 +147,7 @@ class FactsTest(testtools.TestCase):
 
     def test_server(self):
         found = self.cloud.snapshot()
-        facts = server_facts(found, found.servers[0])
+        facts = server_facts(found.servers[0])
         self.assertEqual(("high-performance", True), (facts.class_name, facts.pinned))
         self.assertEqual([(0, 20, 65536)], [cell[:3] for cell in facts.cells])
         self.assertTrue(facts.multiqueue)
@@ -165,5 +165,5 @@ class FactsTest(testtools.TestCase):
             server = dataclasses.replace(
                 self.cloud.servers["a"], extra_specs={"hw:mem_page_size": text}
             )
-            found = server_facts(self.cloud.snapshot(), server)
+            found = server_facts(server)
             self.assertEqual(expected, found.cells[0].page_size_kb, text)

@@ -73,6 +73,12 @@ class DocumentTest(testtools.TestCase):
             found,
         )
 
+    def test_a_key_of_thousands_of_digits(self):
+        document = json.loads(snapshot.dumps(cloud()))
+        document["servers"][0]["cells"][0]["cpu_pinning"]["9" * 5000] = 1
+        (problem,) = self.problems(json.dumps(document))
+        self.assertIn("expected whole numbers as keys", problem)
+
     def test_not_a_snapshot_at_all(self):
         for text, words in (
             ("", "no JSON"),

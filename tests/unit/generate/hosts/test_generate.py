@@ -13,7 +13,8 @@ from nova_perfvm.generate.hosts.residents import Resident
 from nova_perfvm.generate.hosts.topology import Node, make_topology
 from nova_perfvm.placement import units
 from nova_perfvm.policy import loader
-from nova_perfvm.rules import decide, host_slots
+from nova_perfvm.rules import decide
+from nova_perfvm.rules.slots import host_slots
 from tests.unit.generate.hosts.wishes import configs, configured, policy_of, wish
 from tests.unit.rules.hosts import general_request
 
