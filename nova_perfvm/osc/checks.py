@@ -3,27 +3,23 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Any
 
 from cliff.lister import Lister
 
-from nova_perfvm.diagnose.preflight import worst
+from nova_perfvm.diagnose.preflight import CheckResult, worst
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import CANNOT_TELL
-from nova_perfvm.osc.output import PrintableCommand
+from nova_perfvm.osc.base import CANNOT_TELL, PolicyCommand
 from nova_perfvm.printable import printable
 
-if TYPE_CHECKING:
-    import argparse
-
-    from nova_perfvm.diagnose.preflight import CheckResult
-
 _LOG = logging.getLogger(__name__)
-Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 
 
-class JudgingLister(PrintableCommand, Lister):
+class JudgingLister(PolicyCommand, Lister):
     """A command that lists what it finds, and ends with the code of the worst.
 
     :cvar cannot_tell: its code if it could not look
@@ -34,9 +30,8 @@ class JudgingLister(PrintableCommand, Lister):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit status."""
-        self._exit_code = 0
         try:
-            return super().run(parsed_args) or self._exit_code
+            return super().run(parsed_args)
         except PerfVMError as exc:
             self.app.stderr.write(f"{exc}\n")
         except BrokenPipeError:
@@ -44,13 +39,9 @@ class JudgingLister(PrintableCommand, Lister):
         except Exception as exc:  # noqa: BLE001
             # Left to cliff, it would be status 1, which means that all was seen.
             debug = getattr(self.app_args, "debug", False)
-            said = printable(f"{type(exc).__name__}: {exc}")
-            _LOG.error("%s", said, exc_info=debug)
+            message = printable(f"{type(exc).__name__}: {exc}")
+            _LOG.error("%s", message, exc_info=debug)
         return self.cannot_tell
-
-    def judged(self, exit_code: int) -> None:
-        """Keep the code of what was found."""
-        self._exit_code = exit_code
 
 
 class ChecksLister(JudgingLister):
@@ -62,9 +53,8 @@ class ChecksLister(JudgingLister):
 
     def listed(self, results: list[tuple[str, CheckResult]]) -> Table:
         """Return the table of results, and keep the code of the worst."""
-        self.judged(worst(results).exit_code)
-        rows: list[tuple[str, ...]] = [
+        self.exit_status = worst(results).exit_code
+        return ("Check", "Result", "Details", "Remedy"), [
             (title, result.code.name, "\n".join(result.details), result.remedy)
             for title, result in results
         ]
-        return ("Check", "Result", "Details", "Remedy"), rows

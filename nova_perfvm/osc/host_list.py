@@ -3,86 +3,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import Any
 
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
-from nova_perfvm.diagnose.hosts import UNKNOWN, host_slots, summarize
+from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, host_slots, summarize
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import policy_argument
-from nova_perfvm.osc.output import PrintableCommand
+from nova_perfvm.osc.base import PolicyCommand, argument, flag
+from nova_perfvm.osc.checks import Table
 from nova_perfvm.osc.snapshot import take_hosts
-from nova_perfvm.policy import loader
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
-
-    from nova_perfvm.diagnose.hosts import HostSummary
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy
 
 _COLUMNS = (
     *("Host", "State", "Mode", "Cells", "Slots", "Slots Used", "Classes"),
     "Aggregates",
 )
+Row = tuple[tuple[str, ...], tuple[Any, ...]]
 _LONG = ("Shape", "Servers", "Traits", "Inventories")
 
 
-class ListHosts(PrintableCommand, Lister):
+class ListHosts(PolicyCommand, Lister):
     """List the compute hosts with their modes and slots.
 
     Exits with 1 if Placement knows nothing of one of them.
     """
 
     auth_required = True
+    arguments = (
+        flag("--long", "list shapes, numbers of servers, traits and inventories too"),
+    )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add ``--policy`` and ``--long``."""
-        parser = super().get_parser(prog_name)
-        policy_argument(parser)
-        parser.add_argument(
-            "--long",
-            action="store_true",
-            help="list shapes, numbers of servers, traits and inventories too",
-        )
-        return parser
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Return 1 for an exit status if something is missing."""
-        self._unknown = False
-        return super().run(parsed_args) or int(self._unknown)
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and list its hosts."""
-        found = summarize(loader.load(parsed_args.policy), take_hosts(self.app))
+        found = summarize(self.policy(parsed_args), take_hosts(self.app))
         for host in found:
             if host.mode == UNKNOWN:
-                self._unknown = True
-                self.app.stderr.write(f"warning: {_no_provider(host)}\n")
+                self.exit_status = 1
+                self.warn(_no_provider(host))
         columns = _COLUMNS + (_LONG if parsed_args.long else ())
         return columns, [_row(host)[: len(columns)] for host in found]
 
 
-class ShowHost(PrintableCommand, ShowOne):
+class ShowHost(PolicyCommand, ShowOne):
     """Show what a compute host is to the policy."""
 
     auth_required = True
+    arguments = (argument("host", metavar="HOST", help="compute host, by name"),)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the host and ``--policy``."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("host", metavar="HOST", help="compute host, by name")
-        policy_argument(parser)
-        return parser
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Row:
         """Look at the cloud and show one host."""
-        policy = loader.load(parsed_args.policy)
+        policy = self.policy(parsed_args)
         name = parsed_args.host
         found = [
             host
@@ -118,9 +90,7 @@ def _row(host: HostSummary) -> tuple[Any, ...]:
     )
 
 
-def _shown(
-    policy: Policy, host: HostSummary
-) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+def _shown(policy: Policy, host: HostSummary) -> Row:
     fields = {
         "host": host.host,
         "node": host.node,

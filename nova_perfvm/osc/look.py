@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from collections.abc import Iterable
 
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import file_path, policy_argument
+from nova_perfvm.osc.base import NOVA_CONF_HELP, Arguments, file_argument, one_of
 from nova_perfvm.osc.checks import JudgingLister
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import Policy
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
-
-    from nova_perfvm.facts.snapshot import Snapshot
-    from nova_perfvm.policy import Policy
+NOVA_CONF = file_argument(
+    "--nova-conf",
+    help=f"{NOVA_CONF_HELP} (default: it is taken to be set up as the policy needs it)",
+)
 
 
 class LookingCommand(JudgingLister):
@@ -30,49 +30,21 @@ class LookingCommand(JudgingLister):
     # Only a cloud wants credentials, and a snapshot is none.
     auth_required = False
     cannot_tell = 2
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the policy, and where to look."""
-        parser = super().get_parser(prog_name)
-        policy_argument(parser)
-        where = parser.add_mutually_exclusive_group()
-        where.add_argument(
-            "--snapshot",
-            type=file_path,
-            metavar="FILE",
-            help="look at what openstack perfvm snapshot save has saved (- for "
-            "standard input), not at the cloud",
-        )
-        snapshots.nova_db_argument(where)
-        parser.add_argument(
+    arguments: Arguments = (
+        one_of(
+            file_argument(
+                "--snapshot",
+                help="look at what openstack perfvm snapshot save has saved (- for "
+                "standard input), not at the cloud",
+            ),
+            snapshots.NOVA_DB,
+        ),
+        file_argument(
             "--inventory",
-            type=file_path,
-            metavar="FILE",
             help="inventory file that tells hosts' NUMA cells, for those of which "
             "Nova's database has told none",
-        )
-        return parser
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
-        """Look, and keep the exit status."""
-        columns, rows, status = self.look(parsed_args)
-        self.judged(status)
-        return columns, rows
-
-    def look(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]], int]:
-        """Return columns, rows and the exit status."""
-        raise NotImplementedError
-
-    def policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy that the command line names.
-
-        :raises PolicyError: with every mistake of the file
-        """
-        return loader.load(parsed_args.policy)
+        ),
+    )
 
     def settings(
         self, parsed_args: argparse.Namespace, policy: Policy
@@ -107,12 +79,6 @@ class LookingCommand(JudgingLister):
             found, remarks = inventory.with_inventory(found, cells)
             self.remark(remarks)
         return found
-
-    @property
-    def cloud(self) -> Any:
-        """The cloud that the client's options name."""
-        app: Any = self.app
-        return app.client_manager.perfvm
 
     def remark(self, remarks: Iterable[str]) -> None:
         """Say on standard error what is no row."""
