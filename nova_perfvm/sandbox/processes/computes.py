@@ -6,19 +6,15 @@ from __future__ import annotations
 import datetime as dt
 import json
 import socket
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.files import MEMORY_GB
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nova_perfvm.sandbox.processes.environment import Environment
-    from nova_perfvm.sandbox.processes.hostspec import PretendedHost
-    from nova_perfvm.sandbox.processes.layout import Layout
-    from nova_perfvm.sandbox.processes.process import Processes, Record
+from nova_perfvm.sandbox.processes.hostspec import MEMORY_GB, PretendedHost
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.process import Processes, Record
 
 FORK_SERVER: Final = "compute-fork-server"
 PREFIX: Final = "nova-compute-"
@@ -58,12 +54,9 @@ class Computes:
         :raises SandboxError: when it runs already, or the fork server ended
         """
         name = PREFIX + host.name
-        found = self._processes.find(name)
-        if found is not None and found.alive:
-            raise SandboxError(f"{name} runs already, pid {found.pid}")
+        self._processes.refuse_running(name)
         self._await_fork_server()
-        pid = self._fork(name, host)
-        return self._processes.adopt(name, pid)
+        return self._processes.adopt(name, self._fork(name, host))
 
     def _await_fork_server(self) -> None:
         record = self._processes.find(FORK_SERVER)

@@ -85,9 +85,7 @@ class Processes:
 
         :raises SandboxError: when one of this name runs already
         """
-        found = self.find(name)
-        if found is not None and found.alive:
-            raise SandboxError(f"{name} runs already, pid {found.pid}")
+        self.refuse_running(name)
         with self.output(name).open("ab") as output:
             child = subprocess.Popen(  # noqa: S603
                 command,
@@ -100,6 +98,15 @@ class Processes:
             )
         self._children[child.pid] = child
         return self.adopt(name, child.pid, port)
+
+    def refuse_running(self, name: str) -> None:
+        """Make sure that no process of a name runs.
+
+        :raises SandboxError: when one does
+        """
+        found = self.find(name)
+        if found is not None and found.alive:
+            raise SandboxError(f"{name} runs already, pid {found.pid}")
 
     def adopt(self, name: str, pid: int, port: int | None = None) -> Record:
         """Record a process that somebody else has started."""

@@ -7,8 +7,8 @@ import fixtures
 import testtools
 
 from nova_perfvm.sandbox.processes import programs, running
+from nova_perfvm.sandbox.processes.databases import Schemas
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.schemas import Schemas
 
 _DUMP = """#!/bin/sh
 for argument; do
