@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from typing import Final
 
 from nova import conf as nova_conf
 from oslo_upgradecheck import upgradecheck
+from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.version import Version
 
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PolicyError
 from nova_perfvm.generate import options
 from nova_perfvm.policy import Policy, advice, loader
+
+_OURS = "nova_perfvm.scheduler.filters.all_filters"
+_NOVAS = "nova.scheduler.filters.all_filters"
+
+_SUCCESS: Final = Result(Code.SUCCESS)
 
 # The first release of each series with Nova's fix of CVE-2026-46448
 # (OSSA-2026-022).  No older series has it, every later one does.
@@ -36,66 +43,64 @@ def release_that_drops_hints(installed: str) -> str | None:
     return None
 
 
+def _policy() -> Policy:
+    return loader.load(conf.policy_file(nova_conf.CONF))
+
+
+def _for_elastic_hosts() -> bool:
+    """Return whether the policy can be read, and is for elastic hosts."""
+    try:
+        return _policy().placement == "units"
+    except PolicyError:
+        return False
+
+
 class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     """The checks, in the order of what rests on what."""
 
-    def _result(self, code: upgradecheck.Code, details: str = "") -> object:
-        return upgradecheck.Result(code, details or None)
-
-    def _policy(self) -> Policy | None:
-        try:
-            return loader.load(conf.policy_file(nova_conf.CONF))
-        except PolicyError:
-            return None
-
-    def check_policy(self) -> object:
+    def check_policy(self) -> Result:
         """Return whether nova-scheduler would start with the policy file."""
         try:
-            policy = loader.load(conf.policy_file(nova_conf.CONF))
+            problems = advice(_policy())
         except PolicyError as exc:
-            return self._result(upgradecheck.Code.FAILURE, str(exc))
-        said = advice(policy)
-        if said:
-            return self._result(
-                upgradecheck.Code.WARNING, "; ".join(str(problem) for problem in said)
-            )
-        return self._result(upgradecheck.Code.SUCCESS)
+            return Result(Code.FAILURE, str(exc))
+        if problems:
+            return Result(Code.WARNING, "; ".join(map(str, problems)))
+        return _SUCCESS
 
-    def check_filters(self) -> object:
+    def check_filters(self) -> Result:
         """Return whether nova.conf loads and enables the filter, in a good order."""
         group = nova_conf.CONF.filter_scheduler
         enabled = list(group.enabled_filters)
-        available = options.AVAILABLE_FILTERS
-        missing = set(available.values) - set(group.available_filters)
-        if options.FILTER not in enabled:
-            return self._result(
-                upgradecheck.Code.WARNING,
-                f"{options.FILTER} is not in {options.ENABLED_FILTERS}: only Placement "
-                "enforces the policy",
+        missing = {_OURS, _NOVAS} - set(group.available_filters)
+        if "PerfVMFilter" not in enabled:
+            return Result(
+                Code.WARNING,
+                "PerfVMFilter is not in [filter_scheduler]enabled_filters: only "
+                "Placement enforces the policy",
             )
         if missing:
-            return self._result(
-                upgradecheck.Code.FAILURE,
-                f"{available} lacks {' and '.join(sorted(missing))}: add a line for "
-                "each",
+            return Result(
+                Code.FAILURE,
+                "[filter_scheduler]available_filters lacks "
+                f"{' and '.join(sorted(missing))}: add a line for each",
             )
-        behind = enabled[enabled.index(options.FILTER) :]
-        if options.NUMA_FILTER not in behind:
-            return self._result(
-                upgradecheck.Code.WARNING,
-                f"{options.ENABLED_FILTERS} needs {options.NUMA_FILTER} behind "
-                f"{options.FILTER}",
+        if "NUMATopologyFilter" not in enabled[enabled.index("PerfVMFilter") :]:
+            return Result(
+                Code.WARNING,
+                "[filter_scheduler]enabled_filters needs NUMATopologyFilter behind "
+                "PerfVMFilter",
             )
-        return self._result(upgradecheck.Code.SUCCESS)
+        return _SUCCESS
 
-    def check_rebuild_hint(self) -> object:
+    def check_rebuild_hint(self) -> Result:
         """Return whether a user can make Nova claim nothing for a server."""
         installed = importlib.metadata.version("nova")
         needed = release_that_drops_hints(installed)
         if needed is None:
-            return self._result(upgradecheck.Code.SUCCESS)
-        return self._result(
-            upgradecheck.Code.FAILURE,
+            return _SUCCESS
+        return Result(
+            Code.FAILURE,
             f"Nova {installed} takes the scheduler hint _nova_check_type from users "
             "(CVE-2026-46448) and then claims nothing in Placement for their server. "
             "PerfVMFilter refuses such requests on the policy's hosts, other hosts "
@@ -103,54 +108,54 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             "distributor with that fix",
         )
 
-    def check_fallback_query(self) -> object:
+    def check_fallback_query(self) -> Result:
         """Return whether pinned VMs reach the hosts that the policy means."""
-        policy = self._policy()
-        if policy is None:
-            return self._result(
-                upgradecheck.Code.WARNING, "not checked: the policy cannot be read"
+        try:
+            elastic = _policy().placement == "units"
+        except PolicyError:
+            return Result(Code.WARNING, "not checked: the policy cannot be read")
+        option = "disable_fallback_pcpu_query"
+        disabled = getattr(nova_conf.CONF.workarounds, option, None)
+        if elastic and disabled is None:
+            return Result(
+                Code.FAILURE,
+                f"this Nova has no [workarounds]{option} any more: elastic hosts "
+                "(placement: units) take no pinned VMs; move to placement: slots",
             )
-        setting = options.fallback_query(policy)
-        if setting.option in nova_conf.CONF.workarounds:
-            bad = policy.placement == "units"
-            return self._compared(
-                setting,
-                upgradecheck.Code.FAILURE if bad else upgradecheck.Code.WARNING,
+        if elastic and disabled:
+            return Result(
+                Code.FAILURE,
+                f"[workarounds]{option} is True, and elastic hosts take pinned VMs "
+                "through the fallback query only: set it to False",
             )
-        if policy.placement != "units":
-            return self._result(upgradecheck.Code.SUCCESS)
-        return self._result(
-            upgradecheck.Code.FAILURE,
-            f"this Nova has no {setting} any more: elastic hosts (placement: units) "
-            "take no pinned VMs; move to placement: slots",
-        )
+        if not elastic and disabled is False:
+            return Result(
+                Code.WARNING,
+                f"[workarounds]{option} is False: pinned VMs also reach hosts without "
+                "cpu sets; set it to True",
+            )
+        return _SUCCESS
 
-    def _compared(self, setting: options.Setting, code: upgradecheck.Code) -> object:
-        """Compare an option that this Nova has with what it should be."""
-        fault = setting.fault(str(nova_conf.CONF[setting.section][setting.option]))
-        if fault is None:
-            return self._result(upgradecheck.Code.SUCCESS)
-        return self._result(code, f"{fault}; {setting.remedy}")
-
-    def check_isolated_aggregates(self) -> object:
+    def check_isolated_aggregates(self) -> Result:
         """Return whether VMs without units are kept off elastic hosts."""
-        policy = self._policy()
-        if policy is None or policy.placement != "units":
-            return self._result(upgradecheck.Code.SUCCESS)
-        return self._compared(options.ISOLATED_AGGREGATES, upgradecheck.Code.FAILURE)
+        option = "enable_isolated_aggregate_filtering"
+        if _for_elastic_hosts() and not getattr(nova_conf.CONF.scheduler, option):
+            return Result(
+                Code.FAILURE,
+                f"[scheduler]{option} is False: VMs without units get onto elastic "
+                "hosts and exclusivity is lost; set it to True",
+            )
+        return _SUCCESS
 
-    def check_pin_set(self) -> object:
+    def check_pin_set(self) -> Result:
         """Return whether housekeeping CPUs of elastic hosts can still be declared."""
-        policy = self._policy()
-        if policy is None or policy.placement != "units":
-            return self._result(upgradecheck.Code.SUCCESS)
-        if options.PIN_SET.option not in nova_conf.CONF:
-            return self._result(
-                upgradecheck.Code.WARNING,
-                f"this Nova has no {options.PIN_SET} any more: elastic hosts cannot "
+        if _for_elastic_hosts() and "vcpu_pin_set" not in nova_conf.CONF:
+            return Result(
+                Code.WARNING,
+                "this Nova has no [DEFAULT]vcpu_pin_set any more: elastic hosts cannot "
                 "keep CPUs for themselves",
             )
-        return self._result(upgradecheck.Code.SUCCESS)
+        return _SUCCESS
 
     _upgrade_checks = (
         ("Policy", check_policy),
