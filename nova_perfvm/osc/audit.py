@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from cliff.formatters.base import ListFormatter
@@ -17,9 +17,9 @@ from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import output
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Arguments, argument, file_argument, flag
-from nova_perfvm.osc.checks import JudgingLister, Table
+from nova_perfvm.osc.base import Arguments, Table, argument, file_argument, flag
 from nova_perfvm.osc.formats import monitoring, page
+from nova_perfvm.osc.judging import JudgingLister
 
 _COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
 
@@ -32,14 +32,9 @@ class ReportFormatter(ListFormatter):
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
         """Add nothing."""
 
-    def emit_list(
-        self,
-        column_names: Sequence[str],  # noqa: ARG002 - cliff's signature
-        data: Iterable[Any],  # noqa: ARG002
-        stdout: Any,
-        parsed_args: argparse.Namespace,
-    ) -> None:
+    def emit_list(self, *arguments: Any) -> None:
         """Print the report that the command has left."""
+        *_, stdout, parsed_args = arguments
         stdout.write(type(self).render(parsed_args.report))
 
 
@@ -108,15 +103,8 @@ class AuditCommand(JudgingLister):
                 "the snapshot was taken with another policy "
                 f"({seen.policy_digest}): name that with --policy"
             )
-        subject = audit.Subject(
-            policy,
-            seen,
-            settings,
-            extensions.load(),
-            parsed_args.stuck_after,
-            database,
-        )
-        report = audit.run(subject)
+        known = (policy, seen, settings, extensions.load())
+        report = audit.run(audit.Subject(*known, parsed_args.stuck_after, database))
         parsed_args.report = report
         self.exit_status = report.exit_code(strict=parsed_args.strict)
         return _COLUMNS, [

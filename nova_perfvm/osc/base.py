@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -28,6 +28,8 @@ POLICY_VARIABLE: Final = "PERFVM_POLICY"
 # An argument of a command: called with the parser, it adds itself.
 Argument = Callable[[Any], object]
 Arguments = tuple[Argument, ...]
+# Columns and rows.
+Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 
 
 def argument(*names: str, **keywords: Any) -> Argument:

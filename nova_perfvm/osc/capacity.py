@@ -7,9 +7,8 @@ import argparse
 from typing import Final
 
 from nova_perfvm.diagnose import capacity
-from nova_perfvm.osc.base import argument
-from nova_perfvm.osc.checks import Table
-from nova_perfvm.osc.look import NOVA_CONF, LookingCommand
+from nova_perfvm.osc.base import Table, argument
+from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
 

@@ -22,6 +22,7 @@ _INTERRUPTED: Final = 130
 
 # Called with the host's name, tell and among; returns the number of changes.
 CarryOut = Callable[..., int]
+Prepared = tuple[Callable[[ElasticHost], Plan], CarryOut]
 
 
 class ChangingCommand(PolicyCommand):
@@ -68,9 +69,7 @@ class HostsCommand(ChangingCommand):
         ),
     )
 
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[ElasticHost], Plan], CarryOut]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan of a host, and what changes one."""
         raise NotImplementedError
 

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from functools import partial
 
-from nova_perfvm.changes import Plan, plan_enroll, plan_unenroll
+from nova_perfvm.changes import plan_enroll, plan_unenroll
 from nova_perfvm.cloud import converge
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose.preflight import preflight
-from nova_perfvm.facts.elastic_host import ElasticHost
-from nova_perfvm.osc.base import NOVA_CONF_HELP, argument, file_argument, flag
-from nova_perfvm.osc.changing import CarryOut, ChangingCommand, HostsCommand
-from nova_perfvm.osc.checks import ChecksLister, Table
+from nova_perfvm.osc.base import NOVA_CONF_HELP, Table, argument, file_argument, flag
+from nova_perfvm.osc.changing import ChangingCommand, HostsCommand, Prepared
+from nova_perfvm.osc.judging import ChecksLister
 
 
 class EnrollHost(HostsCommand):
@@ -44,9 +42,7 @@ class EnrollHost(HostsCommand):
         ),
     )
 
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[ElasticHost], Plan], CarryOut]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Plan to enroll, and enroll."""
         policy = self.policy(parsed_args)
         names = ("slots", "aggregate", "backfill")
@@ -62,10 +58,7 @@ class UnenrollHost(HostsCommand):
 
     ended = "no longer enrolled"
 
-    def prepare(
-        self,
-        parsed_args: argparse.Namespace,  # noqa: ARG002 - nothing is asked of it
-    ) -> tuple[Callable[[ElasticHost], Plan], CarryOut]:
+    def prepare(self, _parsed_args: argparse.Namespace) -> Prepared:
         """Plan to unenroll, and unenroll."""
         return plan_unenroll, partial(converge.unenroll, self.cloud)
 

@@ -13,9 +13,8 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import argument, flag, one_of
-from nova_perfvm.osc.checks import Table
-from nova_perfvm.osc.look import NOVA_CONF, LookingCommand
+from nova_perfvm.osc.base import Table, argument, flag, one_of
+from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
 
 # More names than that make no table.
 _MOST_NAMES: Final = 8

@@ -11,10 +11,8 @@ from cliff.show import ShowOne
 
 from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, host_slots, summarize
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import PolicyCommand, argument, flag
-from nova_perfvm.osc.checks import Table
+from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
 from nova_perfvm.osc.snapshot import take_hosts
-from nova_perfvm.policy import Policy
 
 _COLUMNS = (
     *("Host", "State", "Mode", "Cells", "Slots", "Slots Used", "Classes"),
@@ -43,7 +41,7 @@ class ListHosts(PolicyCommand, Lister):
                 self.exit_status = 1
                 self.warn(_no_provider(host))
         columns = _COLUMNS + (_LONG if parsed_args.long else ())
-        return columns, [_row(host)[: len(columns)] for host in found]
+        return columns, [_row(host, columns) for host in found]
 
 
 class ShowHost(PolicyCommand, ShowOne):
@@ -70,28 +68,22 @@ class ShowHost(PolicyCommand, ShowOne):
             )
         if found[0].mode == UNKNOWN:
             raise PerfVMError(_no_provider(found[0]))
-        return _shown(policy, found[0])
+        facts = _facts(found[0])
+        if found[0].shape:
+            facts["slots_of_shape"] = host_slots(policy, found[0].shape)
+        texts = ("\n".join(v) if isinstance(v, list) else v for v in facts.values())
+        return tuple(facts), tuple(texts)
 
 
-def _row(host: HostSummary) -> tuple[Any, ...]:
-    return (
-        host.host,
-        host.state,
-        host.mode,
-        host.cells,
-        host.slots,
-        host.used,
-        ", ".join(host.classes),
-        ", ".join(host.aggregates),
-        str(host.shape or ""),
-        len(host.servers),
-        ", ".join(host.traits),
-        _lines(host),
-    )
+def _row(host: HostSummary, columns: tuple[str, ...]) -> tuple[Any, ...]:
+    facts = _facts(host) | {"servers": len(host.servers)}
+    values = (facts[title.lower().replace(" ", "_")] for title in columns)
+    return tuple(", ".join(v) if isinstance(v, list) else v for v in values)
 
 
-def _shown(policy: Policy, host: HostSummary) -> Row:
-    fields = {
+def _facts(host: HostSummary) -> dict[str, Any]:
+    """Return what is shown of a host, in the order of ``host show``."""
+    return {
         "host": host.host,
         "node": host.node,
         "state": host.state,
@@ -100,18 +92,15 @@ def _shown(policy: Policy, host: HostSummary) -> Row:
         "cells": host.cells,
         "slots": host.slots,
         "slots_used": host.used,
-        "slots_of_shape": host_slots(policy, host.shape) if host.shape else None,
+        "slots_of_shape": None,
         "classes": ", ".join(host.classes),
         "aggregates": ", ".join(host.aggregates),
-        "traits": "\n".join(host.traits),
-        "inventories": _lines(host),
-        "servers": "\n".join(host.servers),
+        "traits": list(host.traits),
+        "inventories": "\n".join(
+            f"{n}: {text}" for n, text in host.inventories.items()
+        ),
+        "servers": list(host.servers),
     }
-    return tuple(fields), tuple(fields.values())
-
-
-def _lines(host: HostSummary) -> str:
-    return "\n".join(f"{name}: {text}" for name, text in host.inventories.items())
 
 
 def _no_provider(host: HostSummary) -> str:

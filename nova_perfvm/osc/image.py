@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.flavors import classes_of, generate_image_properties
@@ -70,6 +69,6 @@ def render(
         return shell.property_arguments(properties) + "\n"
     if output == "ansible":
         return ansible.image_tasks(properties, image)
-    named: dict[str, Any] = {} if image is None else {"image": image}
-    named["properties"] = dict(properties)
-    return document.as_json(named) if output == "json" else document.as_yaml(named)
+    named = {} if image is None else {"image": image}
+    write = document.as_json if output == "json" else document.as_yaml
+    return write({**named, "properties": dict(properties)})

@@ -13,11 +13,12 @@ from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
     NOVA_CONF_HELP,
     POLICY_FILE,
+    Table,
     file_argument,
     policy_path,
 )
-from nova_perfvm.osc.checks import ChecksLister, Table
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
+from nova_perfvm.osc.judging import ChecksLister
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take_hosts
 from nova_perfvm.policy import loader

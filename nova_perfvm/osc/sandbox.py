@@ -14,8 +14,7 @@ from typing import Final
 
 from cliff.lister import Lister
 
-from nova_perfvm.osc.base import Arguments, PerfVMCommand, argument, flag
-from nova_perfvm.osc.checks import Table
+from nova_perfvm.osc.base import Arguments, PerfVMCommand, Table, argument, flag
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
 from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions

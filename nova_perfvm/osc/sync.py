@@ -22,12 +22,12 @@ from nova_perfvm.osc.base import (
     CHANGING,
     Arguments,
     PolicyCommand,
+    Table,
     argument,
     ask,
     class_argument,
     flag,
 )
-from nova_perfvm.osc.checks import Table
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
@@ -35,6 +35,7 @@ from nova_perfvm.policy import Policy
 # Carries a plan out, and tells of each change before; may return what was
 # refused, by ID, and is left.
 Sync = Callable[[Callable[[Change], None]], Mapping[str, str] | None]
+Prepared = tuple[Callable[[], SyncPlan], Sync]
 
 _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
@@ -46,9 +47,7 @@ class SyncCommand(PolicyCommand, Lister):
     auth_required = True
     arguments: Arguments = (CHANGING,)
 
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], Plan], Sync]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
         raise NotImplementedError
 
@@ -109,9 +108,7 @@ class SyncFlavors(SyncCommand):
         ),
     )
 
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], Plan], Sync]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
         policy = self.policy(parsed_args)
         chosen = (self.cloud, flavors_of(policy, parsed_args))
@@ -143,9 +140,7 @@ class SyncImages(SyncCommand):
         class_argument(),
     )
 
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], Plan], Sync]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
         policy = self.policy(parsed_args)
         desired = tagged_properties(policy, extensions.load())

@@ -100,31 +100,6 @@ class Computes:
             ) from exc
 
 
-def reported_since(
-    connection: Any, hosts: Sequence[PretendedHost], since: dt.datetime
-) -> set[str]:
-    """Return the hosts whose nova-compute has reported after a time.
-
-    A service that has just been started is "up" for Nova as long as the last
-    word of the one before is fresh.
-
-    :param since: in UTC
-    """
-    response = connection.compute.get("/os-services?binary=nova-compute")
-    if response.status_code >= 400:
-        return set()
-    wanted = {host.name for host in hosts}
-    return {
-        service["host"]
-        for service in response.json()["services"]
-        if service["host"] in wanted
-        and service["state"] == "up"
-        and service["updated_at"]
-        and dt.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=dt.UTC)
-        > since
-    }
-
-
 def await_reports(
     processes: Processes,
     connection: Any,
@@ -133,16 +108,30 @@ def await_reports(
 ) -> None:
     """Wait until each host's nova-compute has reported after a time.
 
+    A service that has just been started is "up" for Nova as long as the last
+    word of the one before is fresh.
+
     :param since: in UTC
     :raises SandboxError: when one has ended, or it takes too long
     """
+    wanted = {host.name for host in hosts}
 
     def reported() -> bool:
-        for host in hosts:
-            record = processes.find(PREFIX + host.name)
+        for name in wanted:
+            record = processes.find(PREFIX + name)
             if record is not None:
                 waiting.check_alive(processes, record)
-        return len(reported_since(connection, hosts, since)) == len(hosts)
+        response = connection.compute.get("/os-services?binary=nova-compute")
+        if response.status_code >= 400:
+            return False
+        return wanted <= {
+            service["host"]
+            for service in response.json()["services"]
+            if service["state"] == "up"
+            and service["updated_at"]
+            and dt.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=dt.UTC)
+            > since
+        }
 
     timeout_s = waiting.LIMIT_S + _REPORT_S_EACH * len(hosts)
     waiting.until(reported, f"{len(hosts)} computes to report", timeout_s)

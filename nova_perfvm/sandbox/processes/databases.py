@@ -59,14 +59,14 @@ class Schemas:
         kept = self._directory / f"{database}.sql"
         if kept.exists():
             read = (database, "-e", f"source {kept}")
-            running.run([self._programs.mariadb, *self._access, *read])
+            running.run([self._programs["mariadb"], *self._access, *read])
             return
         make()
         self._directory.mkdir(parents=True, exist_ok=True)
         # Another sandbox may be about to read it.
         written = kept.with_suffix(f".{os.getpid()}")
         dump = (f"--result-file={written}", database)
-        running.run([self._programs.mariadb_dump, *self._access, *dump])
+        running.run([self._programs["mariadb-dump"], *self._access, *dump])
         written.replace(kept)
 
 

@@ -23,6 +23,11 @@ from nova_perfvm.sandbox.processes.settings import (
 )
 from nova_perfvm.sandbox.processes.starter import SCHEDULER
 
+# Of what the services keep.
+_DIRECTORIES = (
+    *("nova/instances", "nova/lock", "neutron/lock"),
+    *("glance/images", "glance/staging", "glance/tasks", "glance/cache"),
+)
 # The mechanism driver binds every port.
 _ML2_CONF = """\
 [ml2]
@@ -144,18 +149,9 @@ allocation_conflict_retry_count = {retries}
         self._layout.domains(host).mkdir(parents=True, exist_ok=True)
 
     def _make_directories(self) -> None:
-        kept = {
-            "nova": ("instances", "lock"),
-            "neutron": ("lock",),
-            "glance": ("images", "staging", "tasks", "cache"),
-        }
         for directory in (
             *(self._layout.logs, self._layout.made),
-            *(
-                self._layout.data / service / n
-                for service in kept
-                for n in kept[service]
-            ),
+            *map(self._layout.data.joinpath, _DIRECTORIES),
         ):
             directory.mkdir(parents=True, exist_ok=True)
 

@@ -8,17 +8,14 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nova_perfvm.sandbox.processes import proxy
+from nova_perfvm.sandbox.processes import ports
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.layout import Layout
 
 # In the environment of every process of a sandbox: whatever they start in turn
 # is known by it.
@@ -65,7 +62,7 @@ class Processes:
             for name, value in os.environ.items()
             if not name.startswith(("OS_", "PYTHON", "RABBITMQ_"))
         }
-        kept |= proxy.exemptions(kept)
+        kept |= ports.proxy_exemptions(kept)
         return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
 
     def output(self, name: str) -> Path:

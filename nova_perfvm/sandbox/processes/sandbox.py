@@ -16,7 +16,6 @@ from nova_perfvm.sandbox.processes import (
     policy,
     ports,
     programs,
-    proxy,
     state,
 )
 from nova_perfvm.sandbox.processes import settings as kept_settings
@@ -59,10 +58,6 @@ class SandboxOptions:
     placement_retries: int = 1
 
 
-def _silent(_text: str) -> None:
-    """Tell nobody."""
-
-
 class Sandbox:
     """One sandbox: its state directory and what runs of it."""
 
@@ -71,7 +66,7 @@ class Sandbox:
         directory: str | Path | None = None,
         *,
         environment: str | Path | None = None,
-        tell: Callable[[str], None] = _silent,
+        tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """Know where the sandbox is; nothing is made or started.
 
@@ -232,7 +227,7 @@ class Sandbox:
             "OS_CLOUD": CLOUD,
             "PERFVM_POLICY": str(self.layout.policy),
             "PERFVM_SANDBOX": str(self.layout.directory),
-            **proxy.exemptions(os.environ),
+            **ports.proxy_exemptions(os.environ),
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 

@@ -55,7 +55,7 @@ class Servers:
         port = str(self._settings.ports["memcached"])
         # It refuses to run as root.
         user = ("-u", "nobody") if os.geteuid() == 0 else ()
-        command = (self._programs.memcached, "-l", ADDRESS, "-p", port, "-m", "64")
+        command = (self._programs["memcached"], "-l", ADDRESS, "-p", port, "-m", "64")
         self._start("memcached", *command, *user)
 
     def start_mariadb(self) -> None:
@@ -77,7 +77,7 @@ class Servers:
             data.mkdir(parents=True, exist_ok=True)
             running.run(
                 [
-                    *(self._programs.mariadb_install_db, *common),
+                    *(self._programs["mariadb-install-db"], *common),
                     "--auth-root-authentication-method=normal",
                     "--skip-test-db",
                 ],
@@ -85,7 +85,7 @@ class Servers:
             )
         self._start(
             "mariadb",
-            *(self._programs.mariadbd, *common),
+            *(self._programs["mariadbd"], *common),
             f"--socket={self._layout.database_socket}",
             f"--pid-file={data}/pid",
             f"--bind-address={ADDRESS}",
@@ -108,7 +108,7 @@ class Servers:
         )
         running.run(
             [
-                *(self._programs.mariadb, "--no-defaults", "-uroot"),
+                *(self._programs["mariadb"], "--no-defaults", "-uroot"),
                 *(f"--socket={self._layout.database_socket}", "-e", sql),
             ],
             password=password,
@@ -148,12 +148,12 @@ class Servers:
         if mapper is None or not mapper.alive:
             # RabbitMQ would start one that outlives it.
             where = ("-port", str(ports["epmd"]), "-address", ADDRESS)
-            self._start("epmd", self._programs.epmd, *where, env=env)
-        self._start("rabbitmq", self._programs.rabbitmq_server, env=env, cwd=data)
+            self._start("epmd", self._programs["epmd"], *where, env=env)
+        self._start("rabbitmq", self._programs["rabbitmq-server"], env=env, cwd=data)
         # One start of the command line tool, a second each, instead of five.
         running.run(
             [
-                self._programs.rabbitmqctl,
+                self._programs["rabbitmqctl"],
                 "eval",
                 _rabbitmq_users(self._settings.password),
             ],

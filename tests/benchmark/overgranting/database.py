@@ -2,7 +2,6 @@
 """A MariaDB with the tables of Placement."""
 
 import contextlib
-import types
 from pathlib import Path
 
 import pymysql
@@ -11,7 +10,7 @@ from nova_perfvm.sandbox.processes import settings as sandbox_settings
 from nova_perfvm.sandbox.processes.files import database_options
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.process import Processes
-from nova_perfvm.sandbox.processes.programs import find
+from nova_perfvm.sandbox.processes.programs import find_programs
 from nova_perfvm.sandbox.processes.servers import Servers
 
 
@@ -23,9 +22,7 @@ class Database:
 
         :raises MissingProgramsError: when MariaDB is not installed
         """
-        self.programs = types.SimpleNamespace(
-            **find(("mariadbd", "mariadb-install-db", "mariadb"))
-        )
+        self.programs = find_programs(("mariadbd", "mariadb-install-db", "mariadb"))
         self.layout = Layout(Path(directory))
         self.settings = sandbox_settings.new_settings("", "", filters_only=False)
         self.processes = Processes(self.layout)

@@ -34,7 +34,7 @@ class SchemasTest(testtools.TestCase):
         path.chmod(0o755)
 
     def fill(self):
-        found = programs.find_programs([str(self.directory)])
+        found = programs.find_programs(directories=[str(self.directory)])
         schemas = Schemas(self.kept, found, self.directory / "socket")
         schemas.fill("glance", self.make)
 

@@ -69,7 +69,7 @@ class ServersTest(testtools.TestCase):
         processes = mock.Mock()
         for uid, expected in ((0, ["--user=root"]), (NOBODY, [])):
             self.be(uid)
-            servers = Servers(self.layout, self.settings, mock.Mock(), processes)
+            servers = Servers(self.layout, self.settings, mock.MagicMock(), processes)
             servers.start_mariadb()
 
             for command in (self.commands[0], processes.start.call_args.args[1]):

@@ -2,7 +2,6 @@
 """Whatever moves a VM, its class's rules hold where it arrives."""
 
 import contextlib
-import time
 
 from tempest import config
 from tempest.lib import decorators
@@ -53,26 +52,25 @@ class MovesTest(base.PerfVMTest):
 
     def boot_once_known(self, flavor, host):
         """Boot a server on a host that another one has left."""
-        deadline = time.monotonic() + SYNC_S
-        while True:
+        for _ in base.repeat(SYNC_S):
             server = self.wait(self.create(flavor, host), "ACTIVE")
-            if server["status"] == "ACTIVE" or time.monotonic() > deadline:
+            if server["status"] == "ACTIVE":
                 break
             self.delete(server["id"])
-            time.sleep(CONF.compute.build_interval)
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
         return server
 
     def boot_alone(self, flavor):
         """Wait also for hosts that servers of other tests have left."""
-        deadline = time.monotonic() + SYNC_S
-        while True:
-            try:
+        for _ in base.repeat(SYNC_S):
+            with contextlib.suppress(self.skipException):
                 return super().boot_alone(flavor)
-            except self.skipException:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(CONF.compute.build_interval)
+        return super().boot_alone(flavor)
+
+    def need(self, feature):
+        """Skip where the hypervisor does not do something."""
+        if not CONF.compute_feature_enabled[feature]:
+            raise self.skipException(f"[compute-feature-enabled]{feature} is False")
 
     def resize(self, server, flavor):
         self.servers.resize_server(server, flavor)
@@ -80,8 +78,7 @@ class MovesTest(base.PerfVMTest):
 
     def resizable_to(self, option):
         """Return the id of a flavor to which a general VM can be resized."""
-        if not CONF.compute_feature_enabled.resize:
-            raise self.skipException("[compute-feature-enabled]resize is False")
+        self.need("resize")
         flavor = self._flavor(option)
         now, then = (
             self.flavor_of[CONF.perfvm[name]]["disk"]
@@ -103,8 +100,7 @@ class MovesTest(base.PerfVMTest):
 
     @decorators.idempotent_id("cd8a7628-1011-4880-a613-fc88d44eeb62")
     def test_cold_migration(self):
-        if not CONF.compute_feature_enabled.cold_migration:
-            raise self.skipException("[compute-feature-enabled]cold_migration is False")
+        self.need("cold_migration")
         server, source, _ = self.boot_with_a_way_out()
         self.servers.migrate_server(server)
         self.confirm(server)
@@ -112,8 +108,7 @@ class MovesTest(base.PerfVMTest):
 
     @decorators.idempotent_id("47c232b5-021e-49ea-9de6-40e7e3db1d67")
     def test_live_migration(self):
-        if not CONF.compute_feature_enabled.live_migration:
-            raise self.skipException("[compute-feature-enabled]live_migration is False")
+        self.need("live_migration")
         server, source, target = self.boot_with_a_way_out()
         self.servers.live_migrate_server(server, host=target, block_migration="auto")
         self.wait(server, "ACTIVE")
@@ -122,8 +117,7 @@ class MovesTest(base.PerfVMTest):
     @decorators.idempotent_id("e7497bdd-c46b-426c-8368-08ccb893a8e6")
     def test_cold_migration_to_a_host_of_the_other_class(self):
         self.need_exclusive_hosts()
-        if not CONF.compute_feature_enabled.cold_migration:
-            raise self.skipException("[compute-feature-enabled]cold_migration is False")
+        self.need("cold_migration")
         _, server = self.boot_alone(self.high_performance)
         taken, _ = self.boot_alone(self.general)
         # Nova answers 400, or 202 and then puts the server back.
