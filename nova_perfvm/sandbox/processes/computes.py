@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from nova_perfvm.sandbox.processes import waiting
@@ -24,25 +25,22 @@ _FORK_S: Final = 120
 _REPORT_S_EACH: Final = 6
 
 
+@dataclass
 class Computes:
     """Asks the fork server for computes."""
 
-    def __init__(
-        self, processes: Processes, layout: Layout, environment: Environment
-    ) -> None:
-        """Start nothing yet."""
-        self._processes = processes
-        self._layout = layout
-        self._environment = environment
+    processes: Processes
+    layout: Layout
+    environment: Environment
 
     def start_fork_server(self) -> Record:
         """Start the process that all computes are forked from."""
-        self._layout.fork_server.unlink(missing_ok=True)
-        return self._processes.start(
+        self.layout.fork_server.unlink(missing_ok=True)
+        return self.processes.start(
             FORK_SERVER,
             [
-                self._environment.program("python"),
-                *("-m", _MODULE, str(self._layout.fork_server)),
+                self.environment.program("python"),
+                *("-m", _MODULE, str(self.layout.fork_server)),
             ],
             # Threads' arenas of the C library would cost more than Nova itself.
             env={"MALLOC_ARENA_MAX": "2"},
@@ -54,28 +52,28 @@ class Computes:
         :raises SandboxError: when it runs already, or the fork server ended
         """
         name = PREFIX + host.name
-        self._processes.refuse_running(name)
+        self.processes.refuse_running(name)
         self._await_fork_server()
-        return self._processes.adopt(name, self._fork(name, host))
+        return self.processes.adopt(name, self._fork(name, host))
 
     def _await_fork_server(self) -> None:
-        record = self._processes.find(FORK_SERVER)
+        record = self.processes.find(FORK_SERVER)
         if record is None or not record.alive:
             record = self.start_fork_server()
 
         def ready() -> bool:
-            waiting.check_alive(self._processes, record)
-            return self._layout.fork_server.exists()
+            waiting.check_alive(self.processes, record)
+            return self.layout.fork_server.exists()
 
         waiting.until(ready, f"{FORK_SERVER} to import Nova", waiting.LIMIT_S)
 
     def _fork(self, name: str, host: PretendedHost) -> int:
-        own = self._layout.host_etc(host.name)
+        own = self.layout.host_etc(host.name)
         order = {
-            "log": str(self._layout.logs / f"{name}.log"),
-            "output": str(self._processes.output(name)),
+            "log": str(self.layout.logs / f"{name}.log"),
+            "output": str(self.processes.output(name)),
             "config_files": [
-                str(self._layout.etc / "nova" / "nova-compute.conf"),
+                str(self.layout.etc / "nova" / "nova-compute.conf"),
                 str(own / "nova.conf"),
                 str(own / "sandbox.conf"),
             ],
@@ -83,20 +81,20 @@ class Computes:
                 "hostname": host.name,
                 "shape": str(host.shape),
                 "memory_gb": MEMORY_GB,
-                "domains": str(self._layout.domains(host.name)),
+                "domains": str(self.layout.domains(host.name)),
             },
         }
         try:
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(_FORK_S)
-                client.connect(str(self._layout.fork_server))
+                client.connect(str(self.layout.fork_server))
                 client.sendall(json.dumps(order).encode() + b"\n")
                 with client.makefile() as answer:
                     return int(answer.readline())
         except (OSError, ValueError) as exc:
             raise SandboxError(
                 f"{FORK_SERVER} does not start {name}: {exc}; see "
-                f"{self._processes.output(FORK_SERVER)}"
+                f"{self.processes.output(FORK_SERVER)}"
             ) from exc
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -70,26 +71,18 @@ class Schemas:
         written.replace(kept)
 
 
+@dataclass
 class Databases:
-    """What fills the empty databases."""
+    """What fills the empty databases.
 
-    def __init__(
-        self,
-        layout: Layout,
-        settings: SandboxSettings,
-        environment: Environment,
-        schemas: Schemas,
-        env: dict[str, str],
-    ) -> None:
-        """Know where everything is.
+    :ivar env: the environment of the commands
+    """
 
-        :param env: the environment of the commands
-        """
-        self._layout = layout
-        self._settings = settings
-        self._environment = environment
-        self._schemas = schemas
-        self._env = env
+    layout: Layout
+    settings: SandboxSettings
+    environment: Environment
+    schemas: Schemas
+    env: dict[str, str]
 
     def make(self, tell: Callable[[str], None]) -> None:
         """Make all tables.
@@ -121,21 +114,21 @@ class Databases:
 
     def _fill(self, database: str) -> None:
         arguments = _TABLES[database][2].split()
-        self._schemas.fill(database, lambda: self._manage(database, *arguments))
+        self.schemas.fill(database, lambda: self._manage(database, *arguments))
 
     def _manage(self, database: str, *arguments: str) -> str:
         """Run the program that makes the tables of a database."""
         program, files, _ = _TABLES[database]
         service = database.partition("_")[0]
-        command = [self._environment.program(program)]
+        command = [self.environment.program(program)]
         for file in files:
-            command += ["--config-file", str(self._layout.etc / service / file)]
-        password = self._settings.password
+            command += ["--config-file", str(self.layout.etc / service / file)]
+        password = self.settings.password
         return running.run(
             [*command, *arguments],
             # Arguments are shown when a command fails, and to anyone who runs ps.
-            env=self._env | {"OS_BOOTSTRAP_PASSWORD": password},
-            log=self._layout.logs / f"{service}-manage.log",
+            env=self.env | {"OS_BOOTSTRAP_PASSWORD": password},
+            log=self.layout.logs / f"{service}-manage.log",
             password=password,
         )
 
@@ -147,9 +140,9 @@ class Databases:
             # that LOGNAME has.
             owner = ("--keystone-user", "0", "--keystone-group", str(os.getegid()))
         for keys in ("fernet", "credential"):
-            (self._layout.data / "keystone" / keys).mkdir(parents=True, exist_ok=True)
+            (self.layout.data / "keystone" / keys).mkdir(parents=True, exist_ok=True)
             self._manage("keystone", f"{keys}_setup", *owner)
-        url = self._settings.url("keystone", "/v3")
+        url = self.settings.url("keystone", "/v3")
         self._manage(
             *("keystone", "bootstrap", "--bootstrap-region-id", REGION),
             *("--bootstrap-admin-url", url),
@@ -160,7 +153,7 @@ class Databases:
     def _nova(self) -> None:
         for database in ("nova_api", "nova_cell0", "nova_cell1"):
             self._fill(database)
-        cell0 = self._settings.database_url("nova_cell0")
+        cell0 = self.settings.database_url("nova_cell0")
         cells = ("nova_cell1", "cell_v2")
         self._manage(*cells, "map_cell0", "--database_connection", cell0)
         if "cell1" not in self._manage(*cells, "list_cells"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -43,24 +44,24 @@ def database_options(url: str) -> str:
     return f"connection = {url}\nmax_pool_size = 5\nmax_overflow = 20"
 
 
+@dataclass
 class Files:
     """The configuration files of one sandbox."""
 
-    def __init__(
-        self, layout: Layout, settings: SandboxSettings, environment: Environment
-    ) -> None:
-        """Know what goes where; nothing is written yet."""
-        self._layout = layout
-        self._settings = settings
-        self._environment = environment
-        identity = settings.url("keystone", "/v3")
-        self._memcached = f"{ADDRESS}:{settings.ports['memcached']}"
+    layout: Layout
+    settings: SandboxSettings
+    environment: Environment
+
+    def __post_init__(self) -> None:
+        """Compose what several files say: how services authenticate."""
+        identity = self.settings.url("keystone", "/v3")
+        self._memcached = f"{ADDRESS}:{self.settings.ports['memcached']}"
         # How a service authenticates at another, and checks its callers.
         self._credentials = f"""\
 auth_type = password
 auth_url = {identity}
 username = {SERVICE_USER}
-password = {settings.password}
+password = {self.settings.password}
 project_name = {SERVICE_PROJECT}
 user_domain_name = Default
 project_domain_name = Default
@@ -86,9 +87,9 @@ memcached_servers = {self._memcached}"""
         :param schedulers: number of nova-schedulers
         """
         self._make_directories()
-        clouds = {"clouds": {CLOUD: self._settings.cloud}}
-        _write(self._layout.clouds, yaml.safe_dump(clouds, sort_keys=False))
-        _write(self._layout.policy, loader.dump(policy))
+        clouds = {"clouds": {CLOUD: self.settings.cloud}}
+        _write(self.layout.clouds, yaml.safe_dump(clouds, sort_keys=False))
+        _write(self.layout.policy, loader.dump(policy))
         etc = {
             "keystone/keystone.conf": self._keystone(),
             "glance/glance-api.conf": self._glance(),
@@ -106,10 +107,10 @@ memcached_servers = {self._memcached}"""
             name = f"{SCHEDULER}-{number}"
             etc[f"nova/{name}.conf"] = self._scheduler(name)
         for name, text in etc.items():
-            _write(self._layout.etc / name, text)
+            _write(self.layout.etc / name, text)
         self.write_placement(placement_retries)
-        paste = self._environment.etc / "nova" / "api-paste.ini"
-        shutil.copy(paste, self._layout.etc / "nova" / "api-paste.ini")
+        paste = self.environment.etc / "nova" / "api-paste.ini"
+        shutil.copy(paste, self.layout.etc / "nova" / "api-paste.ini")
         for host, config in configs.items():
             self._write_host(host, config)
 
@@ -121,7 +122,7 @@ memcached_servers = {self._memcached}"""
         """
         text = f"""\
 [DEFAULT]
-log_file = {self._layout.logs}/placement.log
+log_file = {self.layout.logs}/placement.log
 
 [api]
 auth_strategy = keystone
@@ -134,10 +135,10 @@ allocation_conflict_retry_count = {retries}
 
 {self._tokens}
 """
-        _write(self._layout.etc / "placement" / "placement.conf", text)
+        _write(self.layout.etc / "placement" / "placement.conf", text)
 
     def _write_host(self, host: str, config: HostConfig) -> None:
-        directory = self._layout.host_etc(host)
+        directory = self.layout.host_etc(host)
         files = rendering.as_files(config)
         _write(directory / "nova.conf", files[rendering.NOVA_CONF])
         _write(directory / "sandbox.conf", self._compute(host))
@@ -146,26 +147,26 @@ allocation_conflict_retry_count = {retries}
         provider.unlink(missing_ok=True)
         if rendering.PROVIDER_YAML in files:
             _write(provider, files[rendering.PROVIDER_YAML])
-        self._layout.domains(host).mkdir(parents=True, exist_ok=True)
+        self.layout.domains(host).mkdir(parents=True, exist_ok=True)
 
     def _make_directories(self) -> None:
         for directory in (
-            *(self._layout.logs, self._layout.made),
-            *map(self._layout.data.joinpath, _DIRECTORIES),
+            *(self.layout.logs, self.layout.made),
+            *map(self.layout.data.joinpath, _DIRECTORIES),
         ):
             directory.mkdir(parents=True, exist_ok=True)
 
     def _database(self, name: str) -> str:
-        return database_options(self._settings.database_url(name))
+        return database_options(self.settings.database_url(name))
 
     def _keystone(self) -> str:
         # Every service hashes its password as it starts; strong hashes of fifty
         # computes would take keystone half a minute.  Tokens and receipts have one
         # repository of keys, as by default; which is below /etc.
-        keys = self._layout.data / "keystone"
+        keys = self.layout.data / "keystone"
         return f"""\
 [DEFAULT]
-log_file = {self._layout.logs}/keystone.log
+log_file = {self.layout.logs}/keystone.log
 
 [database]
 {self._database("keystone")}
@@ -193,12 +194,12 @@ key_repository = {keys}/credential
 """
 
     def _glance(self) -> str:
-        data = self._layout.data / "glance"
+        data = self.layout.data / "glance"
         return f"""\
 [DEFAULT]
-log_file = {self._layout.logs}/glance.log
+log_file = {self.layout.logs}/glance.log
 enabled_backends = file:file
-worker_self_reference_url = {self._settings.url("glance")}
+worker_self_reference_url = {self.settings.url("glance")}
 enabled_import_methods = []
 image_cache_dir = {data}/cache
 
@@ -219,21 +220,21 @@ filesystem_store_datadir = {data}/tasks
 
 [paste_deploy]
 flavor = keystone
-config_file = {self._environment.etc}/glance/glance-api-paste.ini
+config_file = {self.environment.etc}/glance/glance-api-paste.ini
 
 {self._tokens}
 """
 
     def _neutron(self) -> str:
-        data = self._layout.data / "neutron"
+        data = self.layout.data / "neutron"
         return f"""\
 [DEFAULT]
-log_file = {self._layout.logs}/neutron.log
+log_file = {self.layout.logs}/neutron.log
 core_plugin = ml2
 service_plugins =
-transport_url = {self._settings.transport_url("neutron")}
+transport_url = {self.settings.transport_url("neutron")}
 auth_strategy = keystone
-api_paste_config = {self._environment.etc}/neutron/api-paste.ini
+api_paste_config = {self.environment.etc}/neutron/api-paste.ini
 state_path = {data}
 notify_nova_on_port_status_changes = true
 notify_nova_on_port_data_changes = true
@@ -256,10 +257,10 @@ lock_path = {data}/lock
         No agent will ever say that a port is up.  Default quotas have 20 cores: one
         VM.
         """
-        data = self._layout.data / "nova"
+        data = self.layout.data / "nova"
         return f"""\
 [DEFAULT]
-transport_url = {self._settings.transport_url("nova")}
+transport_url = {self.settings.transport_url("nova")}
 state_path = {data}
 my_ip = {ADDRESS}
 vif_plugging_is_fatal = false
@@ -292,7 +293,7 @@ send_service_user_token = true
 
 [glance]
 {self._credentials}
-endpoint_override = {self._settings.url("glance")}
+endpoint_override = {self.settings.url("glance")}
 
 [quota]
 driver = nova.quota.NoopQuotaDriver
@@ -312,7 +313,7 @@ driver = nova.quota.NoopQuotaDriver
 {self._database(cell)}
 
 [wsgi]
-api_paste_config = {self._environment.etc}/nova/api-paste.ini
+api_paste_config = {self.environment.etc}/nova/api-paste.ini
 
 [conductor]
 workers = 1
@@ -321,7 +322,7 @@ workers = 1
 workers = 1
 
 [perfvm]
-policy_file = {self._layout.policy}
+policy_file = {self.layout.policy}
 """
 
     def _scheduler(self, name: str) -> str:
@@ -336,7 +337,7 @@ policy_file = {self._layout.policy}
 host = {name}
 
 [perfvm]
-policy_file = {self._layout.policy}
+policy_file = {self.layout.policy}
 """
 
     def _computes(self) -> str:
@@ -348,19 +349,19 @@ policy_file = {self._layout.policy}
 
         Guests' files are where they move to, as on NFS.
         """
-        state = self._layout.host(host)
+        state = self.layout.host(host)
         return f"""\
 [DEFAULT]
 host = {host}
 state_path = {state}
-instances_path = {self._layout.data}/nova/instances
+instances_path = {self.layout.data}/nova/instances
 compute_driver = libvirt.LibvirtDriver
 
 [oslo_concurrency]
 lock_path = {state}/lock
 
 [compute]
-provider_config_location = {self._layout.host_etc(host)}/provider_config
+provider_config_location = {self.layout.host_etc(host)}/provider_config
 """
 
 

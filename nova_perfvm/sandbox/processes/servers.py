@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Final
 
 from nova_perfvm.sandbox.processes import running, waiting
@@ -26,36 +27,29 @@ disk_free_limit.absolute = 50MB
 """
 
 
+@dataclass
 class Servers:
     """Starts the servers of one sandbox, and waits until they listen."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        settings: SandboxSettings,
-        programs: Programs,
-        processes: Processes,
-    ) -> None:
-        """Start nothing yet."""
-        self._layout = layout
-        self._settings = settings
-        self._programs = programs
-        self._processes = processes
+    layout: Layout
+    settings: SandboxSettings
+    programs: Programs
+    processes: Processes
 
     def _start(self, name: str, *command: str, **options: Any) -> None:
-        port = self._settings.ports[name]
-        record = self._processes.start(name, command, port=port, **options)
-        waiting.until_listening(self._processes, record)
+        port = self.settings.ports[name]
+        record = self.processes.start(name, command, port=port, **options)
+        waiting.until_listening(self.processes, record)
 
     def start_memcached(self) -> None:
         """Start memcached, for keystone's tokens.
 
         :raises SandboxError: when it does not start
         """
-        port = str(self._settings.ports["memcached"])
+        port = str(self.settings.ports["memcached"])
         # It refuses to run as root.
         user = ("-u", "nobody") if os.geteuid() == 0 else ()
-        command = (self._programs["memcached"], "-l", ADDRESS, "-p", port, "-m", "64")
+        command = (self.programs["memcached"], "-l", ADDRESS, "-p", port, "-m", "64")
         self._start("memcached", *command, *user)
 
     def start_mariadb(self) -> None:
@@ -68,8 +62,8 @@ class Servers:
 
         :raises SandboxError: when it does not start
         """
-        data = self._layout.data / "mariadb"
-        password = self._settings.password
+        data = self.layout.data / "mariadb"
+        password = self.settings.password
         # Root has to say that it means it; nobody else may choose.
         user = ("--user=root",) if os.geteuid() == 0 else ()
         common = ("--no-defaults", *user, f"--datadir={data}")
@@ -77,19 +71,19 @@ class Servers:
             data.mkdir(parents=True, exist_ok=True)
             running.run(
                 [
-                    *(self._programs["mariadb-install-db"], *common),
+                    *(self.programs["mariadb-install-db"], *common),
                     "--auth-root-authentication-method=normal",
                     "--skip-test-db",
                 ],
-                log=self._processes.output("mariadb"),
+                log=self.processes.output("mariadb"),
             )
         self._start(
             "mariadb",
-            *(self._programs["mariadbd"], *common),
-            f"--socket={self._layout.database_socket}",
+            *(self.programs["mariadbd"], *common),
+            f"--socket={self.layout.database_socket}",
             f"--pid-file={data}/pid",
             f"--bind-address={ADDRESS}",
-            f"--port={self._settings.ports['mariadb']}",
+            f"--port={self.settings.ports['mariadb']}",
             "--skip-name-resolve",
             "--max-connections=2000",
             "--character-set-server=utf8mb4",
@@ -108,8 +102,8 @@ class Servers:
         )
         running.run(
             [
-                *(self._programs["mariadb"], "--no-defaults", "-uroot"),
-                *(f"--socket={self._layout.database_socket}", "-e", sql),
+                *(self.programs["mariadb"], "--no-defaults", "-uroot"),
+                *(f"--socket={self.layout.database_socket}", "-e", sql),
             ],
             password=password,
         )
@@ -119,11 +113,11 @@ class Servers:
 
         :raises SandboxError: when it does not start
         """
-        data = self._layout.data / "rabbitmq"
+        data = self.layout.data / "rabbitmq"
         data.mkdir(parents=True, exist_ok=True)
         (data / "rabbitmq.conf").write_text(_RABBITMQ_CONF, encoding="utf-8")
         (data / "plugins").write_text("[].\n", encoding="utf-8")
-        ports = self._settings.ports
+        ports = self.settings.ports
         env = {
             "HOME": str(data),
             "ERL_EPMD_PORT": str(ports["epmd"]),
@@ -133,7 +127,7 @@ class Servers:
             "RABBITMQ_NODE_PORT": str(ports["rabbitmq"]),
             "RABBITMQ_DIST_PORT": str(ports["rabbitmq-dist"]),
             "RABBITMQ_MNESIA_BASE": str(data / "mnesia"),
-            "RABBITMQ_LOG_BASE": str(self._layout.logs),
+            "RABBITMQ_LOG_BASE": str(self.layout.logs),
             "RABBITMQ_CONFIG_FILE": str(data / "rabbitmq"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(data / "plugins"),
             # The machine's own settings are not for this instance.
@@ -144,22 +138,22 @@ class Servers:
                 "-kernel inet_dist_use_interface {127,0,0,1}"
             ),
         }
-        mapper = self._processes.find("epmd")
+        mapper = self.processes.find("epmd")
         if mapper is None or not mapper.alive:
             # RabbitMQ would start one that outlives it.
             where = ("-port", str(ports["epmd"]), "-address", ADDRESS)
-            self._start("epmd", self._programs["epmd"], *where, env=env)
-        self._start("rabbitmq", self._programs["rabbitmq-server"], env=env, cwd=data)
+            self._start("epmd", self.programs["epmd"], *where, env=env)
+        self._start("rabbitmq", self.programs["rabbitmq-server"], env=env, cwd=data)
         # One start of the command line tool, a second each, instead of five.
         running.run(
             [
-                self._programs["rabbitmqctl"],
+                self.programs["rabbitmqctl"],
                 "eval",
-                _rabbitmq_users(self._settings.password),
+                _rabbitmq_users(self.settings.password),
             ],
-            env=self._processes.environment(env),
-            log=self._processes.output("rabbitmq"),
-            password=self._settings.password,
+            env=self.processes.environment(env),
+            log=self.processes.output("rabbitmq"),
+            password=self.settings.password,
         )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Final
 
 from nova_perfvm.policy import Policy
@@ -41,22 +42,20 @@ APIS: Final = {
 _THREADS: Final = 8
 
 
+@dataclass
 class Starter:
     """What starts processes; their configuration files exist already."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        settings: SandboxSettings,
-        environment: Environment,
-        programs: Programs,
-        processes: Processes,
-    ) -> None:
+    layout: Layout
+    settings: SandboxSettings
+    environment: Environment
+    programs: Programs
+    processes: Processes
+
+    def __post_init__(self) -> None:
         """Start nothing yet."""
-        self._layout = layout
-        self.settings = settings
-        self._environment = environment
-        self._processes = processes
+        layout, settings, processes = self.layout, self.settings, self.processes
+        environment, programs = self.environment, self.programs
         self._computes = Computes(processes, layout, environment)
         servers = Servers(layout, settings, programs, processes)
         # MariaDB first: the databases are made meanwhile.
@@ -92,7 +91,7 @@ class Starter:
         since = dt.datetime.now(dt.UTC)
         for host in hosts:
             self.launch(PREFIX + host.name)
-        await_reports(self._processes, connect(), hosts, since)
+        await_reports(self.processes, connect(), hosts, since)
         tell(f"{len(hosts)} computes")
         for _ in self._once("hosts"):
             self._databases.discover_hosts()
@@ -128,7 +127,7 @@ class Starter:
 
     def _once(self, what: str) -> Iterator[None]:
         """Run a loop's body if it never came to its end before."""
-        mark = self._layout.made / what
+        mark = self.layout.made / what
         if not mark.exists():
             yield
             mark.touch()
@@ -152,7 +151,7 @@ class Starter:
     def launch(self, name: str) -> None:
         """Start an OpenStack process, and do not wait for it."""
         kind, _, _ = name.rpartition("-")
-        etc = self._layout.etc / "nova"
+        etc = self.layout.etc / "nova"
         if name == FORK_SERVER:
             self._computes.start_fork_server()
         elif name.startswith(PREFIX):
@@ -171,11 +170,11 @@ class Starter:
 
     def await_api(self, name: str) -> None:
         """Wait until an API answers."""
-        record = self._processes.find(name)
+        record = self.processes.find(name)
         if record is None:
             raise SandboxError(f"{name} was not started")
         url = self.settings.url(name, "/")
-        waiting.until_answering(self._processes, record, url)
+        waiting.until_answering(self.processes, record, url)
 
     def _start_compute(self, name: str) -> None:
         for host in self.settings.pretended:
@@ -191,10 +190,10 @@ class Starter:
         module, processes = APIS[name]
         port = self.settings.ports[name]
         command = [
-            self._environment.program("uwsgi"),
+            self.environment.program("uwsgi"),
             *("--http-socket", f"{ADDRESS}:{port}"),
             *("--module", f"{module}:application"),
-            *("--virtualenv", str(self._environment.directory)),
+            *("--virtualenv", str(self.environment.directory)),
             *("--procname-prefix", f"{name} "),
             *("--processes", str(processes)),
             *("--threads", str(_THREADS)),
@@ -207,16 +206,16 @@ class Starter:
             *("--lazy-apps", "--need-app", "--disable-logging"),
         ]
         env = {
-            f"OS_{service.upper()}_CONFIG_DIR": str(self._layout.etc / service)
+            f"OS_{service.upper()}_CONFIG_DIR": str(self.layout.etc / service)
             for service in ("keystone", "placement", "glance", "neutron", "nova")
         }
         # Nova reads the paste pipeline from the first of these, whatever [wsgi] says.
         env["OS_NOVA_CONFIG_FILES"] = "api-paste.ini;nova.conf"
-        self._processes.start(name, command, env=env, port=port)
+        self.processes.start(name, command, env=env, port=port)
 
     def _start_nova(self, name: str, program: str, *files: str) -> None:
-        command = [self._environment.program(program)]
+        command = [self.environment.program(program)]
         for file in files:
-            command += ["--config-file", str(self._layout.etc / "nova" / file)]
-        command += ["--log-file", str(self._layout.logs / f"{name}.log")]
-        self._processes.start(name, command)
+            command += ["--config-file", str(self.layout.etc / "nova" / file)]
+        command += ["--log-file", str(self.layout.logs / f"{name}.log")]
+        self.processes.start(name, command)

@@ -179,7 +179,7 @@ class WipeTest(StateTest):
 
     @staticmethod
     def bring_up(starter, *_arguments):
-        database = starter._layout.data / "mariadb"
+        database = starter.layout.data / "mariadb"
         password = starter.settings.password
         if not database.exists():
             database.mkdir()
