@@ -116,7 +116,7 @@ class LookingCommand(JudgingLister):
         return settings_for(policy, read_settings(parsed_args.nova_conf))
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
-        """Return what there is to look at; what is missing in it is said.
+        """Return what there is to look at; print what is missing in it.
 
         :raises PerfVMError: when it cannot be read, or the cloud fails
         """

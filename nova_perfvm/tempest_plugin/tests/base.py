@@ -246,7 +246,7 @@ class PerfVMTest(test.BaseTestCase):
             "servers"
         ]
 
-    def boot_alone(self, flavor: str) -> tuple[str, dict[str, Any]]:
+    def boot_on_empty_host(self, flavor: str) -> tuple[str, dict[str, Any]]:
         """Boot a server on some empty host; return the host and the server.
 
         Hosts that serve the other class only refuse.
@@ -274,7 +274,7 @@ class PerfVMTest(test.BaseTestCase):
 
     def fill(self) -> tuple[str, list[str]]:
         """Fill an empty host with high-performance VMs; return it and their ids."""
-        host, first = self.boot_alone(self.high_performance)
+        host, first = self.boot_on_empty_host(self.high_performance)
         others = [
             self.boot(self.high_performance, host)["id"]
             for _ in range(self.room(host) - 1)

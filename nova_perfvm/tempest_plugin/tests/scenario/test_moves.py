@@ -28,10 +28,10 @@ class MovesTest(base.PerfVMTest):
                 "[compute]min_compute_nodes is less than 2: there is nowhere to go"
             )
 
-    def boot_with_a_way_out(self):
+    def boot_movable(self):
         """Boot a high-performance VM that another empty host would take, too."""
-        target, other = self.boot_alone(self.high_performance)
-        source, server = self.boot_alone(self.high_performance)
+        target, other = self.boot_on_empty_host(self.high_performance)
+        source, server = self.boot_on_empty_host(self.high_performance)
         self.delete(other["id"])
         return server["id"], source, target
 
@@ -60,12 +60,12 @@ class MovesTest(base.PerfVMTest):
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
         return server
 
-    def boot_alone(self, flavor):
+    def boot_on_empty_host(self, flavor):
         """Wait also for hosts that servers of other tests have left."""
         for _ in base.repeat(SYNC_S):
             with contextlib.suppress(self.skipException):
-                return super().boot_alone(flavor)
-        return super().boot_alone(flavor)
+                return super().boot_on_empty_host(flavor)
+        return super().boot_on_empty_host(flavor)
 
     def need(self, feature):
         """Skip where the hypervisor does not do something."""
@@ -101,7 +101,7 @@ class MovesTest(base.PerfVMTest):
     @decorators.idempotent_id("cd8a7628-1011-4880-a613-fc88d44eeb62")
     def test_cold_migration(self):
         self.need("cold_migration")
-        server, source, _ = self.boot_with_a_way_out()
+        server, source, _ = self.boot_movable()
         self.servers.migrate_server(server)
         self.confirm(server)
         self.assert_moved(server, source)
@@ -109,7 +109,7 @@ class MovesTest(base.PerfVMTest):
     @decorators.idempotent_id("47c232b5-021e-49ea-9de6-40e7e3db1d67")
     def test_live_migration(self):
         self.need("live_migration")
-        server, source, target = self.boot_with_a_way_out()
+        server, source, target = self.boot_movable()
         self.servers.live_migrate_server(server, host=target, block_migration="auto")
         self.wait(server, "ACTIVE")
         self.assert_moved(server, source)
@@ -118,8 +118,8 @@ class MovesTest(base.PerfVMTest):
     def test_cold_migration_to_a_host_of_the_other_class(self):
         self.need_exclusive_hosts()
         self.need("cold_migration")
-        _, server = self.boot_alone(self.high_performance)
-        taken, _ = self.boot_alone(self.general)
+        _, server = self.boot_on_empty_host(self.high_performance)
+        taken, _ = self.boot_on_empty_host(self.general)
         # Nova answers 400, or 202 and then puts the server back.
         with contextlib.suppress(lib_exc.BadRequest):
             self.servers.migrate_server(server["id"], host=taken)
@@ -134,7 +134,7 @@ class MovesTest(base.PerfVMTest):
                 "[perfvm]general_flavor_alt names no other flavor than general_flavor"
             )
         alt = self.resizable_to("general_flavor_alt")
-        host, server = self.boot_alone(self.general)
+        host, server = self.boot_on_empty_host(self.general)
         self.resize(server["id"], alt)
         shown = self.show(server["id"])
         self.assertEqual(
@@ -148,8 +148,8 @@ class MovesTest(base.PerfVMTest):
     def test_resize_to_the_other_class(self):
         """A general VM becomes a high-performance one, where no general one may be."""
         pinned = self.resizable_to("high_performance_flavor")
-        _, other = self.boot_alone(self.high_performance)
-        _, server = self.boot_alone(self.general)
+        _, other = self.boot_on_empty_host(self.high_performance)
+        _, server = self.boot_on_empty_host(self.general)
         self.delete(other["id"])
         self.resize(server["id"], pinned)
         host = base.host_of(self.show(server["id"]))
