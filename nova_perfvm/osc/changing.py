@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from nova_perfvm.changes import Change, Plan
+from nova_perfvm.changes.steps import Change, Plan
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud.at_once import MOST_WORKERS, Outcome, each
 from nova_perfvm.cloud.errors import RefusedError

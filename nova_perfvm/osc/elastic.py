@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from nova_perfvm.changes import plan_enroll, plan_unenroll
+from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import converge
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError

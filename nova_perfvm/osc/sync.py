@@ -11,9 +11,8 @@ from typing import Any
 
 from cliff.lister import Lister
 
-from nova_perfvm.changes import Change
 from nova_perfvm.changes.images import tag_of, tagged_properties
-from nova_perfvm.changes.sync import Left, SyncPlan
+from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.cloud import flavors, images
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.generate.flavors import generate_flavors
@@ -35,7 +34,7 @@ from nova_perfvm.policy import Policy
 # Carries a plan out, and tells of each change before; may return what was
 # refused, by ID, and is left.
 Sync = Callable[[Callable[[Change], None]], Mapping[str, str] | None]
-Prepared = tuple[Callable[[], SyncPlan], Sync]
+Prepared = tuple[Callable[[], Plan], Sync]
 
 _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60

@@ -21,9 +21,6 @@ from nova_perfvm.exceptions import PolicyError
 from nova_perfvm.generate import options
 from nova_perfvm.policy import Policy, advice, loader
 
-_OURS = "nova_perfvm.scheduler.filters.all_filters"
-_NOVAS = "nova.scheduler.filters.all_filters"
-
 _SUCCESS: Final = Result(Code.SUCCESS)
 
 # The first release of each series with Nova's fix of CVE-2026-46448
@@ -72,24 +69,26 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         """Return whether nova.conf loads and enables the filter, in a good order."""
         group = nova_conf.CONF.filter_scheduler
         enabled = list(group.enabled_filters)
-        missing = {_OURS, _NOVAS} - set(group.available_filters)
-        if "PerfVMFilter" not in enabled:
+        available = options.AVAILABLE_FILTERS
+        missing = set(available.values) - set(group.available_filters)
+        if options.FILTER not in enabled:
             return Result(
                 Code.WARNING,
-                "PerfVMFilter is not in [filter_scheduler]enabled_filters: only "
-                "Placement enforces the policy",
+                f"{options.FILTER} is not in {options.ENABLED_FILTERS}: only Placement "
+                "enforces the policy",
             )
         if missing:
             return Result(
                 Code.FAILURE,
-                "[filter_scheduler]available_filters lacks "
-                f"{' and '.join(sorted(missing))}: add a line for each",
+                f"{available} lacks {' and '.join(sorted(missing))}: add a line for "
+                "each",
             )
-        if "NUMATopologyFilter" not in enabled[enabled.index("PerfVMFilter") :]:
+        behind = enabled[enabled.index(options.FILTER) :]
+        if options.NUMA_FILTER not in behind:
             return Result(
                 Code.WARNING,
-                "[filter_scheduler]enabled_filters needs NUMATopologyFilter behind "
-                "PerfVMFilter",
+                f"{options.ENABLED_FILTERS} needs {options.NUMA_FILTER} behind "
+                f"{options.FILTER}",
             )
         return _SUCCESS
 
@@ -111,48 +110,43 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     def check_fallback_query(self) -> Result:
         """Return whether pinned VMs reach the hosts that the policy means."""
         try:
-            elastic = _policy().placement == "units"
+            policy = _policy()
         except PolicyError:
             return Result(Code.WARNING, "not checked: the policy cannot be read")
-        option = "disable_fallback_pcpu_query"
-        disabled = getattr(nova_conf.CONF.workarounds, option, None)
-        if elastic and disabled is None:
-            return Result(
-                Code.FAILURE,
-                f"this Nova has no [workarounds]{option} any more: elastic hosts "
-                "(placement: units) take no pinned VMs; move to placement: slots",
+        setting = options.fallback_query(policy)
+        if setting.option in nova_conf.CONF.workarounds:
+            bad = policy.placement == "units"
+            return self._compared(
+                setting,
+                Code.FAILURE if bad else Code.WARNING,
             )
-        if elastic and disabled:
-            return Result(
-                Code.FAILURE,
-                f"[workarounds]{option} is True, and elastic hosts take pinned VMs "
-                "through the fallback query only: set it to False",
-            )
-        if not elastic and disabled is False:
-            return Result(
-                Code.WARNING,
-                f"[workarounds]{option} is False: pinned VMs also reach hosts without "
-                "cpu sets; set it to True",
-            )
-        return _SUCCESS
+        if policy.placement != "units":
+            return _SUCCESS
+        return Result(
+            Code.FAILURE,
+            f"this Nova has no {setting} any more: elastic hosts (placement: units) "
+            "take no pinned VMs; move to placement: slots",
+        )
+
+    def _compared(self, setting: options.Setting, code: Code) -> Result:
+        """Compare an option that this Nova has with what it should be."""
+        fault = setting.fault(str(nova_conf.CONF[setting.section][setting.option]))
+        if fault is None:
+            return _SUCCESS
+        return Result(code, f"{fault}; {setting.remedy}")
 
     def check_isolated_aggregates(self) -> Result:
         """Return whether VMs without units are kept off elastic hosts."""
-        option = "enable_isolated_aggregate_filtering"
-        if _for_elastic_hosts() and not getattr(nova_conf.CONF.scheduler, option):
-            return Result(
-                Code.FAILURE,
-                f"[scheduler]{option} is False: VMs without units get onto elastic "
-                "hosts and exclusivity is lost; set it to True",
-            )
-        return _SUCCESS
+        if not _for_elastic_hosts():
+            return _SUCCESS
+        return self._compared(options.ISOLATED_AGGREGATES, Code.FAILURE)
 
     def check_pin_set(self) -> Result:
         """Return whether housekeeping CPUs of elastic hosts can still be declared."""
-        if _for_elastic_hosts() and "vcpu_pin_set" not in nova_conf.CONF:
+        if _for_elastic_hosts() and options.PIN_SET.option not in nova_conf.CONF:
             return Result(
                 Code.WARNING,
-                "this Nova has no [DEFAULT]vcpu_pin_set any more: elastic hosts cannot "
+                f"this Nova has no {options.PIN_SET} any more: elastic hosts cannot "
                 "keep CPUs for themselves",
             )
         return _SUCCESS

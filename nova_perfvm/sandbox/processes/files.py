@@ -118,7 +118,7 @@ memcached_servers = {self._memcached}"""
         """Write placement.conf.
 
         :param retries: allocation_conflict_retry_count; see
-            :func:`nova_perfvm.generate.hosts.controller.placement_settings`
+            :data:`nova_perfvm.generate.options.RETRIES`
         """
         text = f"""\
 [DEFAULT]
