@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
+import argparse
 import io
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from cliff.formatters.base import ListFormatter
 
 from nova_perfvm.cloud import placement_database
 from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import Report
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import output
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import file_path, policy_argument
-from nova_perfvm.osc.checks import JudgingLister
+from nova_perfvm.osc.base import Arguments, Table, argument, file_argument, flag
 from nova_perfvm.osc.formats import monitoring, page
-from nova_perfvm.policy import loader
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Sequence
-
-    from nova_perfvm.diagnose.audit import Finding, Report
-    from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc.judging import JudgingLister
 
 _COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
 
@@ -37,14 +32,9 @@ class ReportFormatter(ListFormatter):
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
         """Add nothing."""
 
-    def emit_list(
-        self,
-        column_names: Sequence[str],  # noqa: ARG002 - cliff's signature
-        data: Iterable[Any],  # noqa: ARG002
-        stdout: Any,
-        parsed_args: argparse.Namespace,
-    ) -> None:
+    def emit_list(self, *arguments: Any) -> None:
         """Print the report that the command has left."""
+        *_, stdout, parsed_args = arguments
         stdout.write(type(self).render(parsed_args.report))
 
 
@@ -66,57 +56,39 @@ class PrometheusFormatter(ReportFormatter):
     render = staticmethod(monitoring.prometheus)
 
 
-class Audit(JudgingLister):
-    """Find what violates the policy, by whatever way it came.
-
-    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
-    it could not be made.
-    """
-
-    snapshot_required = False
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the files, and what counts."""
-        parser = super().get_parser(prog_name)
-        policy_argument(parser)
-        parser.add_argument(
+def _arguments(*, snapshot_required: bool) -> Arguments:
+    return (
+        file_argument(
             "--snapshot",
-            type=file_path,
-            metavar="FILE",
-            required=self.snapshot_required,
+            required=snapshot_required,
             help="audit a saved snapshot, - for standard input",
-        )
-        parser.add_argument(
+        ),
+        file_argument(
             "--placement-conf",
-            type=file_path,
-            metavar="FILE",
             help="placement.conf, to judge what no API shows; its database is asked "
             "how it isolates transactions",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--stuck-after",
             type=int,
             metavar="MINUTES",
             default=STUCK_AFTER_MIN,
             help="take a server for stuck with which Nova has been busy so long "
             "(default: %(default)s)",
-        )
-        parser.add_argument(
-            "--strict", action="store_true", help="exit with 1 for what is unknown, too"
-        )
-        parser.add_argument(
-            "--output",
-            type=file_path,
-            metavar="FILE",
-            help="replace this file as a whole instead of printing",
-        )
-        return parser
+        ),
+        flag("--strict", "exit with 1 for what is unknown, too"),
+        file_argument(
+            "--output", help="replace this file as a whole instead of printing"
+        ),
+    )
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+
+class AuditCommand(JudgingLister):
+    """A command that judges a snapshot, and prints a report."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud, or at the snapshot, and judge it."""
-        policy = loader.load(parsed_args.policy)
+        policy = self.policy(parsed_args)
         settings = database = None
         if parsed_args.placement_conf is not None:
             # Only here is oslo.config needed.
@@ -124,24 +96,21 @@ class Audit(JudgingLister):
 
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
-        seen = self._snapshot(parsed_args.snapshot)
+        path = parsed_args.snapshot
+        seen = snapshots.take(self.app) if path is None else snapshots.read(path)
         if seen.policy_digest not in {None, policy.digest}:
-            self.app.stderr.write(
-                "warning: the snapshot was taken with another policy "
-                f"({seen.policy_digest}): name that with --policy\n"
+            self.warn(
+                "the snapshot was taken with another policy "
+                f"({seen.policy_digest}): name that with --policy"
             )
-        subject = audit.Subject(
-            policy,
-            seen,
-            settings,
-            extensions.load(),
-            parsed_args.stuck_after,
-            database,
-        )
-        report = audit.run(subject)
+        known = (policy, seen, settings, extensions.load())
+        report = audit.run(audit.Subject(*known, parsed_args.stuck_after, database))
         parsed_args.report = report
-        self.judged(report.exit_code(strict=parsed_args.strict))
-        return _COLUMNS, [_row(finding) for finding in report.findings]
+        self.exit_status = report.exit_code(strict=parsed_args.strict)
+        return _COLUMNS, [
+            (f.code, f.severity.value, f.subject, f.evidence, f.remedy)
+            for f in report.findings
+        ]
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Any, data: Any
@@ -165,13 +134,18 @@ class Audit(JudgingLister):
         """Name the entry points: the client's own formats, and reports."""
         return "nova_perfvm.audit.formatter"
 
-    def _snapshot(self, path: str | None) -> Snapshot:
-        if path is None:
-            return snapshots.take(self.app)
-        return snapshots.read(path)
+
+class Audit(AuditCommand):
+    """Find what violates the policy, by whatever way it came.
+
+    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
+    it could not be made.
+    """
+
+    arguments = _arguments(snapshot_required=False)
 
 
-class AuditOffline(Audit):
+class AuditOffline(AuditCommand):
     """Find what violates the policy in a saved snapshot.
 
     Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
@@ -179,17 +153,7 @@ class AuditOffline(Audit):
     """
 
     auth_required = False
-    snapshot_required = True
-
-
-def _row(finding: Finding) -> tuple[str, ...]:
-    return (
-        finding.code,
-        finding.severity.value,
-        finding.subject,
-        finding.evidence,
-        finding.remedy,
-    )
+    arguments = _arguments(snapshot_required=True)
 
 
 def _summary(report: Report) -> str:

@@ -1,49 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: the policy, the generators, where text goes."""
+"""What all commands share: arguments as values, what they print, the exit status."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Callable, Iterable
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from cliff.command import Command
+
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import output
-from nova_perfvm.osc.output import PrintableCommand
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import Policy, loader
 
 if TYPE_CHECKING:
+    # The SDK is for commands that have a cloud.
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.generate.flavors import PolicyFlavor
-    from nova_perfvm.policy import Policy
 
 # Of the four exit statuses that monitoring systems know, the one for that.
 CANNOT_TELL: Final = 3
 # What `nova-perfvm sandbox openrc` sets, too.
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
 
+# An argument of a command: called with the parser, it adds itself.
+Argument = Callable[[Any], object]
+Arguments = tuple[Argument, ...]
+# Columns and rows.
+Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 
-class OfflineCommand(PrintableCommand):
-    """A command that needs a policy and no cloud."""
 
+def argument(*names: str, **keywords: Any) -> Argument:
+    """Return an argument of argparse."""
+    return methodcaller("add_argument", *names, **keywords)
+
+
+def flag(name: str, help: str) -> Argument:  # noqa: A002 - argparse's name
+    """Return an option without a value."""
+    return argument(name, action="store_true", help=help)
+
+
+def file_argument(name: str, **keywords: Any) -> Argument:
+    """Return an argument that is the path of a file."""
+    return argument(name, **{"type": file_path, "metavar": "FILE"} | keywords)
+
+
+def one_of(*arguments: Argument, required: bool = False) -> Argument:
+    """Return arguments of which only one may be given."""
+
+    def add(parser: Any) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for add_to in arguments:
+            add_to(group)
+
+    return add
+
+
+class PerfVMCommand(Command):
+    """A command that prints names, and nothing in them that a terminal acts on.
+
+    Every command is one, whatever its format.
+
+    :cvar arguments: its own, behind those of the classes that it is made of
+    :ivar exit_status: what it ends with, unless it fails
+    """
+
+    arguments: Arguments = ()
     # The openstack client asks for credentials otherwise.
     auth_required = False
+    exit_status = 0
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add ``--policy`` to the command's options."""
+        """Return a parser of the arguments."""
         parser = super().get_parser(prog_name)
-        policy_argument(parser)
+        for owner in reversed(type(self).__mro__):
+            for add_to in vars(owner).get("arguments", ()):
+                add_to(parser)
         return parser
 
-    def policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy that the command line names.
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command with streams that escape; return the exit status."""
+        app = self.app
+        kept = app.stdout, app.stderr
+        app.stdout, app.stderr = map(output.escaping, kept)
+        try:
+            return super().run(parsed_args) or self.exit_status
+        finally:
+            app.stdout, app.stderr = kept
 
-        :raises PolicyError: with every mistake of the file
-        """
-        return loader.load(parsed_args.policy)
+    @property
+    def cloud(self) -> API:
+        """What the plugin module's make_client made."""
+        app: Any = self.app
+        api: API = app.client_manager.perfvm
+        return api
 
     def write(self, text: str) -> None:
         """Print a whole text, and know whether it arrived.
@@ -60,11 +112,33 @@ class OfflineCommand(PrintableCommand):
             output.discard()
             raise PerfVMError(output.lost(exc)) from exc
 
+    def warn(self, text: object) -> None:
+        """Print a warning."""
+        self.app.stderr.write(f"warning: {text}\n")
 
-def cloud_of(app: Any) -> API:
-    """Return what the plugin module's make_client made."""
-    api: API = app.client_manager.perfvm
-    return api
+
+def add_policy(parser: Any) -> None:
+    """Add ``--policy``, whose default is the variable PERFVM_POLICY."""
+    parser.add_argument(
+        "--policy",
+        metavar="FILE",
+        default=os.environ.get(POLICY_VARIABLE) or None,
+        help=f"policy file (default: {POLICY_VARIABLE} of the environment, else the "
+        "built-in policy)",
+    )
+
+
+class PolicyCommand(PerfVMCommand):
+    """A command that needs a policy."""
+
+    arguments: Arguments = (add_policy,)
+
+    def policy(self, parsed_args: argparse.Namespace) -> Policy:
+        """Return the policy that the command line names.
+
+        :raises PolicyError: with every mistake of the file
+        """
+        return loader.load(parsed_args.policy)
 
 
 def file_path(text: str) -> str:
@@ -78,15 +152,12 @@ def file_path(text: str) -> str:
     return text
 
 
-def policy_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--policy``, whose default is the variable PERFVM_POLICY."""
-    parser.add_argument(
-        "--policy",
-        metavar="FILE",
-        default=os.environ.get(POLICY_VARIABLE) or None,
-        help=f"policy file (default: {POLICY_VARIABLE} of the environment, else the "
-        "built-in policy)",
-    )
+POLICY_FILE: Final = argument(
+    "file",
+    nargs="?",
+    metavar="FILE",
+    help="policy file (default: that of --policy)",
+)
 
 
 def policy_path(parsed_args: argparse.Namespace) -> str | None:
@@ -103,13 +174,25 @@ def policy_path(parsed_args: argparse.Namespace) -> str | None:
     return file
 
 
-def changing_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--dry-run`` and ``--yes``."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--dry-run", action="store_true", help="only show what would be changed"
-    )
-    group.add_argument("--yes", action="store_true", help="ask no question")
+def format_argument(formats: Any, help: str, **keywords: Any) -> Argument:  # noqa: A002
+    """Return ``--format`` of a command that prints no table."""
+    return argument("-f", "--format", choices=tuple(formats), help=help, **keywords)
+
+
+def class_argument(
+    help: str = "only this class (default: all of the policy)",  # noqa: A002
+) -> Argument:
+    """Return ``--class``."""
+    return argument("--class", dest="class_name", metavar="NAME", help=help)
+
+
+# Which nova-scheduler, as Nova's API does not say.
+NOVA_CONF_HELP: Final = "copy of nova-scheduler's nova.conf"
+
+CHANGING: Final = one_of(
+    flag("--dry-run", "only show what would be changed"),
+    flag("--yes", "ask no question"),
+)
 
 
 def ask(stream: TextIO) -> bool:
@@ -122,62 +205,3 @@ def ask(stream: TextIO) -> bool:
     stream.write("Proceed? [y/N] ")
     stream.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def flavor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what selects the policy's flavors and says how they are."""
-    class_argument(parser)
-    parser.add_argument(
-        "--memory-gb",
-        type=int,
-        nargs="+",
-        action="extend",
-        metavar="GB",
-        help="flavors of these sizes instead of the policy's, for classes with an "
-        "exact number of vCPUs",
-    )
-    parser.add_argument(
-        "--prefix", default="", help="put this before each flavor's name"
-    )
-    parser.add_argument(
-        "--isolated-aggregates",
-        action="store_true",
-        help="general flavors do not forbid the trait of hosts with slots: for clouds "
-        "whose other flavors cannot be changed, and where an isolated aggregate keeps "
-        "their VMs off these hosts",
-    )
-
-
-def flavors_of(
-    policy: Policy, parsed_args: argparse.Namespace
-) -> tuple[PolicyFlavor, ...]:
-    """Return the flavors that :func:`flavor_arguments` select.
-
-    :raises FlavorError: when there is none such
-    """
-    return generate_flavors(
-        policy,
-        class_name=parsed_args.class_name,
-        memory_gb=parsed_args.memory_gb,
-        prefix=parsed_args.prefix,
-        isolated_aggregates=parsed_args.isolated_aggregates,
-        generators=extensions.load(),
-    )
-
-
-def names_of(policy: Policy, prefix: str = "") -> frozenset[str]:
-    """Return the names of all flavors of a policy, with and without a prefix."""
-    if not policy.lists_flavors:
-        return frozenset()
-    names = [flavor.name for flavor in generate_flavors(policy)]
-    return frozenset([*names, *(prefix + name for name in names)])
-
-
-def class_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--class``."""
-    parser.add_argument(
-        "--class",
-        dest="class_name",
-        metavar="NAME",
-        help="only this class (default: all of the policy)",
-    )

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import argparse
+from typing import Final
 
 from nova_perfvm.diagnose import capacity
-from nova_perfvm.osc.base import file_path
-from nova_perfvm.osc.look import LookingCommand
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
+from nova_perfvm.osc.base import Table, argument
+from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
 
@@ -23,27 +20,17 @@ class ShowCapacity(LookingCommand):
     smallest flavor now.  Unfit is the rest.  Exits with 0, or 2 for errors.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add what to add up by."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "--by",
             choices=["host", "aggregate", "cloud"],
             default="host",
             help="a row for each of these (default: %(default)s)",
-        )
-        parser.add_argument(
-            "--nova-conf",
-            type=file_path,
-            metavar="FILE",
-            help="copy of nova-scheduler's nova.conf (default: it is taken to be set "
-            "up as the policy needs it)",
-        )
-        return parser
+        ),
+        NOVA_CONF,
+    )
 
-    def look(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]], int]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Count the slots."""
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
@@ -54,4 +41,4 @@ class ShowCapacity(LookingCommand):
         elif parsed_args.by == "cloud":
             found = capacity.cloud_capacity(found)
         rows = [(s.name, s.class_name, s.total, s.used, s.free, s.unfit) for s in found]
-        return (parsed_args.by.capitalize(), *_COLUMNS), rows, 0
+        return (parsed_args.by.capitalize(), *_COLUMNS), rows

@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from cliff.columns import FormattableColumn
 
 from nova_perfvm.diagnose import explain
-from nova_perfvm.osc.base import file_path
-from nova_perfvm.osc.look import LookingCommand
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator
-
-    from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
-    from nova_perfvm.facts.demand import Request
-    from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc.base import Table, argument, flag, one_of
+from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
 
 # More names than that make no table.
 _MOST_NAMES: Final = 8
@@ -57,46 +53,35 @@ class Explain(LookingCommand):
     Exits with 0 if a host would take it, 1 if none would, 2 for errors.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add what is to be explained."""
-        parser = super().get_parser(prog_name)
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument(
-            "--flavor", metavar="FLAVOR", help="explain a new server of this flavor"
-        )
-        what.add_argument(
-            "--server", metavar="SERVER", help="explain this server, one that failed"
-        )
-        parser.add_argument("--image", metavar="IMAGE", help="boot from this image")
-        parser.add_argument(
+    arguments = (
+        one_of(
+            argument(
+                "--flavor", metavar="FLAVOR", help="explain a new server of this flavor"
+            ),
+            argument(
+                "--server",
+                metavar="SERVER",
+                help="explain this server, one that failed",
+            ),
+            required=True,
+        ),
+        argument("--image", metavar="IMAGE", help="boot from this image"),
+        flag(
             "--boot-from-volume",
-            action="store_true",
-            help="the root disk is a volume (default: as the flavor's disk says)",
-        )
-        parser.add_argument("--host", metavar="HOST", help="look at this host only")
-        parser.add_argument(
+            "the root disk is a volume (default: as the flavor's disk says)",
+        ),
+        argument("--host", metavar="HOST", help="look at this host only"),
+        argument(
             "--availability-zone", metavar="ZONE", default="", help="as asked for"
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--project", metavar="ID", default="", help="ID of the server's project"
-        )
-        parser.add_argument(
-            "--nova-conf",
-            type=file_path,
-            metavar="FILE",
-            help="copy of nova-scheduler's nova.conf (default: it is taken to be set "
-            "up as the policy needs it)",
-        )
-        parser.add_argument(
-            "--long",
-            action="store_true",
-            help="one row for each host, with the arithmetic of its NUMA cells",
-        )
-        return parser
+        ),
+        NOVA_CONF,
+        flag("--long", "one row for each host, with the arithmetic of its NUMA cells"),
+    )
 
-    def look(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]], int]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge all hosts; the exit status says whether one would take it."""
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
@@ -121,10 +106,10 @@ class Explain(LookingCommand):
         )
         self.remark(found.notes)
         self.remark([_headline(found)])
-        status = 0 if found.accepting else 1
+        self.exit_status = 0 if found.accepting else 1
         if parsed_args.long:
-            return _LONG_COLUMNS, list(_long(found)), status
-        return _COLUMNS, list(_short(found)), status
+            return _LONG_COLUMNS, list(_long(found))
+        return _COLUMNS, list(_short(found))
 
     def _offered(
         self,

@@ -1,35 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``flavor generate``."""
+"""``flavor generate``, and the flavors of other commands."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from nova_perfvm.osc.base import OfflineCommand, flavor_arguments, flavors_of
+from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
+from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc.base import (
+    PolicyCommand,
+    argument,
+    class_argument,
+    flag,
+    format_argument,
+)
 from nova_perfvm.osc.formats import ansible, document, shell
+from nova_perfvm.policy import Policy
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Sequence
+# What selects the policy's flavors and says how they are.
+FLAVOR_ARGUMENTS: Final = (
+    class_argument(),
+    argument(
+        "--memory-gb",
+        type=int,
+        nargs="+",
+        action="extend",
+        metavar="GB",
+        help="flavors of these sizes instead of the policy's, for classes with an "
+        "exact number of vCPUs",
+    ),
+    argument("--prefix", default="", help="put this before each flavor's name"),
+    flag(
+        "--isolated-aggregates",
+        "general flavors do not forbid the trait of hosts with slots: for clouds "
+        "whose other flavors cannot be changed, and where an isolated aggregate keeps "
+        "their VMs off these hosts",
+    ),
+)
 
-    from nova_perfvm.generate.flavors import PolicyFlavor
 
+def flavors_of(
+    policy: Policy, parsed_args: argparse.Namespace
+) -> tuple[PolicyFlavor, ...]:
+    """Return the flavors that FLAVOR_ARGUMENTS select.
 
-def _json(flavors: Sequence[PolicyFlavor]) -> str:
-    return document.as_json([document.flavor_document(flavor) for flavor in flavors])
-
-
-def _yaml(flavors: Sequence[PolicyFlavor]) -> str:
-    return document.as_yaml([document.flavor_document(flavor) for flavor in flavors])
+    :raises FlavorError: when there is none such
+    """
+    return generate_flavors(
+        policy,
+        class_name=parsed_args.class_name,
+        memory_gb=parsed_args.memory_gb,
+        prefix=parsed_args.prefix,
+        isolated_aggregates=parsed_args.isolated_aggregates,
+        generators=extensions.load(),
+    )
 
 
 def _properties(flavors: Sequence[PolicyFlavor]) -> str:
     """Return one line for each class; a comment before it if there are several."""
     by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
-    if len(by_class) == 1:
-        return "".join(shell.property_arguments(s) + "\n" for s in by_class.values())
     return "".join(
-        f"# class {name}\n{shell.property_arguments(specs)}\n"
+        (f"# class {name}\n" if len(by_class) > 1 else "")
+        + f"{shell.property_arguments(specs)}\n"
         for name, specs in by_class.items()
     )
 
@@ -37,28 +71,19 @@ def _properties(flavors: Sequence[PolicyFlavor]) -> str:
 _FORMATS: Final[dict[str, Callable[[Sequence[PolicyFlavor]], str]]] = {
     "shell": shell.flavor_block,
     "properties": _properties,
-    "json": _json,
-    "yaml": _yaml,
+    "json": lambda flavors: document.as_json(document.flavor_documents(flavors)),
+    "yaml": lambda flavors: document.as_yaml(document.flavor_documents(flavors)),
     "ansible": ansible.flavor_tasks,
 }
 
 
-class GenerateFlavor(OfflineCommand):
+class GenerateFlavor(PolicyCommand):
     """Print the policy's flavors with all their extra specs."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add what selects the flavors, and their format."""
-        parser = super().get_parser(prog_name)
-        flavor_arguments(parser)
-        parser.add_argument(
-            "-f",
-            "--format",
-            choices=tuple(_FORMATS),
-            default="shell",
-            help="default: %(default)s, commands of the openstack client; "
-            "properties: their --property arguments only",
-        )
-        return parser
+    arguments = (
+        *FLAVOR_ARGUMENTS,
+        format_argument(_FORMATS, shell.HELP, default="shell"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Generate the flavors and print them."""

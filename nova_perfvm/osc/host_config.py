@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.generate.hosts import (
     MODES,
     RESERVED_MEMORY_GB,
+    HostConfig,
     HostConfigError,
     HostRequest,
+    Topology,
     TopologyError,
     from_shape,
     generate,
@@ -23,15 +27,17 @@ from nova_perfvm.generate.hosts import (
     residents,
     sysfs,
 )
-from nova_perfvm.osc.base import OfflineCommand, file_path
+from nova_perfvm.osc.base import (
+    PolicyCommand,
+    argument,
+    class_argument,
+    file_argument,
+    flag,
+    format_argument,
+    one_of,
+)
 from nova_perfvm.osc.formats import document
 from nova_perfvm.policy import HostShape
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from nova_perfvm.generate.hosts import HostConfig, Topology
 
 _FORMATS: Final[dict[str, Callable[[HostConfig], str]]] = {
     "ini": rendering.as_ini,
@@ -39,36 +45,89 @@ _FORMATS: Final[dict[str, Callable[[HostConfig], str]]] = {
     "json": lambda config: document.as_json(rendering.as_document(config)),
 }
 
+# Of HostRequest, as the command line has them.
+_AS_GIVEN: Final = (
+    *("mode", "class_name", "reserve", "reserve_memory_gb", "shared_nodes"),
+    *("read_iops", "write_iops"),
+)
 # A PiB; more is a wrong unit.
 _MAX_MEMORY_GB: Final = 1024 * 1024
 
 
-class ConfigHost(OfflineCommand):
+class ConfigHost(PolicyCommand):
     """Print nova.conf, provider.yaml and more for a compute host of a mode."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add what describes the host, what is wished, and where it goes."""
-        parser = super().get_parser(prog_name)
-        _describe_host(parser)
-        _describe_wish(parser)
-        parser.add_argument(
-            "-f",
-            "--format",
-            choices=tuple(_FORMATS),
-            help="default: ini, all files one after the other",
-        )
-        parser.add_argument(
+    arguments = (
+        one_of(
+            flag("--local", "the machine that this runs on"),
+            argument(
+                "--topology",
+                metavar="SHAPE|FILE",
+                help="NUMA nodes x cores[x threads], such as 2x20x2; or a file with "
+                "the output of lscpu -J -e, or of lscpu -J",
+            ),
+            required=True,
+        ),
+        argument(
+            "--memory-gb",
+            type=int,
+            metavar="GB",
+            help="memory of the whole host in GiB (default: with --local what the "
+            "kernel says, else unknown)",
+        ),
+        file_argument(
+            "--servers",
+            help="the VMs on the host: JSON of openstack server show, one or several",
+        ),
+        argument(
+            "--mode",
+            choices=MODES,
+            required=True,
+            help="dedicated: pinned VMs only; shared: the others only; mixed: each on "
+            "NUMA nodes of its own; elastic: either, as they come (placement: units)",
+        ),
+        class_argument(
+            "the pinned class the host is for (default: the only one there is)"
+        ),
+        argument(
+            "--reserve",
+            type=int,
+            default=0,
+            metavar="N",
+            help="cores of each NUMA node to keep for the host (default: %(default)s)",
+        ),
+        argument(
+            "--reserve-memory-gb",
+            type=int,
+            default=RESERVED_MEMORY_GB,
+            metavar="GB",
+            help="memory of each NUMA node to keep for the host (default: %(default)s)",
+        ),
+        argument(
+            "--shared-nodes",
+            type=int,
+            default=1,
+            metavar="N",
+            help="mixed: NUMA nodes, the last ones, to share (default: %(default)s)",
+        ),
+        *(
+            argument(
+                f"--{kind}-iops",
+                type=int,
+                metavar="N",
+                help=f"{kind}s per second that the host's disks give, where the policy "
+                "guarantees some",
+            )
+            for kind in ("read", "write")
+        ),
+        format_argument(_FORMATS, "default: ini, all files one after the other"),
+        file_argument(
             "--output-dir",
-            type=file_path,
             metavar="DIR",
             help=f"write {', '.join(rendering.FILES)} there instead of printing",
-        )
-        parser.add_argument(
-            "--force",
-            action="store_true",
-            help="with --output-dir: replace the files of an earlier run",
-        )
-        return parser
+        ),
+        flag("--force", "with --output-dir: replace the files of an earlier run"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Generate the configuration; print it, or write it to files."""
@@ -77,13 +136,7 @@ class ConfigHost(OfflineCommand):
             HostRequest(
                 policy=self.policy(parsed_args),
                 topology=_topology(parsed_args),
-                mode=parsed_args.mode,
-                class_name=parsed_args.class_name,
-                reserve=parsed_args.reserve,
-                reserve_memory_gb=parsed_args.reserve_memory_gb,
-                shared_nodes=parsed_args.shared_nodes,
-                read_iops=parsed_args.read_iops,
-                write_iops=parsed_args.write_iops,
+                **{name: getattr(parsed_args, name) for name in _AS_GIVEN},
                 residents=None
                 if parsed_args.servers is None
                 else residents.parse(
@@ -102,78 +155,7 @@ class ConfigHost(OfflineCommand):
         if parsed_args.output_dir is not None or not self.app.stdout.isatty():
             # On a terminal they stand above the configuration already.
             for warning in config.warnings:
-                self.app.stderr.write(f"warning: {warning}\n")
-
-
-def _describe_host(parser: argparse.ArgumentParser) -> None:
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "--local", action="store_true", help="the machine that this runs on"
-    )
-    where.add_argument(
-        "--topology",
-        metavar="SHAPE|FILE",
-        help="NUMA nodes x cores[x threads], such as 2x20x2; or a file with the output "
-        "of lscpu -J -e, or of lscpu -J",
-    )
-    parser.add_argument(
-        "--memory-gb",
-        type=int,
-        metavar="GB",
-        help="memory of the whole host in GiB (default: with --local what the kernel "
-        "says, else unknown)",
-    )
-    parser.add_argument(
-        "--servers",
-        type=file_path,
-        metavar="FILE",
-        help="the VMs on the host: JSON of openstack server show, one or several",
-    )
-
-
-def _describe_wish(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--mode",
-        choices=MODES,
-        required=True,
-        help="dedicated: pinned VMs only; shared: the others only; mixed: each on NUMA "
-        "nodes of its own; elastic: either, as they come (placement: units)",
-    )
-    parser.add_argument(
-        "--class",
-        dest="class_name",
-        metavar="NAME",
-        help="the pinned class the host is for (default: the only one there is)",
-    )
-    parser.add_argument(
-        "--reserve",
-        type=int,
-        default=0,
-        metavar="N",
-        help="cores of each NUMA node to keep for the host (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--reserve-memory-gb",
-        type=int,
-        default=RESERVED_MEMORY_GB,
-        metavar="GB",
-        help="memory of each NUMA node to keep for the host (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--shared-nodes",
-        type=int,
-        default=1,
-        metavar="N",
-        help="mixed: NUMA nodes, the last ones, to share (default: %(default)s)",
-    )
-    for kind in ("read", "write"):
-        parser.add_argument(
-            f"--{kind}-iops",
-            type=int,
-            metavar="N",
-            help=f"{kind}s per second that the host's disks give, where the policy "
-            "guarantees some",
-        )
+                self.warn(warning)
 
 
 def _check_output(parsed_args: argparse.Namespace) -> None:

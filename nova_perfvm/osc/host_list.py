@@ -3,86 +3,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import Any
 
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
-from nova_perfvm.diagnose.hosts import UNKNOWN, host_slots, summarize
+from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, host_slots, summarize
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import policy_argument
-from nova_perfvm.osc.output import PrintableCommand
+from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
 from nova_perfvm.osc.snapshot import take_hosts
-from nova_perfvm.policy import loader
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
-
-    from nova_perfvm.diagnose.hosts import HostSummary
-    from nova_perfvm.policy import Policy
 
 _COLUMNS = (
     *("Host", "State", "Mode", "Cells", "Slots", "Slots Used", "Classes"),
     "Aggregates",
 )
+Row = tuple[tuple[str, ...], tuple[Any, ...]]
 _LONG = ("Shape", "Servers", "Traits", "Inventories")
 
 
-class ListHosts(PrintableCommand, Lister):
+class ListHosts(PolicyCommand, Lister):
     """List the compute hosts with their modes and slots.
 
     Exits with 1 if Placement knows nothing of one of them.
     """
 
     auth_required = True
+    arguments = (
+        flag("--long", "list shapes, numbers of servers, traits and inventories too"),
+    )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add ``--policy`` and ``--long``."""
-        parser = super().get_parser(prog_name)
-        policy_argument(parser)
-        parser.add_argument(
-            "--long",
-            action="store_true",
-            help="list shapes, numbers of servers, traits and inventories too",
-        )
-        return parser
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Return 1 for an exit status if something is missing."""
-        self._unknown = False
-        return super().run(parsed_args) or int(self._unknown)
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and list its hosts."""
-        found = summarize(loader.load(parsed_args.policy), take_hosts(self.app))
+        found = summarize(self.policy(parsed_args), take_hosts(self.app))
         for host in found:
             if host.mode == UNKNOWN:
-                self._unknown = True
-                self.app.stderr.write(f"warning: {_no_provider(host)}\n")
+                self.exit_status = 1
+                self.warn(_no_provider(host))
         columns = _COLUMNS + (_LONG if parsed_args.long else ())
-        return columns, [_row(host)[: len(columns)] for host in found]
+        return columns, [_row(host, columns) for host in found]
 
 
-class ShowHost(PrintableCommand, ShowOne):
+class ShowHost(PolicyCommand, ShowOne):
     """Show what a compute host is to the policy."""
 
     auth_required = True
+    arguments = (argument("host", metavar="HOST", help="compute host, by name"),)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the host and ``--policy``."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("host", metavar="HOST", help="compute host, by name")
-        policy_argument(parser)
-        return parser
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Row:
         """Look at the cloud and show one host."""
-        policy = loader.load(parsed_args.policy)
+        policy = self.policy(parsed_args)
         name = parsed_args.host
         found = [
             host
@@ -98,30 +68,22 @@ class ShowHost(PrintableCommand, ShowOne):
             )
         if found[0].mode == UNKNOWN:
             raise PerfVMError(_no_provider(found[0]))
-        return _shown(policy, found[0])
+        facts = _facts(found[0])
+        if found[0].shape:
+            facts["slots_of_shape"] = host_slots(policy, found[0].shape)
+        texts = ("\n".join(v) if isinstance(v, list) else v for v in facts.values())
+        return tuple(facts), tuple(texts)
 
 
-def _row(host: HostSummary) -> tuple[Any, ...]:
-    return (
-        host.host,
-        host.state,
-        host.mode,
-        host.cells,
-        host.slots,
-        host.used,
-        ", ".join(host.classes),
-        ", ".join(host.aggregates),
-        str(host.shape or ""),
-        len(host.servers),
-        ", ".join(host.traits),
-        _lines(host),
-    )
+def _row(host: HostSummary, columns: tuple[str, ...]) -> tuple[Any, ...]:
+    facts = _facts(host) | {"servers": len(host.servers)}
+    values = (facts[title.lower().replace(" ", "_")] for title in columns)
+    return tuple(", ".join(v) if isinstance(v, list) else v for v in values)
 
 
-def _shown(
-    policy: Policy, host: HostSummary
-) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    fields = {
+def _facts(host: HostSummary) -> dict[str, Any]:
+    """Return what is shown of a host, in the order of ``host show``."""
+    return {
         "host": host.host,
         "node": host.node,
         "state": host.state,
@@ -130,18 +92,15 @@ def _shown(
         "cells": host.cells,
         "slots": host.slots,
         "slots_used": host.used,
-        "slots_of_shape": host_slots(policy, host.shape) if host.shape else None,
+        "slots_of_shape": None,
         "classes": ", ".join(host.classes),
         "aggregates": ", ".join(host.aggregates),
-        "traits": "\n".join(host.traits),
-        "inventories": _lines(host),
-        "servers": "\n".join(host.servers),
+        "traits": list(host.traits),
+        "inventories": "\n".join(
+            f"{n}: {text}" for n, text in host.inventories.items()
+        ),
+        "servers": list(host.servers),
     }
-    return tuple(fields), tuple(fields.values())
-
-
-def _lines(host: HostSummary) -> str:
-    return "\n".join(f"{name}: {text}" for name, text in host.inventories.items())
 
 
 def _no_provider(host: HostSummary) -> str:

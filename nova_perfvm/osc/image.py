@@ -3,43 +3,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from collections.abc import Mapping, Sequence
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.flavors import classes_of, generate_image_properties
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import OfflineCommand, class_argument
+from nova_perfvm.osc.base import (
+    PolicyCommand,
+    argument,
+    class_argument,
+    format_argument,
+)
 from nova_perfvm.osc.formats import ansible, document, shell
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.policy import VMClass
 
 
-class GenerateImage(OfflineCommand):
+class GenerateImage(PolicyCommand):
     """Print the properties that an image needs."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the class, the image and the format."""
-        parser = super().get_parser(prog_name)
-        class_argument(parser)
-        parser.add_argument(
+    arguments = (
+        class_argument(),
+        argument(
             "--image",
             metavar="IMAGE",
             help="name or ID (default: the shell variable IMAGE, Ansible's "
             "perfvm_image)",
-        )
-        parser.add_argument(
-            "-f",
-            "--format",
-            choices=("shell", "properties", "json", "yaml", "ansible"),
+        ),
+        format_argument(
+            ("shell", "properties", "json", "yaml", "ansible"),
+            shell.HELP,
             default="shell",
-            help="default: %(default)s, commands of the openstack client; "
-            "properties: their --property arguments only",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Generate the properties and print them."""
@@ -73,6 +69,6 @@ def render(
         return shell.property_arguments(properties) + "\n"
     if output == "ansible":
         return ansible.image_tasks(properties, image)
-    named: dict[str, Any] = {} if image is None else {"image": image}
-    named["properties"] = dict(properties)
-    return document.as_json(named) if output == "json" else document.as_yaml(named)
+    named = {} if image is None else {"image": image}
+    write = document.as_json if output == "json" else document.as_yaml
+    return write({**named, "properties": dict(properties)})

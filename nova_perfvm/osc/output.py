@@ -5,34 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, Self, TextIO, cast
 
-from cliff.command import Command
-
-from nova_perfvm.printable import printable
-
-if TYPE_CHECKING:
-    import argparse
+from nova_perfvm.printable import one_line, printable
 
 # As a shell says it of a process that SIGPIPE ended, and cliff of its commands.
 SIGPIPE_EXIT = 128 + 13
-
-
-class PrintableCommand(Command):
-    """A command that prints names, and nothing in them that a terminal acts on.
-
-    Every command is one, whatever its format.
-    """
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command with streams that escape."""
-        app = self.app
-        kept = app.stdout, app.stderr
-        app.stdout, app.stderr = map(escaping, kept)
-        try:
-            return super().run(parsed_args)
-        finally:
-            app.stdout, app.stderr = kept
 
 
 def escaping(stream: TextIO) -> TextIO:
@@ -49,6 +27,39 @@ class _Escaping:
 
     def write(self, text: str) -> int:
         return self._stream.write(printable(text))
+
+
+class ProgressLine:
+    """One line of standard error that says what is being done, on a terminal."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self._shown = sys.stderr.isatty()
+        self._width = 0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Show how far it is; a total of 0 is one that is not known."""
+        line = f"{what}: {done} of {total}" if total else f"{what}: {done}"
+        line = printable(one_line(line))
+        self._write(f"{line:<{self._width}}")
+        self._width = len(line)
+
+    def __enter__(self) -> Self:
+        """Return the line itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Remove the line."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove the line."""
+        self._write(f"{'':<{self._width}}\r")
+
+    def _write(self, text: str) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r{text}")
+            sys.stderr.flush()
 
 
 def flush(status: int) -> int:

@@ -3,25 +3,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import argparse
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from cliff.lister import Lister
 
-from nova_perfvm.diagnose.policy_diff import compare, compare_servers
+from nova_perfvm.diagnose.policy_diff import Difference, compare, compare_servers
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import OfflineCommand, file_path, policy_path
+from nova_perfvm.osc.base import (
+    POLICY_FILE,
+    PerfVMCommand,
+    PolicyCommand,
+    argument,
+    file_argument,
+    format_argument,
+    policy_path,
+)
 from nova_perfvm.osc.formats import document
-from nova_perfvm.osc.output import PrintableCommand
 from nova_perfvm.osc.snapshot import read
-from nova_perfvm.policy import advice, cell_slots, loader, shape_slots
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator
-
-    from nova_perfvm.diagnose.policy_diff import Difference
-    from nova_perfvm.facts.snapshot import Snapshot
-    from nova_perfvm.policy import HostShape, Policy, VMClass
+from nova_perfvm.policy import (
+    HostShape,
+    Policy,
+    VMClass,
+    advice,
+    cell_slots,
+    loader,
+    shape_slots,
+)
 
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
     "yaml": document.policy_yaml,
@@ -30,13 +40,11 @@ _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
 }
 
 
-class ShowPolicy(OfflineCommand):
+class ShowPolicy(PolicyCommand):
     """Print the effective policy, every key written out, and its hash."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add ``--set`` and ``--format``."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "--set",
             dest="overrides",
             action="append",
@@ -44,15 +52,13 @@ class ShowPolicy(OfflineCommand):
             metavar="KEY=VALUE",
             help="another value for a key, such as classes.high-performance.vcpus=4 "
             "(YAML; may be given several times)",
-        )
-        parser.add_argument(
-            "-f",
-            "--format",
-            choices=sorted(_FORMATS),
+        ),
+        format_argument(
+            sorted(_FORMATS),
+            "default: %(default)s, which is a policy file",
             default="yaml",
-            help="default: %(default)s, which is a policy file",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print it."""
@@ -60,19 +66,10 @@ class ShowPolicy(OfflineCommand):
         self.write(_FORMATS[parsed_args.format](policy))
 
 
-class CheckPolicy(OfflineCommand):
+class CheckPolicy(PolicyCommand):
     """List every mistake of a policy file, or what the policy amounts to."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the file, which stands for ``--policy`` here."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "file",
-            nargs="?",
-            metavar="FILE",
-            help="policy file (default: that of --policy)",
-        )
-        return parser
+    arguments = (POLICY_FILE,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print a summary; warnings go to stderr."""
@@ -80,30 +77,24 @@ class CheckPolicy(OfflineCommand):
         policy = loader.load(source)
         self.write(summary(policy, source or loader.BUILT_IN))
         for problem in advice(policy):
-            self.app.stderr.write(f"warning: {problem}\n")
+            self.warn(problem)
 
 
-class DiffPolicy(PrintableCommand, Lister):
+class DiffPolicy(PerfVMCommand, Lister):
     """List what a change of the policy would do.
 
     To flavors, image properties and hosts; with a snapshot of a cloud, the
     servers too that the new policy would not allow.
     """
 
-    auth_required = False
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the two files and ``--snapshot``."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("old", metavar="OLD", help="policy file as it is")
-        parser.add_argument("new", metavar="NEW", help="policy file as it is to be")
-        parser.add_argument(
+    arguments = (
+        argument("old", metavar="OLD", help="policy file as it is"),
+        argument("new", metavar="NEW", help="policy file as it is to be"),
+        file_argument(
             "--snapshot",
-            type=file_path,
-            metavar="FILE",
             help="what snapshot save of openstack perfvm wrote, - for standard input",
-        )
-        return parser
+        ),
+    )
 
     def take_action(
         self, parsed_args: argparse.Namespace

@@ -3,29 +3,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
-    cloud_of,
-    file_path,
-    flavor_arguments,
-    flavors_of,
-    policy_argument,
+    NOVA_CONF_HELP,
+    POLICY_FILE,
+    Table,
+    file_argument,
     policy_path,
 )
-from nova_perfvm.osc.checks import ChecksLister, Table
+from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
+from nova_perfvm.osc.judging import ChecksLister
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take_hosts
 from nova_perfvm.policy import loader
-
-if TYPE_CHECKING:
-    import argparse
-
-    from nova_perfvm.facts.snapshot import Snapshot
 
 
 class CheckCloudPolicy(ChecksLister):
@@ -35,24 +31,11 @@ class CheckCloudPolicy(ChecksLister):
     failures, 3 if it could not look.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the file, how flavors were made, and nova.conf."""
-        parser = super().get_parser(prog_name)
-        policy_argument(parser)
-        parser.add_argument(
-            "file",
-            nargs="?",
-            metavar="FILE",
-            help="policy file (default: that of --policy)",
-        )
-        flavor_arguments(parser)
-        parser.add_argument(
-            "--nova-conf",
-            type=file_path,
-            metavar="FILE",
-            help="copy of nova-scheduler's nova.conf",
-        )
-        return parser
+    arguments = (
+        POLICY_FILE,
+        *FLAVOR_ARGUMENTS,
+        file_argument("--nova-conf", help=NOVA_CONF_HELP),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
@@ -61,7 +44,7 @@ class CheckCloudPolicy(ChecksLister):
         settings = read_settings(path) if path else None
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
-            plan = flavors.plan(cloud_of(self.app), flavors_of(policy, parsed_args))
+            plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
         view = PolicyView(
             snapshot=take_hosts(self.app),
             flavor_changes=tuple(map(str, plan.changes)),
@@ -69,8 +52,7 @@ class CheckCloudPolicy(ChecksLister):
             settings=settings,
             isolated_aggregates=parsed_args.isolated_aggregates,
         )
-        results = check_policy(policy, view)
-        return self.listed(results)
+        return self.listed(check_policy(policy, view))
 
 
 class DiffCloudPolicy(DiffPolicy):

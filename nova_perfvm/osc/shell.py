@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     :param argv: arguments without the program's name; None for the process's
-    :returns: 0; 1 for an error, said on stderr; 2 for wrong usage
+    :returns: 0; 1 for an error, printed on stderr; 2 for wrong usage
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Without a command cliff would start an interactive prompt, for which six

@@ -3,45 +3,44 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nova_perfvm import textfile
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
-from nova_perfvm.osc.base import OfflineCommand, file_path
-from nova_perfvm.printable import one_line, printable
-
-if TYPE_CHECKING:
-    import argparse
-
-    from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc.base import PolicyCommand, argument, file_argument
+from nova_perfvm.osc.output import ProgressLine
 
 # Of some hundred thousand servers.
 _MOST_BYTES: Final = 512 * 1024 * 1024
 
 
-class SaveSnapshot(OfflineCommand):
+NOVA_DB: Final = argument(
+    "--from-nova-db",
+    metavar="NOVA_CONF",
+    nargs="?",
+    const="/etc/nova/nova.conf",
+    help="read the hosts' NUMA cells from Nova's database, as nova-scheduler does: "
+    "on a controller, where Nova is installed (default file: %(const)s)",
+)
+
+
+class SaveSnapshot(PolicyCommand):
     """Save what the cloud shows to a file, for commands without a cloud."""
 
     auth_required = True
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the file."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "file",
-            type=file_path,
-            metavar="FILE",
-            help="file to write, - for standard output",
-        )
-        nova_db_argument(parser)
-        return parser
+    arguments = (
+        file_argument("file", help="file to write, - for standard output"),
+        NOVA_DB,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Take the snapshot, and write it whole or not at all."""
@@ -76,18 +75,6 @@ def _warn_of_gaps(app: Any, found: Snapshot) -> None:
         app.stderr.write(f"warning: not seen: {gap}\n")
 
 
-def nova_db_argument(parser: argparse._ActionsContainer) -> None:
-    """Add ``--from-nova-db``."""
-    parser.add_argument(
-        "--from-nova-db",
-        metavar="NOVA_CONF",
-        nargs="?",
-        const="/etc/nova/nova.conf",
-        help="read the hosts' NUMA cells from Nova's database, as nova-scheduler does: "
-        "on a controller, where Nova is installed (default file: %(const)s)",
-    )
-
-
 def take(
     app: Any, policy_digest: str | None = None, nova_conf: str | None = None
 ) -> Snapshot:
@@ -101,7 +88,10 @@ def take(
     # First, as a mistake there shows at once.
     skipped: list[str] = []
     nodes = _compute_nodes(nova_conf, skipped) if nova_conf is not None else None
-    found = _taken(app, policy_digest)
+    with ProgressLine() as progress:
+        found = taking.take(
+            app.client_manager.perfvm, policy_digest=policy_digest, progress=progress
+        )
     if nodes is None:
         return found
     from nova_perfvm.cloud import nova_database  # noqa: PLC0415
@@ -123,19 +113,6 @@ def _compute_nodes(nova_conf: str, skipped: list[str]) -> list[Any]:
     return nova_database.compute_nodes(skipped)
 
 
-def _taken(app: Any, policy_digest: str | None) -> Snapshot:
-    progress = ProgressLine() if sys.stderr.isatty() else None
-    try:
-        return taking.take(
-            app.client_manager.perfvm,
-            policy_digest=policy_digest,
-            progress=progress or taking.silent,
-        )
-    finally:
-        if progress is not None:
-            progress.clear()
-
-
 def read(path: str) -> Snapshot:
     """Read a saved snapshot, from standard input if the path is -.
 
@@ -148,27 +125,6 @@ def read(path: str) -> Snapshot:
     else:
         text = textfile.read(path, _MOST_BYTES)
     return snapshot.loads(text, path)
-
-
-class ProgressLine:
-    """One line of standard error that says what is being read."""
-
-    def __init__(self) -> None:
-        """Show nothing yet."""
-        self._width = 0
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """Show how far it is; a total of 0 is one that is not known."""
-        line = f"{what}: {done} of {total}" if total else f"{what}: {done}"
-        line = printable(one_line(line))
-        sys.stderr.write(f"\r{line:<{self._width}}")
-        sys.stderr.flush()
-        self._width = len(line)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        sys.stderr.write(f"\r{'':<{self._width}}\r")
-        sys.stderr.flush()
 
 
 def write_whole(path: str, text: str, *, private: bool = False) -> None:

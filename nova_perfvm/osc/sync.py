@@ -3,122 +3,85 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
+import itertools
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from cliff.lister import Lister
 
 from nova_perfvm.changes.images import tag_of, tagged_properties
-from nova_perfvm.changes.steps import Left
+from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.cloud import flavors, images
 from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import (
+    CHANGING,
+    Arguments,
+    PolicyCommand,
+    Table,
+    argument,
     ask,
-    changing_arguments,
     class_argument,
-    cloud_of,
-    flavor_arguments,
-    flavors_of,
-    names_of,
-    policy_argument,
+    flag,
 )
-from nova_perfvm.osc.output import PrintableCommand
-from nova_perfvm.osc.snapshot import ProgressLine
-from nova_perfvm.policy import loader
+from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
+from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.policy import Policy
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Mapping
-
-    from nova_perfvm.changes.steps import Change, Plan
-
-    # Carries a plan out, and tells of each change before; may return what was
-    # refused, by ID, and is left.
-    Sync = Callable[[Callable[[Change], None]], Mapping[str, str] | None]
+# Carries a plan out, and tells of each change before; may return what was
+# refused, by ID, and is left.
+Sync = Callable[[Callable[[Change], None]], Mapping[str, str] | None]
+Prepared = tuple[Callable[[], Plan], Sync]
 
 _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
 
 
-class SyncCommand(PrintableCommand, Lister):
+class SyncCommand(PolicyCommand, Lister):
     """A command that lists its changes, asks, and makes them."""
 
     auth_required = True
+    arguments: Arguments = (CHANGING,)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add ``--policy``, ``--dry-run`` and ``--yes``."""
-        parser = super().get_parser(prog_name)
-        policy_argument(parser)
-        changing_arguments(parser)
-        return parser
-
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], Plan], Sync]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
         raise NotImplementedError
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Plan, ask, and change; return what was changed, or would be."""
-        stderr = self.app.stderr
         plan, sync = self.prepare(parsed_args)
         planned = plan()
         if planned.refusals:
             raise RefusedError(planned.refusals)
         if not planned.changes:
-            stderr.write("nothing to do\n")
+            self.app.stderr.write("nothing to do\n")
         refused: Mapping[str, str] = {}
-        if planned.changes and not parsed_args.dry_run:
-            refused = self._carry_out(parsed_args, planned, sync)
+        if self._agreed(parsed_args, planned.changes):
+            numbers, total = itertools.count(1), len(planned.changes)
+            with ProgressLine() as line:
+                refused = (
+                    sync(lambda c: line(str(c)[:_MAX_WIDTH], next(numbers), total))
+                    or {}
+                )
         steps = (*planned.changes, *planned.left)
         return _COLUMNS, [_row(step, refused) for step in steps]
 
-    def _carry_out(
-        self,
-        parsed_args: argparse.Namespace,
-        planned: Plan,
-        sync: Sync,
-    ) -> Mapping[str, str]:
+    def _agreed(
+        self, parsed_args: argparse.Namespace, changes: tuple[Change, ...]
+    ) -> bool:
+        if not changes or parsed_args.dry_run:
+            return False
+        if parsed_args.yes:
+            return True
         stderr = self.app.stderr
-        if not parsed_args.yes:
-            stderr.write("".join(f"would {change}\n" for change in planned.changes))
-            if not ask(stderr):
-                stderr.write("nothing was changed; what would be:\n")
-                return {}
-        with Progress(len(planned.changes)) as progress:
-            return sync(progress.step) or {}
-
-
-class Progress:
-    """What is being changed, on a line of standard error if that is a terminal.
-
-    :param total: how many changes there are
-    """
-
-    def __init__(self, total: int) -> None:
-        """Show nothing yet."""
-        self._line = ProgressLine() if sys.stderr.isatty() else None
-        self._total = total
-        self._begun = 0
-
-    def __enter__(self) -> Self:
-        """Return the progress itself."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Remove the line."""
-        if self._line:
-            self._line.clear()
-
-    def step(self, change: Change) -> None:
-        """Return which change is being made."""
-        self._begun += 1
-        if self._line:
-            self._line(str(change)[:_MAX_WIDTH], self._begun, self._total)
+        stderr.write("".join(f"would {change}\n" for change in changes))
+        agreed = ask(stderr)
+        if not agreed:
+            stderr.write("nothing was changed; what would be:\n")
+        return agreed
 
 
 class SyncFlavors(SyncCommand):
@@ -127,41 +90,35 @@ class SyncFlavors(SyncCommand):
     Lists what is created, set, unset and left.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add what selects flavors, and what may be done to them."""
-        parser = super().get_parser(prog_name)
-        flavor_arguments(parser)
-        parser.add_argument(
+    arguments = (
+        *FLAVOR_ARGUMENTS,
+        argument(
             "--adopt",
             action="append",
             default=[],
             metavar="FLAVOR",
             help="take over a flavor of this name that does not say it is of a policy; "
             "may be repeated",
-        )
-        parser.add_argument(
+        ),
+        flag(
             "--recreate",
-            action="store_true",
-            help="delete flavors of another size that no server uses, and create them "
+            "delete flavors of another size that no server uses, and create them "
             "anew with the same ID",
-        )
-        return parser
+        ),
+    )
 
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], Plan], Sync]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
-        cloud = cloud_of(self.app)
-        policy = loader.load(parsed_args.policy)
-        desired = flavors_of(policy, parsed_args)
+        policy = self.policy(parsed_args)
+        chosen = (self.cloud, flavors_of(policy, parsed_args))
         options: dict[str, Any] = {
             "adopt": parsed_args.adopt,
             "recreate": parsed_args.recreate,
-            "listed": names_of(policy, parsed_args.prefix),
+            "listed": _names_of(policy, parsed_args.prefix),
         }
         return (
-            partial(flavors.plan, cloud, desired, **options),
-            lambda tell: flavors.sync(cloud, desired, tell, **options),
+            partial(flavors.plan, *chosen, **options),
+            partial(flavors.sync, *chosen, **options),
         )
 
 
@@ -172,36 +129,38 @@ class SyncImages(SyncCommand):
     a tag since.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the images and the class."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "images",
             nargs="*",
             metavar="IMAGE",
             help="name or ID (default: the images that were named before)",
-        )
-        class_argument(parser)
-        return parser
+        ),
+        class_argument(),
+    )
 
-    def prepare(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Callable[[], Plan], Sync]:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
-        cloud = cloud_of(self.app)
-        policy = loader.load(parsed_args.policy)
+        policy = self.policy(parsed_args)
         desired = tagged_properties(policy, extensions.load())
         tag = tag_of(parsed_args.class_name)
         if parsed_args.class_name is not None:
             policy.get_class(parsed_args.class_name)
             desired = {tag: desired[tag]} if not parsed_args.images else desired
-        chosen = (cloud, desired, tag, parsed_args.images)
+        chosen = (self.cloud, desired, tag, parsed_args.images)
         return partial(images.plan, *chosen), partial(images.sync, *chosen)
+
+
+def _names_of(policy: Policy, prefix: str) -> frozenset[str]:
+    """Return the names of all flavors of a policy, with and without a prefix."""
+    if not policy.lists_flavors:
+        return frozenset()
+    names = [flavor.name for flavor in generate_flavors(policy)]
+    return frozenset([*names, *(prefix + name for name in names)])
 
 
 def _row(step: Any, refused: Mapping[str, str]) -> tuple[str, ...]:
     why = refused.get(getattr(step, "id", ""))
     if why is not None:
         step = Left(step.kind, step.name, f"a tenant's: {why}")
-    found: Change | Left = step
-    return tuple(getattr(found, name) for name in ("action", "kind", "name", "detail"))
+    return step.action, step.kind, step.name, step.detail

@@ -3,34 +3,21 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.osc.base import OfflineCommand
-from nova_perfvm.policy import largest_slots
-
-if TYPE_CHECKING:
-    import argparse
-
-    from nova_perfvm.generate.flavors import PolicyFlavor
-    from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
+from nova_perfvm.osc.base import PolicyCommand, class_argument
+from nova_perfvm.policy import Policy, VMClass, largest_slots
 
 
-class ConfigTempest(OfflineCommand):
+class ConfigTempest(PolicyCommand):
     """Print what Tempest has to know of the policy, for tempest.conf."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the pinned class."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--class",
-            dest="class_name",
-            metavar="NAME",
-            help="the pinned class to test (default: the only one there is)",
-        )
-        return parser
+    arguments = (
+        class_argument("the pinned class to test (default: the only one there is)"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Derive the options and print them."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nova import exception
+from nova import exception, objects
+from nova.scheduler import host_manager
 from nova.virt import hardware
 
 from nova_perfvm import constants as const
@@ -24,10 +25,6 @@ from nova_perfvm.facts import (
     placement_request,
 )
 from nova_perfvm.facts.placement_request import isolating_traits
-
-if TYPE_CHECKING:
-    from nova import objects
-    from nova.scheduler import host_manager
 
 # The fields of a cell in the order of the facts.  Read one by one through the
 # object's properties they would cost more than all rules together, so they are

@@ -13,16 +13,13 @@ What is granted does not depend on any of this: Placement sees to that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from nova import objects
 from nova.scheduler.host_manager import HostState
 
 from nova_perfvm import constants as const
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from nova import objects
 
 # With more hosts than this a claim that fails has other hosts to go to, and the
 # filters behind this one would have to judge each child of each of them.

@@ -4,23 +4,18 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
 
 from nova import conf as nova_conf
+from nova import objects
 from nova.scheduler import filters
 from nova.scheduler import utils as scheduler_utils
+from nova.scheduler.host_manager import HostState
 from oslo_log import log as logging
 
 from nova_perfvm import rules
-from nova_perfvm.scheduler import adapters, candidates, instances, running, startup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from nova import objects
-    from nova.scheduler.host_manager import HostState
-
-    from nova_perfvm.facts import Decision, Reason, RequestFacts
+from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
+from nova_perfvm.scheduler import adapters, candidates, instances, startup
 
 LOG = logging.getLogger(__name__)
 
@@ -65,7 +60,12 @@ class PerfVMFilter(filters.BaseHostFilter):
             at_home = instances.rebuilt_on(spec_obj.instance_uuid)
         reasons = () if at_home else rules.check_request(self.policy, request)
         if reasons:
-            _log_request(request, spec_obj.instance_uuid, reasons)
+            LOG.info(
+                "PerfVMFilter rejected %s on every host (perfvm:class=%s, "
+                "flavor %s): %s",
+                *(spec_obj.instance_uuid, request.class_name, request.flavor),
+                _words(reasons),
+            )
             return []
 
         debug = LOG.isEnabledFor(logging.DEBUG)
@@ -105,30 +105,21 @@ class PerfVMFilter(filters.BaseHostFilter):
         """Return what is asked for, and of whom where that decides."""
         request = adapters.request_facts(spec_obj)
         if rules.is_former_size(self.policy, request):
-            return request._replace(running_vcpus=running.running_vcpus(spec_obj))
+            return request._replace(running_vcpus=instances.running_vcpus(spec_obj))
         return request
 
     def _log_host(
         self,
         request: RequestFacts,
-        host: Any,
+        host: HostFacts,
         reasons: Sequence[Reason],
         instance_uuid: str,
     ) -> None:
-        verdict = "; ".join(f"{r.code}: {rules.describe(r)}" for r in reasons)
-        LOG.debug(
-            "(%(host)s, %(node)s) %(verdict)s",
-            {
-                "host": host.host,
-                "node": host.nodename,
-                "verdict": f"refused: {verdict}" if reasons else "passes",
-            },
-            instance_uuid=instance_uuid,
-        )
-        for line in rules.describe_cells(self.policy, request, host):
+        verdict = f"refused: {_words(reasons)}" if reasons else "passes"
+        for line in (verdict, *rules.describe_cells(self.policy, request, host)):
             LOG.debug(
-                "(%(host)s, %(node)s) %(line)s",
-                {"host": host.host, "node": host.nodename, "line": line},
+                "(%s, %s) %s",
+                *(host.host, host.nodename, line),
                 instance_uuid=instance_uuid,
             )
 
@@ -141,32 +132,15 @@ class PerfVMFilter(filters.BaseHostFilter):
     ) -> None:
         vm_class = rules.resolve_class(self.policy, request)
         LOG.info(
-            "PerfVMFilter rejected %(rejected)d of %(total)d hosts for %(uuid)s "
-            "(class %(class)s, flavor %(flavor)s): %(reasons)s",
-            {
-                "rejected": counts.total(),
-                "total": total,
-                "uuid": instance_uuid,
-                "class": "none" if vm_class is None else vm_class.name,
-                "flavor": request.flavor,
-                "reasons": ", ".join(f"{n} {code}" for code, n in counts.most_common()),
-            },
+            "PerfVMFilter rejected %d of %d hosts for %s (class %s, flavor %s): %s",
+            *(counts.total(), total, instance_uuid),
+            *("none" if vm_class is None else vm_class.name, request.flavor),
+            ", ".join(f"{n} {code}" for code, n in counts.most_common()),
         )
 
 
-def _log_request(
-    request: RequestFacts, instance_uuid: str, reasons: Sequence[Reason]
-) -> None:
-    LOG.info(
-        "PerfVMFilter rejected %(uuid)s on every host (perfvm:class=%(class)s, flavor "
-        "%(flavor)s): %(reasons)s",
-        {
-            "uuid": instance_uuid,
-            "class": request.class_name,
-            "flavor": request.flavor,
-            "reasons": "; ".join(f"{r.code}: {rules.describe(r)}" for r in reasons),
-        },
-    )
+def _words(reasons: Iterable[Reason]) -> str:
+    return "; ".join(f"{r.code}: {rules.describe(r)}" for r in reasons)
 
 
 def _warn_about_order(enabled_filters: Sequence[str]) -> None:

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record that Nova keeps of a server, which no user writes.
+"""The record that Nova keeps of a server: evidence that no user can give.
 
-A request says what its user asked for, scheduler hints included.  What a server
-is, where it is and what is being done to it stands in the database of its cell.
+A request says what its user asked for, scheduler hints included, and not whether it
+makes a server or moves one.  The databases tell.  Until a new server has a host, it
+is in no cell, or has none in its record there; one that is moved has its source, or
+is shelved and offloaded.  Its record keeps its flavor until a resize has brought it
+to the new one, so that a resize to another size, or from another class, can be told,
+too.
 """
 
 from __future__ import annotations
 
 from nova import context as nova_context
 from nova import exception, objects
-from nova.compute import task_states
+from nova.compute import task_states, vm_states
+from oslo_log import log as logging
+
+from nova_perfvm import constants as const
+
+LOG = logging.getLogger(__name__)
 
 
 def find(instance_uuid: str) -> objects.Instance | None:
@@ -41,3 +50,29 @@ def rebuilt_on(instance_uuid: str) -> tuple[str, str] | None:
     if instance is None or instance.task_state != task_states.REBUILDING:
         return None
     return instance.host, instance.node
+
+
+def running_vcpus(spec_obj: objects.RequestSpec) -> int | None:
+    """Return how many vCPUs the server has in the class that its request names.
+
+    None for a new server, and for one of another class.  It costs two queries.
+    Where they fail nobody can tell, and the request is taken for a move: a new
+    server of a former size can be deleted, one that cannot be evacuated is lost.
+    """
+    try:
+        instance = find(spec_obj.instance_uuid)
+    except Exception as exc:  # noqa: BLE001  whatever it is, nobody can tell
+        LOG.warning(
+            "Cannot look up whether server %s exists (%s), so it is taken for one that "
+            "runs with the %d vCPUs of the request.",
+            *(spec_obj.instance_uuid, exc, spec_obj.flavor.vcpus),
+        )
+        return int(spec_obj.flavor.vcpus)
+    if instance is None or not (
+        instance.host or instance.vm_state == vm_states.SHELVED_OFFLOADED
+    ):
+        return None
+    has, wants = instance.flavor, spec_obj.flavor
+    if has.extra_specs.get(const.CLASS_KEY) != wants.extra_specs.get(const.CLASS_KEY):
+        return None
+    return int(has.vcpus)

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nova import conf as nova_conf
 from oslo_log import log as logging
 
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PolicyError
-from nova_perfvm.policy import loader
-
-if TYPE_CHECKING:
-    from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy, loader
 
 LOG = logging.getLogger(__name__)
 
@@ -33,13 +28,9 @@ def read_policy(reader: str) -> Policy:
         message = str(exc)
     else:
         LOG.info(
-            "%(reader)s enforces %(source)s, sha256 %(digest)s, classes %(classes)s",
-            {
-                "reader": reader,
-                "source": path or f"the {loader.BUILT_IN}",
-                "digest": policy.digest,
-                "classes": ", ".join(policy.by_name),
-            },
+            "%s enforces %s, sha256 %s, classes %s",
+            *(reader, path or f"the {loader.BUILT_IN}", policy.digest),
+            ", ".join(policy.by_name),
         )
         return policy
     for line in message.splitlines():

@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from nova import conf as nova_conf
+from nova import objects
 from nova.scheduler import utils as scheduler_utils
 from nova.scheduler import weights
+from nova.scheduler.host_manager import HostState
 
 from nova_perfvm.rules import packing
 from nova_perfvm.scheduler import adapters, startup
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nova import objects
-    from nova.scheduler.host_manager import HostState
 
 
 class PerfVMWeigher(weights.BaseHostWeigher):

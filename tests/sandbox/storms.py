@@ -7,7 +7,6 @@ import os
 import random
 
 from nova_perfvm.sandbox.processes import waiting
-from nova_perfvm.sandbox.processes.configuration import identity
 from tests import judge
 from tests.sandbox import base, clients
 from tests.sandbox.base import GENERAL, HP
@@ -28,7 +27,7 @@ class StormTest(base.SandboxTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.cloud = identity.cloud(cls.sandbox.settings)
+        cls.cloud = cls.sandbox.settings.cloud
 
     def calls(self, seed, servers=SERVERS, flavors=FLAVORS, hosts=(None,)):
         """Return requests for about so many servers, as the seed has it.

@@ -6,7 +6,6 @@ import io
 
 from nova_perfvm.osc.tempest import tempest_conf
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.processes.configuration import identity
 from nova_perfvm.sandbox.processes.content import IMAGE
 
 # On a starved machine everything takes its time.
@@ -22,7 +21,7 @@ def sandbox_conf(sandbox, directory):
     conf = configparser.ConfigParser(interpolation=None)
     policy = loader.load(str(sandbox.layout.policy))
     conf.read_string(tempest_conf(policy))
-    cloud = identity.cloud(sandbox.settings)
+    cloud = sandbox.settings.cloud
     auth = cloud["auth"]
     connection = sandbox.connect()
     image = connection.image.find_image(IMAGE).id

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import yaml
 
-from nova_perfvm.generate.flavors import all_placement_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 
 
 class _Unsafe(str):

@@ -4,27 +4,28 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from nova_perfvm.generate.flavors import PolicyFlavor
-    from nova_perfvm.policy import Policy
+from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.policy import Policy
 
 
-def flavor_document(flavor: PolicyFlavor) -> dict[str, Any]:
-    """Return a flavor as a mapping, with Nova's names and units."""
-    return {
-        "name": flavor.name,
-        "class": flavor.class_name,
-        "vcpus": flavor.vcpus,
-        "memory_mb": flavor.memory_mb,
-        "root_gb": flavor.root_gb,
-        "extra_specs": dict(flavor.extra_specs),
-    }
+def flavor_documents(flavors: Iterable[PolicyFlavor]) -> list[dict[str, Any]]:
+    """Return flavors as mappings, with Nova's names and units."""
+    return [
+        {
+            "name": flavor.name,
+            "class": flavor.class_name,
+            "vcpus": flavor.vcpus,
+            "memory_mb": flavor.memory_mb,
+            "root_gb": flavor.root_gb,
+            "extra_specs": dict(flavor.extra_specs),
+        }
+        for flavor in flavors
+    ]
 
 
 def as_json(document: Any) -> str:

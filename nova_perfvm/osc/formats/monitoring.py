@@ -4,13 +4,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from nova_perfvm.diagnose.audit import SEVERITIES, Severity
-
-if TYPE_CHECKING:
-    from nova_perfvm.diagnose.audit import AuditResult, Report
+from nova_perfvm.diagnose.audit import SEVERITIES, AuditResult, Report, Severity
 
 
 def junit(report: Report) -> str:
@@ -57,25 +53,23 @@ def _case(result: AuditResult) -> ET.Element:
 def prometheus(report: Report) -> str:
     """Return metrics for node_exporter's textfile collector, always the same ones."""
     taken = dt.datetime.fromisoformat(report.taken_at).timestamp()
-    lines = [
-        "# HELP perfvm_audit_findings Violations of the policy that an audit found.",
-        "# TYPE perfvm_audit_findings gauge",
-    ]
-    lines += [
+    findings = "".join(
         f'perfvm_audit_findings{{code="{code}",severity="{SEVERITIES[code].value}"}} '
-        f"{count}"
+        f"{count}\n"
         for code, count in report.by_code().items()
-    ]
-    for name, what, value in (
-        ("hosts", "Compute hosts that were looked at.", report.hosts),
-        ("servers", "Servers that were looked at.", report.servers),
-        (
-            "timestamp_seconds",
-            "When the cloud was looked at, in seconds since the epoch.",
-            int(taken),
-        ),
-    ):
-        metric = f"perfvm_audit_{name}"
-        lines += [f"# HELP {metric} {what}", f"# TYPE {metric} gauge"]
-        lines.append(f"{metric} {value}")
-    return "\n".join(lines) + "\n"
+    )
+    return f"""\
+# HELP perfvm_audit_findings Violations of the policy that an audit found.
+# TYPE perfvm_audit_findings gauge
+{findings}\
+# HELP perfvm_audit_hosts Compute hosts that were looked at.
+# TYPE perfvm_audit_hosts gauge
+perfvm_audit_hosts {report.hosts}
+# HELP perfvm_audit_servers Servers that were looked at.
+# TYPE perfvm_audit_servers gauge
+perfvm_audit_servers {report.servers}
+# HELP perfvm_audit_timestamp_seconds When the cloud was looked at, in seconds since \
+the epoch.
+# TYPE perfvm_audit_timestamp_seconds gauge
+perfvm_audit_timestamp_seconds {int(taken)}
+"""

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nova_perfvm.diagnose.audit import Severity
-
-if TYPE_CHECKING:
-    from nova_perfvm.diagnose.audit import AuditResult, Finding, Report
+from nova_perfvm.diagnose.audit import AuditResult, Finding, Report, Severity
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --text: #1b1f24;

@@ -11,16 +11,12 @@ in CI, takes along few.
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
-from nova_perfvm.generate.flavors import all_placement_names
+from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 from nova_perfvm.microversions import EXTRA_SPECS, PLACEMENT_NAMES, VOLUME_TYPE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from nova_perfvm.generate.flavors import PolicyFlavor
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.policy import VMClass
 
 _COMPUTE: Final = f"openstack --os-compute-api-version {EXTRA_SPECS}"
 _PLACEMENT: Final = f"openstack --os-placement-api-version {PLACEMENT_NAMES}"
@@ -30,6 +26,11 @@ _CREATE_NAME: Final = {
     "resource class": f"{_PLACEMENT} resource class set",
 }
 
+# Of ``--format``, where this is the default.
+HELP: Final = (
+    "default: %(default)s, commands of the openstack client; properties: their "
+    "--property arguments only"
+)
 _IMAGE: Final = '"$IMAGE"'
 _IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
 
@@ -83,11 +84,10 @@ def image_block(
     :param classes: those whose servers' boot lines follow as comments
     """
     target = _IMAGE if image is None else shlex.quote(image)
-    lines = [] if image is not None else [_IMAGE_UNSET]
     if properties:
         arguments = property_arguments(properties)
-        lines.append(f"openstack image set {arguments} {target}")
-        block = _block([], lines)
+        lines = [f"openstack image set {arguments} {target}"]
+        block = _block([], lines if image is not None else [_IMAGE_UNSET, *lines])
     else:
         block = "# The image needs no properties.\n"
     return block + "".join(

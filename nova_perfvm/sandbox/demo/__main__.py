@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace, started: float) -> int:
     policy = loader.load()
     with EmbeddedCloud(options=story.OPTIONS) as cloud:
         try:
-            outcomes = story.tell(cloud, policy, _progress)
+            outcomes = story.play(cloud, policy, _progress)
         finally:
             _keep_log(args, cloud.nova_log())
     _progress("")

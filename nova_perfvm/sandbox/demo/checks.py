@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.sandbox.demo.story import (
     CLAIMS_HP_16,
     CPUS,
@@ -14,13 +15,8 @@ from nova_perfvm.sandbox.demo.story import (
     HP_CLASS,
     HP_HOSTS,
     PINNED_4,
+    Outcome,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nova_perfvm.policy import Policy, VMClass
-    from nova_perfvm.sandbox.demo.story import Outcome
 
 
 def check(policy: Policy, outcomes: list[Outcome]) -> list[str]:

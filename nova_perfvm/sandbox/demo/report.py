@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TextIO
 
 from nova_perfvm import cpuset
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TextIO
-
-    from nova_perfvm.sandbox.demo.story import Outcome
+from nova_perfvm.sandbox.demo.story import Outcome
 
 COLUMNS = ("VM", "class", "flavor", "host", "NUMA node", "pinned CPUs", "queues")
 

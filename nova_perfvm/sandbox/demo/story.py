@@ -4,17 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from nova_perfvm import constants as const
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.sandbox.demo import placement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nova_perfvm.policy import Policy
-    from nova_perfvm.sandbox.embedded import BootedServer, EmbeddedCloud, Guest, Verdict
+from nova_perfvm.policy import Policy
+from nova_perfvm.sandbox.embedded import BootedServer, EmbeddedCloud, Guest, Verdict
 
 HP_HOSTS = ("hp-1", "hp-2")
 GENERAL_HOSTS = ("general-1",)
@@ -56,7 +51,7 @@ class Outcome:
         return self.server.status == "ACTIVE"
 
 
-def tell(
+def play(
     cloud: EmbeddedCloud, policy: Policy, progress: Callable[[str], None]
 ) -> list[Outcome]:
     """Start the hosts and boot VMs until they are refused.
@@ -64,12 +59,10 @@ def tell(
     :param progress: called with a line of text at each step
     :returns: one Outcome for each VM, in the order of the requests
     """
-    for name in HP_HOSTS:
+    for name in HOSTS:
         progress(f"starting {name}")
-        cloud.start_configured(name, policy, "dedicated")
-    for name in GENERAL_HOSTS:
-        progress(f"starting {name}")
-        cloud.start_configured(name, policy, "shared")
+        mode = "dedicated" if name in HP_HOSTS else "shared"
+        cloud.start_configured(name, policy, mode)
     smallest, largest = _create_flavors(cloud, policy)
 
     def boot(name: str, flavor: PolicyFlavor, wanted_class: str) -> Outcome:
@@ -142,7 +135,7 @@ def _outcome(
     reasons = {
         host: _filters_words(verdicts[host])
         if host in verdicts
-        else placement.refusal(cloud, flavor, host)
+        else _placements_words(cloud, flavor, host)
         for host in HOSTS
     }
     codes = {host: verdict.codes for host, verdict in verdicts.items()}
@@ -156,3 +149,43 @@ def _filters_words(verdict: Verdict) -> tuple[str, ...]:
         f"{code}: {words}"
         for code, words in zip(verdict.codes, verdict.words, strict=True)
     )
+
+
+def _placements_words(
+    cloud: EmbeddedCloud, flavor: PolicyFlavor, host: str
+) -> tuple[str, ...]:
+    """Return in words what a host lacks for a flavor, in Placement's view.
+
+    What Placement prunes, the scheduler never sees: Nova then says only "No valid
+    host was found".
+    """
+    pinned = flavor.extra_specs.get(const.CPU_POLICY) == "dedicated"
+    wanted = {
+        "PCPU" if pinned else "VCPU": flavor.vcpus,
+        "MEMORY_MB": flavor.memory_mb,
+    }
+    if flavor.root_gb:
+        wanted["DISK_GB"] = flavor.root_gb
+    for key, value in flavor.extra_specs.items():
+        if key.startswith("resources:"):
+            wanted[key.removeprefix("resources:")] = int(value)
+    capacity = cloud.capacity(host)
+    used = cloud.usages(host)
+    lacking = tuple(
+        _shortage(name, amount, capacity.get(name, 0), used.get(name, 0))
+        for name, amount in wanted.items()
+        if capacity.get(name, 0) - used.get(name, 0) < amount
+    )
+    traits = cloud.traits(host)
+    for key, value in flavor.extra_specs.items():
+        trait = key.removeprefix("trait:")
+        if trait != key and (trait in traits) != (value == "required"):
+            has = "has" if trait in traits else "lacks"
+            lacking += (f"Placement: the host {has} the trait {trait}, {value}",)
+    return lacking or ("Placement: offered, but refused before PerfVMFilter",)
+
+
+def _shortage(name: str, wanted: int, capacity: int, used: int) -> str:
+    if not capacity:
+        return f"Placement: the host offers no {name}"
+    return f"Placement: {capacity - used} of {capacity} {name} free, need {wanted}"

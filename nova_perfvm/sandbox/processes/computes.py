@@ -6,19 +6,16 @@ from __future__ import annotations
 import datetime as dt
 import json
 import socket
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.files import MEMORY_GB
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nova_perfvm.sandbox.processes.environment import Environment
-    from nova_perfvm.sandbox.processes.hostspec import PretendedHost
-    from nova_perfvm.sandbox.processes.layout import Layout
-    from nova_perfvm.sandbox.processes.process import Processes, Record
+from nova_perfvm.sandbox.processes.hostspec import MEMORY_GB, PretendedHost
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.process import Processes, Record
 
 FORK_SERVER: Final = "compute-fork-server"
 PREFIX: Final = "nova-compute-"
@@ -28,25 +25,22 @@ _FORK_S: Final = 120
 _REPORT_S_EACH: Final = 6
 
 
+@dataclass
 class Computes:
     """Asks the fork server for computes."""
 
-    def __init__(
-        self, processes: Processes, layout: Layout, environment: Environment
-    ) -> None:
-        """Start nothing yet."""
-        self._processes = processes
-        self._layout = layout
-        self._environment = environment
+    processes: Processes
+    layout: Layout
+    environment: Environment
 
     def start_fork_server(self) -> Record:
         """Start the process that all computes are forked from."""
-        self._layout.fork_server.unlink(missing_ok=True)
-        return self._processes.start(
+        self.layout.fork_server.unlink(missing_ok=True)
+        return self.processes.start(
             FORK_SERVER,
             [
-                self._environment.program("python"),
-                *("-m", _MODULE, str(self._layout.fork_server)),
+                self.environment.program("python"),
+                *("-m", _MODULE, str(self.layout.fork_server)),
             ],
             # Threads' arenas of the C library would cost more than Nova itself.
             env={"MALLOC_ARENA_MAX": "2"},
@@ -58,31 +52,28 @@ class Computes:
         :raises SandboxError: when it runs already, or the fork server ended
         """
         name = PREFIX + host.name
-        found = self._processes.find(name)
-        if found is not None and found.alive:
-            raise SandboxError(f"{name} runs already, pid {found.pid}")
+        self.processes.refuse_running(name)
         self._await_fork_server()
-        pid = self._fork(name, host)
-        return self._processes.adopt(name, pid)
+        return self.processes.adopt(name, self._fork(name, host))
 
     def _await_fork_server(self) -> None:
-        record = self._processes.find(FORK_SERVER)
+        record = self.processes.find(FORK_SERVER)
         if record is None or not record.alive:
             record = self.start_fork_server()
 
         def ready() -> bool:
-            waiting.check_alive(self._processes, record)
-            return self._layout.fork_server.exists()
+            waiting.check_alive(self.processes, record)
+            return self.layout.fork_server.exists()
 
         waiting.until(ready, f"{FORK_SERVER} to import Nova", waiting.LIMIT_S)
 
     def _fork(self, name: str, host: PretendedHost) -> int:
-        own = self._layout.host_etc(host.name)
+        own = self.layout.host_etc(host.name)
         order = {
-            "log": str(self._layout.logs / f"{name}.log"),
-            "output": str(self._processes.output(name)),
+            "log": str(self.layout.logs / f"{name}.log"),
+            "output": str(self.processes.output(name)),
             "config_files": [
-                str(self._layout.etc / "nova" / "nova-compute.conf"),
+                str(self.layout.etc / "nova" / "nova-compute.conf"),
                 str(own / "nova.conf"),
                 str(own / "sandbox.conf"),
             ],
@@ -90,46 +81,21 @@ class Computes:
                 "hostname": host.name,
                 "shape": str(host.shape),
                 "memory_gb": MEMORY_GB,
-                "domains": str(self._layout.domains(host.name)),
+                "domains": str(self.layout.domains(host.name)),
             },
         }
         try:
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(_FORK_S)
-                client.connect(str(self._layout.fork_server))
+                client.connect(str(self.layout.fork_server))
                 client.sendall(json.dumps(order).encode() + b"\n")
                 with client.makefile() as answer:
                     return int(answer.readline())
         except (OSError, ValueError) as exc:
             raise SandboxError(
                 f"{FORK_SERVER} does not start {name}: {exc}; see "
-                f"{self._processes.output(FORK_SERVER)}"
+                f"{self.processes.output(FORK_SERVER)}"
             ) from exc
-
-
-def reported_since(
-    connection: Any, hosts: Sequence[PretendedHost], since: dt.datetime
-) -> set[str]:
-    """Return the hosts whose nova-compute has reported after a time.
-
-    A service that has just been started is "up" for Nova as long as the last
-    word of the one before is fresh.
-
-    :param since: in UTC
-    """
-    response = connection.compute.get("/os-services?binary=nova-compute")
-    if response.status_code >= 400:
-        return set()
-    wanted = {host.name for host in hosts}
-    return {
-        service["host"]
-        for service in response.json()["services"]
-        if service["host"] in wanted
-        and service["state"] == "up"
-        and service["updated_at"]
-        and dt.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=dt.UTC)
-        > since
-    }
 
 
 def await_reports(
@@ -140,16 +106,30 @@ def await_reports(
 ) -> None:
     """Wait until each host's nova-compute has reported after a time.
 
+    A service that has just been started is "up" for Nova as long as the last
+    word of the one before is fresh.
+
     :param since: in UTC
     :raises SandboxError: when one has ended, or it takes too long
     """
+    wanted = {host.name for host in hosts}
 
     def reported() -> bool:
-        for host in hosts:
-            record = processes.find(PREFIX + host.name)
+        for name in wanted:
+            record = processes.find(PREFIX + name)
             if record is not None:
                 waiting.check_alive(processes, record)
-        return len(reported_since(connection, hosts, since)) == len(hosts)
+        response = connection.compute.get("/os-services?binary=nova-compute")
+        if response.status_code >= 400:
+            return False
+        return wanted <= {
+            service["host"]
+            for service in response.json()["services"]
+            if service["state"] == "up"
+            and service["updated_at"]
+            and dt.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=dt.UTC)
+            > since
+        }
 
     timeout_s = waiting.LIMIT_S + _REPORT_S_EACH * len(hosts)
     waiting.until(reported, f"{len(hosts)} computes to report", timeout_s)

@@ -1,164 +1,155 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator makes in a new cloud: a network, an image, flavors, aggregates."""
+"""What is made in a new cloud: endpoints, a network, an image, flavors, aggregates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import converge
+from nova_perfvm.cloud import flavors as flavors_of_cloud
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.placement import slots
+from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from nova_perfvm.generate.flavors import PolicyFlavor
-    from nova_perfvm.policy import Policy
-    from nova_perfvm.sandbox.processes.hostspec import PretendedHost
+from nova_perfvm.sandbox.processes.hostspec import PretendedHost
+from nova_perfvm.sandbox.processes.settings import (
+    REGION,
+    SERVICE_PROJECT,
+    SERVICE_USER,
+    SandboxSettings,
+)
 
 NETWORK: Final = "private"
 IMAGE: Final = "guest"
 CIDR: Final = "10.20.0.0/16"
 
-# From here on nova-api validates extra specs.
-_COMPUTE: Final = "2.86"
-_PLACEMENT: Final = "1.36"
 _IMAGE_BYTES: Final = b"\0" * 65536
 
 
-class Content:
-    """What is made through the APIs, if it is not there already."""
+def make_catalogue(connection: Any, settings: SandboxSettings) -> None:
+    """Make the user and the endpoints that keystone lacks beside the administrator's.
 
-    def __init__(self, connection: Any, policy: Policy) -> None:
-        """Make nothing yet.
-
-        :param connection: an SDK connection of the administrator
-        """
-        self._connection = connection
-        self._policy = policy
-
-    def make(self, hosts: Sequence[PretendedHost], tell: Callable[[str], None]) -> None:
-        """Make everything.
-
-        :param tell: called with each thing that is done
-        :raises SandboxError: when an API refuses something
-        :raises RefusedError: when a host cannot be enrolled
-        """
-        self._network()
-        self._image()
-        tell(f"network {NETWORK}, image {IMAGE}")
-        if self._policy.placement != "none":
-            # General flavors forbid them; no host may have reported them.
-            for name in sorted(slots.traits_to_avoid(self._policy)):
-                self._request("placement", "PUT", f"/traits/{name}", None, _PLACEMENT)
-        flavors = generate_flavors(self._policy, generators=extensions.load())
-        for flavor in flavors:
-            self._flavor(flavor)
-        tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
-        if self._policy.managed_hosts == "labelled":
-            self._label(hosts)
-        if self._policy.placement == "units":
-            self._enroll(hosts)
-            tell(f"{len(hosts)} hosts enrolled")
-
-    def _network(self) -> None:
-        network = self._connection.network
-        if network.find_network(NETWORK) is None:
-            made = network.create_network(name=NETWORK, is_shared=True)
-            network.create_subnet(
-                name=NETWORK,
-                network_id=made.id,
-                ip_version=4,
-                cidr=CIDR,
-                is_dhcp_enabled=False,
+    :param connection: an SDK connection of the administrator
+    """
+    identity = connection.identity
+    project = identity.find_project(SERVICE_PROJECT) or identity.create_project(
+        name=SERVICE_PROJECT, domain_id="default"
+    )
+    user = identity.find_user(SERVICE_USER) or identity.create_user(
+        name=SERVICE_USER, password=settings.password, domain_id="default"
+    )
+    for name in ("admin", "service"):
+        role = identity.find_role(name) or identity.create_role(name=name)
+        identity.assign_project_role_to_user(project, user, role)
+    known = {service.type for service in identity.services()}
+    for kind, name, url in (
+        ("placement", "placement", settings.url("placement")),
+        ("image", "glance", settings.url("glance")),
+        ("compute", "nova", settings.url("nova-api", "/v2.1")),
+        ("network", "neutron", settings.url("neutron")),
+    ):
+        if kind in known:
+            continue
+        service = identity.create_service(name=name, type=kind)
+        for interface in ("public", "internal", "admin"):
+            identity.create_endpoint(
+                service_id=service.id, interface=interface, region_id=REGION, url=url
             )
 
-    def _image(self) -> None:
-        image = self._connection.image
-        if image.find_image(IMAGE) is not None:
-            return
-        properties = generate_image_properties(
-            self._policy, generators=extensions.load()
+
+def make_content(
+    connection: Any,
+    policy: Policy,
+    hosts: Sequence[PretendedHost],
+    tell: Callable[[str], None],
+) -> None:
+    """Make, through the APIs, what is not there already.
+
+    :param connection: an SDK connection of the administrator
+    :param tell: called with each thing that is done
+    :raises SandboxError: when Glance refuses the image
+    :raises CloudError: when Nova or Placement refuses something
+    :raises RefusedError: when a host cannot be enrolled
+    """
+    _make_network(connection.network)
+    _make_image(connection.image, policy)
+    tell(f"network {NETWORK}, image {IMAGE}")
+    api = API(connection)
+    flavors = generate_flavors(policy, generators=extensions.load())
+    flavors_of_cloud.sync(api, flavors, lambda _change: None)
+    tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
+    if policy.managed_hosts == "labelled":
+        _label(connection.compute, policy, hosts)
+    if policy.placement == "units":
+        for host in hosts:
+            # As openstack perfvm host enroll does; no API shows cpu sets.
+            slots = 0 if host.mode == "shared" else None
+            converge.enroll(api, policy, host.name, slots=slots)
+        tell(f"{len(hosts)} hosts enrolled")
+
+
+def _make_network(network: Any) -> None:
+    if network.find_network(NETWORK) is None:
+        made = network.create_network(name=NETWORK, is_shared=True)
+        network.create_subnet(
+            name=NETWORK,
+            network_id=made.id,
+            ip_version=4,
+            cidr=CIDR,
+            is_dhcp_enabled=False,
         )
-        body = {
-            "name": IMAGE,
-            "disk_format": "raw",
-            "container_format": "bare",
-            "visibility": "public",
-            **properties,
-        }
-        made = self._request("image", "POST", "/images", body)
-        response = image.put(
+
+
+def _make_image(image: Any, policy: Policy) -> None:
+    if image.find_image(IMAGE) is not None:
+        return
+    properties = generate_image_properties(policy, generators=extensions.load())
+    body = {
+        "name": IMAGE,
+        "disk_format": "raw",
+        "container_format": "bare",
+        "visibility": "public",
+        **properties,
+    }
+    made = _checked(image.post("/images", json=body)).json()
+    _checked(
+        image.put(
             f"/images/{made['id']}/file",
             data=_IMAGE_BYTES,
             headers={"Content-Type": "application/octet-stream"},
         )
-        _check("image", "PUT", "file", response)
-
-    def _flavor(self, flavor: PolicyFlavor) -> None:
-        compute = self._connection.compute
-        if compute.find_flavor(flavor.name) is not None:
-            return
-        body = {
-            "flavor": {
-                "name": flavor.name,
-                "vcpus": flavor.vcpus,
-                "ram": flavor.memory_mb,
-                "disk": flavor.root_gb,
-            }
-        }
-        made = self._request("compute", "POST", "/flavors", body, _COMPUTE)["flavor"]
-        specs = {"extra_specs": dict(flavor.extra_specs)}
-        path = f"/flavors/{made['id']}/os-extra_specs"
-        self._request("compute", "POST", path, specs, _COMPUTE)
-
-    def _label(self, hosts: Sequence[PretendedHost]) -> None:
-        """Name each host's class, where the policy manages none without."""
-        compute = self._connection.compute
-        members: dict[str, list[str]] = {}
-        for host in hosts:
-            if host.mode == "shared":
-                name = self._policy.default_class.name
-            elif host.mode == "dedicated":
-                # With several, each host has said which.
-                name = host.class_name or self._policy.pinned_classes[0].name
-            else:
-                continue
-            members.setdefault(name, []).append(host.name)
-        for name, names in members.items():
-            if compute.find_aggregate(name) is not None:
-                continue
-            aggregate = compute.create_aggregate(name=name)
-            compute.set_aggregate_metadata(aggregate, {const.CLASS_KEY: name})
-            for host_name in names:
-                compute.add_host_to_aggregate(aggregate, host_name)
-
-    def _enroll(self, hosts: Sequence[PretendedHost]) -> None:
-        """Do what ``openstack perfvm host enroll`` does, for every host."""
-        api = API(self._connection)
-        for host in hosts:
-            # No API shows cpu sets.
-            slots = 0 if host.mode == "shared" else None
-            converge.enroll(api, self._policy, host.name, slots=slots)
-
-    def _request(
-        self, service: str, method: str, path: str, body: Any, version: str = ""
-    ) -> Any:
-        proxy = getattr(self._connection, service)
-        arguments: dict[str, Any] = {"microversion": version} if version else {}
-        if body is not None:
-            arguments["json"] = body
-        response = proxy.request(path, method, **arguments)
-        _check(service, method, path, response)
-        return response.json() if response.content else None
+    )
 
 
-def _check(service: str, method: str, path: str, response: Any) -> None:
+def _checked(response: Any) -> Any:
     if response.status_code >= 400:
+        request = response.request
         raise SandboxError(
-            f"{service}: {method} {path}: {response.status_code}: {response.text}"
+            f"image: {request.method} {request.path_url}: {response.status_code}: "
+            f"{response.text}"
         )
+    return response
+
+
+def _label(compute: Any, policy: Policy, hosts: Sequence[PretendedHost]) -> None:
+    """Name each host's class, where the policy manages none without."""
+    members: dict[str, list[str]] = {}
+    for host in hosts:
+        if host.mode == "shared":
+            name = policy.default_class.name
+        elif host.mode == "dedicated":
+            # With several, each host has said which.
+            name = host.class_name or policy.pinned_classes[0].name
+        else:
+            continue
+        members.setdefault(name, []).append(host.name)
+    for name, names in members.items():
+        if compute.find_aggregate(name) is not None:
+            continue
+        aggregate = compute.create_aggregate(name=name)
+        compute.set_aggregate_metadata(aggregate, {const.CLASS_KEY: name})
+        for host_name in names:
+            compute.add_host_to_aggregate(aggregate, host_name)

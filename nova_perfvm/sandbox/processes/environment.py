@@ -10,15 +10,13 @@ import importlib.metadata
 import json
 import sys
 import urllib.parse
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import nova_perfvm
 from nova_perfvm.sandbox.processes import programs, running
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
 

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which compute hosts the sandbox pretends: ``3xdedicated:2x20,1xshared:2x20``."""
+"""The compute hosts that are pretended: ``3xdedicated:2x20,1xshared:2x20``."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from nova_perfvm.exceptions import ShapeError
-from nova_perfvm.generate.hosts import MODES
-from nova_perfvm.policy import HostShape
+from nova_perfvm.generate.hosts import (
+    MODES,
+    HostConfig,
+    HostRequest,
+    Mode,
+    generate,
+)
+from nova_perfvm.policy import HostShape, Policy
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from nova_perfvm.generate.hosts import Mode
+from nova_perfvm.sandbox.topology import pretended_topology
 
 DEFAULT_HOSTS: Final = "2xdedicated:2x20,1xshared:2x20"
 MAX_HOSTS: Final = 200
+MEMORY_GB: Final = 500
 
 _GROUP = re.compile(r"(?:(\d{1,4})x)?([a-z]+):([^@]+)(?:@(.+))?")
 _EXAMPLE: Final = "such as 3xdedicated:2x20,2xshared:2x20,1xdedicated:2x20x2"
@@ -72,3 +78,48 @@ def _parse_group(group: str) -> tuple[int, Mode, HostShape, str | None]:
     except ShapeError as exc:
         raise SandboxError(f"{where}: {exc}") from exc
     return int(count or 1), cast("Mode", mode), parsed, class_name
+
+
+def host_configs(
+    hosts: Sequence[PretendedHost], policy: Policy
+) -> dict[str, HostConfig]:
+    """Return for each host what ``nova-perfvm host config`` would.
+
+    :raises HostConfigError: when the policy or the shape forbids a host
+    :raises SandboxError: when a host has to name its class, or names a wrong one
+    """
+    for host in hosts:
+        _check_class(host, policy)
+    return {
+        host.name: generate(
+            HostRequest(
+                policy,
+                pretended_topology(host.shape, MEMORY_GB),
+                host.mode,
+                class_name=host.class_name,
+            )
+        )
+        for host in hosts
+    }
+
+
+def _check_class(host: PretendedHost, policy: Policy) -> None:
+    names = [vm_class.name for vm_class in policy.pinned_classes]
+    spec = f"{host.mode}:{host.shape}"
+    if host.class_name is None:
+        if host.mode != "shared" and len(names) > 1:
+            raise SandboxError(
+                f"--hosts: {spec!r}: the policy has several pinned classes, "
+                f"{', '.join(names)}: say for which the host is, such as "
+                f"{spec}@{names[0]}"
+            )
+    elif host.mode == "shared" or host.class_name not in names:
+        wrong = f"--hosts: '{spec}@{host.class_name}': "
+        if host.mode == "shared":
+            raise SandboxError(
+                f"{wrong}a shared host is for no pinned class: expected {spec}"
+            )
+        expected = f"one of {', '.join(names)}" if names else "none"
+        raise SandboxError(
+            f"{wrong}expected a pinned class of the policy, which has {expected}"
+        )

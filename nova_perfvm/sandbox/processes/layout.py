@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
@@ -25,81 +24,38 @@ def default_directory() -> Path:
     return Path(cache) / "nova_perfvm" / "sandbox"
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
     """The state directory of one sandbox, and what is where in it."""
 
-    directory: Path
-
-    @property
-    def lock(self) -> Path:
-        """What a command that works on the sandbox locks; it marks the directory."""
-        return self.directory / "lock"
-
-    @property
-    def settings(self) -> Path:
-        """What the sandbox was made with."""
-        return self.directory / "sandbox.json"
-
-    @property
-    def environment(self) -> Path:
-        """OpenStack's virtual environment, unless another is named."""
-        return self.directory / "venv"
-
-    @property
-    def clouds(self) -> Path:
-        """clouds.yaml."""
-        return self.directory / "clouds.yaml"
-
-    @property
-    def logs(self) -> Path:
-        """Every log and all output of the processes."""
-        return self.directory / "logs"
-
-    @property
-    def etc(self) -> Path:
-        """Every configuration file."""
-        return self.directory / "etc"
-
-    @property
-    def policy(self) -> Path:
-        """The policy file of nova-scheduler and nova-api."""
-        return self.etc / "nova" / "perfvm.yaml"
-
-    @property
-    def data(self) -> Path:
-        """What the services keep."""
-        return self.directory / "data"
-
-    @property
-    def made(self) -> Path:
-        """A file for each thing that has to be made only once."""
-        return self.data / "made"
-
-    @property
-    def processes(self) -> Path:
-        """A record of each process that was started."""
-        return self.directory / "processes"
-
-    @property
-    def fork_server(self) -> Path:
-        """The socket at which new nova-compute processes are asked for."""
-        return self.directory / "computes.sock"
-
-    @property
-    def database_socket(self) -> Path:
-        """The socket at which MariaDB lets its own root in."""
-        return self.data / "mariadb" / "socket"
-
-    @property
-    def sockets(self) -> tuple[Path, ...]:
-        """All of them: the kernel limits the length of their paths."""
-        return self.fork_server, self.database_socket
-
-    @property
-    def wiped(self) -> Path:
-        """What a wipe has yet to remove; nothing in it counts any more."""
-        return self.directory / "wiped"
+    def __init__(self, directory: Path) -> None:
+        """Know the paths; nothing is made."""
+        self.directory = directory
+        # What a command that works on the sandbox locks; it marks the directory.
+        self.lock = directory / "lock"
+        # What the sandbox was made with.
+        self.settings = directory / "sandbox.json"
+        # OpenStack's virtual environment, unless another is named.
+        self.environment = directory / "venv"
+        self.clouds = directory / "clouds.yaml"
+        # Every log and all output of the processes.
+        self.logs = directory / "logs"
+        # Every configuration file, among them the policy file of nova-scheduler and
+        # nova-api.
+        self.etc = directory / "etc"
+        self.policy = self.etc / "nova" / "perfvm.yaml"
+        # What the services keep, and a file for each thing that has to be made only
+        # once.
+        self.data = directory / "data"
+        self.made = self.data / "made"
+        # A record of each process that was started.
+        self.processes = directory / "processes"
+        # The sockets at which new nova-compute processes are asked for, and at which
+        # MariaDB lets its own root in: the kernel limits the length of their paths.
+        self.fork_server = directory / "computes.sock"
+        self.database_socket = self.data / "mariadb" / "socket"
+        self.sockets = (self.fork_server, self.database_socket)
+        # What a wipe has yet to remove; nothing in it counts any more.
+        self.wiped = directory / "wiped"
 
     def host(self, name: str) -> Path:
         """Return what one compute host keeps."""

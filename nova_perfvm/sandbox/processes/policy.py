@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import yaml
 
-from nova_perfvm.policy import loader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nova_perfvm.policy import Policy
-    from nova_perfvm.sandbox.processes.hostspec import PretendedHost
+from nova_perfvm.policy import Policy, loader
+from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 
 ROOT_GB = 20
 

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP ports on 127.0.0.1 that nobody uses."""
+"""127.0.0.1: its TCP ports that nobody uses, and no proxies for it."""
 
 from __future__ import annotations
 
 import random
 import socket
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ADDRESS: Final = "127.0.0.1"
 NAMES: Final = (
@@ -25,6 +23,10 @@ NAMES: Final = (
     "neutron",
     "nova-api",
 )
+
+_EXEMPTED: Final = (ADDRESS, "localhost")
+# Some programs read one, some the other, which stands for it where it is missing.
+_NO_PROXY: Final = ("no_proxy", "NO_PROXY")
 
 # Below what Linux gives to outgoing connections, which come and go.
 _FIRST, _LAST, _STEP = 20000, 32000, 20
@@ -64,3 +66,23 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def proxy_exemptions(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that exempt this machine from proxies, too.
+
+    Proxies are for the world outside: pip asks them, and nobody for the sandbox.
+
+    :param environ: what they are now; whatever they exempt stays exempted
+    """
+    either = next(filter(None, map(environ.get, _NO_PROXY)), "")
+    return {name: _with_ours(environ.get(name) or either) for name in _NO_PROXY}
+
+
+def _with_ours(exempted: str) -> str:
+    # All is exempted, but only if nothing else is named.
+    if exempted.strip() == "*":
+        return exempted
+    named = exempted.replace(",", " ").split()
+    missing = [name for name in _EXEMPTED if name not in named]
+    return ",".join([exempted.rstrip(" ,"), *missing] if named else missing)

@@ -8,17 +8,14 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nova_perfvm.sandbox.processes import proxy
+from nova_perfvm.sandbox.processes import ports
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.layout import Layout
 
 # In the environment of every process of a sandbox: whatever they start in turn
 # is known by it.
@@ -65,7 +62,7 @@ class Processes:
             for name, value in os.environ.items()
             if not name.startswith(("OS_", "PYTHON", "RABBITMQ_"))
         }
-        kept |= proxy.exemptions(kept)
+        kept |= ports.proxy_exemptions(kept)
         return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
 
     def output(self, name: str) -> Path:
@@ -85,9 +82,7 @@ class Processes:
 
         :raises SandboxError: when one of this name runs already
         """
-        found = self.find(name)
-        if found is not None and found.alive:
-            raise SandboxError(f"{name} runs already, pid {found.pid}")
+        self.refuse_running(name)
         with self.output(name).open("ab") as output:
             child = subprocess.Popen(  # noqa: S603
                 command,
@@ -100,6 +95,15 @@ class Processes:
             )
         self._children[child.pid] = child
         return self.adopt(name, child.pid, port)
+
+    def refuse_running(self, name: str) -> None:
+        """Make sure that no process of a name runs.
+
+        :raises SandboxError: when one does
+        """
+        found = self.find(name)
+        if found is not None and found.alive:
+            raise SandboxError(f"{name} runs already, pid {found.pid}")
 
     def adopt(self, name: str, pid: int, port: int | None = None) -> Record:
         """Record a process that somebody else has started."""

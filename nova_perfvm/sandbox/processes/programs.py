@@ -6,14 +6,11 @@ from __future__ import annotations
 import os
 import shutil
 import sysconfig
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Daemons are not on the PATH of an ordinary user.  RabbitMQ's scripts on the
 # PATH insist on root or on their own user; those behind them do not.
@@ -58,33 +55,16 @@ class MissingProgramsError(SandboxError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
-    """Where the programs are."""
-
-    mariadbd: str
-    mariadb_install_db: str
-    mariadb: str
-    mariadb_dump: str
-    rabbitmq_server: str
-    rabbitmqctl: str
-    epmd: str
-    memcached: str
+# Where the programs are, by their names.
+Programs = dict[str, str]
 
 
-def find_programs(directories: Iterable[str] = DIRECTORIES) -> Programs:
-    """Return where the servers are.
+def find_programs(
+    names: Iterable[str] = tuple(PACKAGES), directories: Iterable[str] = DIRECTORIES
+) -> Programs:
+    """Return where programs are.
 
-    :raises MissingProgramsError: naming all that are missing
-    """
-    return Programs(**find(PACKAGES, directories))
-
-
-def find(
-    names: Iterable[str], directories: Iterable[str] = DIRECTORIES
-) -> dict[str, str]:
-    """Return where some of PACKAGES' programs are, by the field of Programs.
-
+    :param names: some of PACKAGES
     :raises MissingProgramsError: naming all that are missing
     """
     path = os.pathsep.join(directories)
@@ -92,7 +72,7 @@ def find(
     missing = [name for name, where in found.items() if where is None]
     if missing:
         raise MissingProgramsError(missing, [PACKAGES[name] for name in missing])
-    return {n.replace("-", "_"): where for n, where in found.items() if where}
+    return {name: where for name, where in found.items() if where}
 
 
 def check_compiler() -> None:

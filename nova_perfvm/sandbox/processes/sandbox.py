@@ -5,37 +5,32 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes import (
-    bringup,
     computes,
     policy,
     ports,
     programs,
-    proxy,
     state,
 )
 from nova_perfvm.sandbox.processes import settings as kept_settings
-from nova_perfvm.sandbox.processes.configuration import identity
-from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.files import Files, host_configs
-from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS, parse_hosts
+from nova_perfvm.sandbox.processes.files import Files
+from nova_perfvm.sandbox.processes.hostspec import (
+    DEFAULT_HOSTS,
+    host_configs,
+    parse_hosts,
+)
 from nova_perfvm.sandbox.processes.layout import Layout, default_directory
-from nova_perfvm.sandbox.processes.process import Processes
-from nova_perfvm.sandbox.processes.schemas import Schemas
+from nova_perfvm.sandbox.processes.process import Processes, Record
+from nova_perfvm.sandbox.processes.settings import CLOUD, SandboxSettings
 from nova_perfvm.sandbox.processes.starter import Starter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nova_perfvm.policy import Policy
-    from nova_perfvm.sandbox.processes.process import Record
-    from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 # In this order, each group at once: whoever needs another ends before it.
 _STOP_ORDER = (
@@ -63,10 +58,6 @@ class SandboxOptions:
     placement_retries: int = 1
 
 
-def _silent(_text: str) -> None:
-    """Tell nobody."""
-
-
 class Sandbox:
     """One sandbox: its state directory and what runs of it."""
 
@@ -75,7 +66,7 @@ class Sandbox:
         directory: str | Path | None = None,
         *,
         environment: str | Path | None = None,
-        tell: Callable[[str], None] = _silent,
+        tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """Know where the sandbox is; nothing is made or started.
 
@@ -105,16 +96,16 @@ class Sandbox:
             )
         return found
 
-    def up(self, wishes: SandboxOptions | None = None) -> None:
+    def up(self, options: SandboxOptions | None = None) -> None:
         """Start everything; on failure nothing is left running.
 
-        :raises PerfVMError: when it runs already, a wish cannot be met, or
+        :raises PerfVMError: when it runs already, an option cannot be met, or
             something does not come up
         """
-        wishes = wishes or SandboxOptions()
-        _check(wishes)
+        options = options or SandboxOptions()
+        _check(options)
         state.check_path(self.layout)
-        settings, chosen = self._settle(wishes)
+        settings, chosen = self._settle(options)
         configs = host_configs(settings.pretended, chosen)
         found = programs.find_programs()
         with state.claim(self.layout):
@@ -124,11 +115,13 @@ class Sandbox:
             self.environment.prepare(self.layout.logs / "install.log", self._tell)
             kept_settings.save(settings, self.layout.settings)
             files = Files(self.layout, settings, self.environment)
-            files.write(chosen, configs, wishes.schedulers, wishes.placement_retries)
+            files.write(chosen, configs, options.schedulers, options.placement_retries)
             for remark in policy.remarks(chosen):
                 self._tell(f"note: {remark}")
             try:
-                self._bring_up(settings, found).run(chosen, wishes.schedulers)
+                self._starter(settings, found).start_all(
+                    chosen, options.schedulers, self.connect, self._tell
+                )
             except BaseException:
                 self._tell("failed: stopping what was started")
                 self._stop_all()
@@ -199,7 +192,7 @@ class Sandbox:
         # The command line imports this module and seldom needs the SDK.
         import openstack  # noqa: PLC0415
 
-        entry = dict(identity.cloud(self.settings))
+        entry = dict(self.settings.cloud)
         entry.pop("compute_api_version")
         entry.pop("placement_api_version")
         connection = openstack.connect(
@@ -231,34 +224,30 @@ class Sandbox:
         self.settings  # noqa: B018 - raises where there is no sandbox
         return {
             "OS_CLIENT_CONFIG_FILE": str(self.layout.clouds),
-            "OS_CLOUD": identity.CLOUD,
+            "OS_CLOUD": CLOUD,
             "PERFVM_POLICY": str(self.layout.policy),
             "PERFVM_SANDBOX": str(self.layout.directory),
-            **proxy.exemptions(os.environ),
+            **ports.proxy_exemptions(os.environ),
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 
-    def _settle(self, wishes: SandboxOptions) -> tuple[SandboxSettings, Policy]:
+    def _settle(self, options: SandboxOptions) -> tuple[SandboxSettings, Policy]:
         """Return the settings, kept or new, and the policy."""
         kept = kept_settings.load(self.layout.settings)
-        hosts = wishes.hosts or (kept.hosts if kept else DEFAULT_HOSTS)
-        if kept is not None and (wishes.hosts, wishes.policy) == (None, None):
-            chosen = policy.sandbox_policy(
-                kept.pretended, str(self.layout.policy), filters_only=False
-            )
-        else:
-            chosen = policy.sandbox_policy(
-                parse_hosts(hosts), wishes.policy, filters_only=wishes.filters_only
-            )
+        hosts = options.hosts or (kept.hosts if kept else DEFAULT_HOSTS)
+        path, filters_only = options.policy, options.filters_only
+        if kept is not None and (options.hosts, path) == (None, None):
+            path, filters_only = str(self.layout.policy), False
+        chosen = policy.sandbox_policy(
+            parse_hosts(hosts), path, filters_only=filters_only
+        )
         if kept is None:
-            return (
-                kept_settings.new_settings(
-                    hosts, chosen.digest, filters_only=wishes.filters_only
-                ),
-                chosen,
+            new = kept_settings.new_settings(
+                hosts, chosen.digest, filters_only=filters_only
             )
+            return new, chosen
         same = (kept.hosts, kept.policy_digest) == (hosts, chosen.digest)
-        if not same or (wishes.filters_only and not kept.filters_only):
+        if not same or (options.filters_only and not kept.filters_only):
             raise SandboxError(
                 f"{self.layout.directory} has data of a sandbox with --hosts "
                 f"{kept.hosts} and policy SHA-256 {kept.policy_digest[:12]}: leave the "
@@ -288,25 +277,6 @@ class Sandbox:
     def _starter(self, settings: SandboxSettings, found: programs.Programs) -> Starter:
         return Starter(self.layout, settings, self.environment, found, self.processes)
 
-    def _bring_up(
-        self, settings: SandboxSettings, found: programs.Programs
-    ) -> bringup.BringUp:
-        databases = Databases(
-            self.layout,
-            settings,
-            self.environment,
-            Schemas(self.environment.schemas, found, self.layout.database_socket),
-            self.processes.environment(),
-        )
-        return bringup.BringUp(
-            self.layout,
-            self.processes,
-            self._starter(settings, found),
-            databases,
-            self.connect,
-            self._tell,
-        )
-
     def _stop_all(self) -> None:
         for prefixes in _STOP_ORDER:
             names = [r.name for r in self.status() if r.name.startswith(prefixes)]
@@ -319,10 +289,10 @@ class Sandbox:
         self.layout.fork_server.unlink(missing_ok=True)
 
 
-def _check(wishes: SandboxOptions) -> None:
-    if not 1 <= wishes.schedulers <= 16:
-        raise SandboxError(f"--schedulers {wishes.schedulers}: expected 1 to 16")
-    if not 0 <= wishes.placement_retries <= 100:
+def _check(options: SandboxOptions) -> None:
+    if not 1 <= options.schedulers <= 16:
+        raise SandboxError(f"--schedulers {options.schedulers}: expected 1 to 16")
+    if not 0 <= options.placement_retries <= 100:
         raise SandboxError(
-            f"--placement-retries {wishes.placement_retries}: expected 0 to 100"
+            f"--placement-retries {options.placement_retries}: expected 0 to 100"
         )

@@ -6,14 +6,17 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any, Final
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import PretendedHost, parse_hosts
 from nova_perfvm.sandbox.processes.ports import ADDRESS, choose_ports
 
-if TYPE_CHECKING:
-    from pathlib import Path
+CLOUD: Final = "perfvm"
+REGION: Final = "RegionOne"
+SERVICE_USER: Final = "service"
+SERVICE_PROJECT: Final = "service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,24 @@ class SandboxSettings:
             f"mysql+pymysql://openstack:{self.password}@{ADDRESS}:"
             f"{self.ports['mariadb']}/{name}?charset=utf8mb4"
         )
+
+    @property
+    def cloud(self) -> dict[str, Any]:
+        """The administrator's entry in clouds.yaml."""
+        return {
+            "auth": {
+                "auth_url": self.url("keystone", "/v3"),
+                "username": "admin",
+                "password": self.password,
+                "project_name": "admin",
+                "user_domain_name": "Default",
+                "project_domain_name": "Default",
+            },
+            "region_name": REGION,
+            # Servers' topology is shown from 2.78 on; 2.86 has extra specs checked.
+            "compute_api_version": "2.96",
+            "placement_api_version": "1.36",
+        }
 
     def transport_url(self, vhost: str) -> str:
         """Return the address of a RabbitMQ vhost, for oslo.messaging."""

@@ -7,17 +7,14 @@ import contextlib
 import fcntl
 import os
 import shutil
-from typing import IO, TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Final
 
 from nova_perfvm.sandbox.processes import settings
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.layout import Layout
 
 # What the lock file says.  Its name alone is no sign: dpkg's directory has one.
 MARK: Final = b"nova-perfvm sandbox: its wipe removes all of this directory\n"

@@ -7,16 +7,13 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.ports import ADDRESS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from nova_perfvm.sandbox.processes.process import Processes, Record
+from nova_perfvm.sandbox.processes.process import Processes, Record
 
 _PAUSE_S: Final = 0.2
 _TAIL: Final = 12

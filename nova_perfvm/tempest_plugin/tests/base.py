@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from oslo_serialization import jsonutils
@@ -12,7 +13,7 @@ from tempest import config, test
 from tempest.lib import decorators
 from tempest.lib import exceptions as lib_exc
 from tempest.lib.common import api_version_utils
-from tempest.lib.common.utils import data_utils, test_utils
+from tempest.lib.common.utils import data_utils
 
 from nova_perfvm import constants as const
 from nova_perfvm.tempest_plugin import inventories
@@ -152,15 +153,13 @@ class PerfVMTest(test.BaseTestCase):
 
         :raises TimeoutException: after [compute]build_timeout seconds
         """
-        deadline = time.monotonic() + CONF.compute.build_timeout
-        while time.monotonic() < deadline:
+        for _ in repeat(CONF.compute.build_timeout):
             shown = self.show(server)
             idle = shown["OS-EXT-STS:task_state"] is None
             # Nova says that it failed, and a moment later why.
             failed = shown["status"] == "ERROR" and "fault" in shown
             if idle and (failed or shown["status"] in states):
                 return shown
-            time.sleep(CONF.compute.build_interval)
         raise lib_exc.TimeoutException(
             f"server {server} is {shown['status']}, task "
             f"{shown['OS-EXT-STS:task_state']}, instead of {' or '.join(states)}"
@@ -192,12 +191,10 @@ class PerfVMTest(test.BaseTestCase):
         """
         with contextlib.suppress(lib_exc.NotFound):
             self.servers.delete_server(server)
-        if not test_utils.call_until_true(
-            lambda: self.is_gone(server),
-            CONF.compute.build_timeout,
-            CONF.compute.build_interval,
-        ):
-            raise lib_exc.TimeoutException(f"server {server} is not deleted")
+        for _ in repeat(CONF.compute.build_timeout):
+            if self.is_gone(server):
+                return
+        raise lib_exc.TimeoutException(f"server {server} is not deleted")
 
     def is_gone(self, server: str) -> bool:
         """Return whether neither Nova nor Placement knows a server."""
@@ -222,17 +219,13 @@ class PerfVMTest(test.BaseTestCase):
         A VM that was deleted where it had just arrived keeps its CPUs until
         nova-compute's next periodic task, which comes once a minute.
         """
-        deadline = time.monotonic() + CONF.compute.build_timeout
-        while True:
+        free: list[str] = []
+        for _ in repeat(CONF.compute.build_timeout):
             computes = self.computes()
-            free = [
-                host
-                for host in hosts
-                if host in computes and self.is_unused(computes[host])
-            ]
-            if free == hosts or time.monotonic() > deadline:
-                return free
-            time.sleep(CONF.compute.build_interval)
+            free = [h for h in hosts if h in computes and self.is_unused(computes[h])]
+            if free == hosts:
+                break
+        return free
 
     def computes(self) -> dict[str, dict[str, Any]]:
         """Return {host: its hypervisor, whose id is that of its provider}."""
@@ -253,7 +246,7 @@ class PerfVMTest(test.BaseTestCase):
             "servers"
         ]
 
-    def boot_alone(self, flavor: str) -> tuple[str, dict[str, Any]]:
+    def boot_on_empty_host(self, flavor: str) -> tuple[str, dict[str, Any]]:
         """Boot a server on some empty host; return the host and the server.
 
         Hosts that serve the other class only refuse.
@@ -281,7 +274,7 @@ class PerfVMTest(test.BaseTestCase):
 
     def fill(self) -> tuple[str, list[str]]:
         """Fill an empty host with high-performance VMs; return it and their ids."""
-        host, first = self.boot_alone(self.high_performance)
+        host, first = self.boot_on_empty_host(self.high_performance)
         others = [
             self.boot(self.high_performance, host)["id"]
             for _ in range(self.room(host) - 1)
@@ -332,6 +325,15 @@ class PerfVMTest(test.BaseTestCase):
         """Return {resource class: its inventory} of a provider."""
         found = self.providers.list_resource_provider_inventories(provider)
         return found["inventories"]
+
+
+def repeat(seconds: float) -> Iterator[None]:
+    """Go through a loop's body for some time, at least once, with pauses."""
+    deadline = time.monotonic() + seconds
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(CONF.compute.build_interval)
+        yield
 
 
 def host_of(server: dict[str, Any]) -> str | None:

@@ -2,17 +2,16 @@
 """A MariaDB with the tables of Placement."""
 
 import contextlib
-import types
 from pathlib import Path
 
 import pymysql
 
-from nova_perfvm.sandbox.processes import mariadb
 from nova_perfvm.sandbox.processes import settings as sandbox_settings
-from nova_perfvm.sandbox.processes.configuration import common
+from nova_perfvm.sandbox.processes.files import database_options
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.process import Processes
-from nova_perfvm.sandbox.processes.programs import find
+from nova_perfvm.sandbox.processes.programs import find_programs
+from nova_perfvm.sandbox.processes.servers import Servers
 
 
 class Database:
@@ -23,9 +22,7 @@ class Database:
 
         :raises MissingProgramsError: when MariaDB is not installed
         """
-        self.programs = types.SimpleNamespace(
-            **find(("mariadbd", "mariadb-install-db", "mariadb"))
-        )
+        self.programs = find_programs(("mariadbd", "mariadb-install-db", "mariadb"))
         self.layout = Layout(Path(directory))
         self.settings = sandbox_settings.new_settings("", "", filters_only=False)
         self.processes = Processes(self.layout)
@@ -33,7 +30,9 @@ class Database:
     def __enter__(self):
         self.layout.logs.mkdir()
         try:
-            mariadb.start(self.processes, self.programs, self.layout, self.settings)
+            Servers(
+                self.layout, self.settings, self.programs, self.processes
+            ).start_mariadb()
         except BaseException:
             self.processes.stop(["mariadb"])
             raise
@@ -76,15 +75,20 @@ class Database:
         """Write placement.conf, and return its directory."""
         etc = self.layout.etc / f"placement-{retries}"
         etc.mkdir(parents=True, exist_ok=True)
-        tables = common.database(self.settings, "placement")
-        text = common.render(
-            {
-                "DEFAULT": {"log_file": str(self.log)},
-                "api": {"auth_strategy": "noauth2"},
-                "placement": {"allocation_conflict_retry_count": str(retries)},
-                "placement_database": tables | {"sync_on_startup": "true"},
-            }
-        )
+        text = f"""\
+[DEFAULT]
+log_file = {self.log}
+
+[api]
+auth_strategy = noauth2
+
+[placement]
+allocation_conflict_retry_count = {retries}
+
+[placement_database]
+{database_options(self.settings.database_url("placement"))}
+sync_on_startup = true
+"""
         (etc / "placement.conf").write_text(text, encoding="utf-8")
         return etc
 

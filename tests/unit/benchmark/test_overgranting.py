@@ -37,9 +37,11 @@ class RowsTest(testtools.TestCase):
 
 class MainTest(testtools.TestCase):
     def test_missing_mariadb_is_told_with_the_command_that_installs_it(self):
-        nowhere = functools.partial(programs.find, directories=())
+        nowhere = functools.partial(programs.find_programs, directories=())
         self.useFixture(
-            fixtures.MonkeyPatch("tests.benchmark.overgranting.database.find", nowhere)
+            fixtures.MonkeyPatch(
+                "tests.benchmark.overgranting.database.find_programs", nowhere
+            )
         )
         self.useFixture(fixtures.MonkeyPatch("signal.signal", lambda *_: None))
         stderr = io.StringIO()

@@ -19,8 +19,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import CHECKS, SEVERITIES
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Image
-from nova_perfvm.osc import shell
-from nova_perfvm.osc import snapshot as snapshots
+from nova_perfvm.osc import output, shell
 from tests.unit.diagnose.audit.test_checks import small
 
 VOID = {"meta", "br"}
@@ -51,8 +50,9 @@ class Page(html.parser.HTMLParser):
 class ProgressTest(testtools.TestCase):
     def test_one_line_that_goes(self):
         stderr = io.StringIO()
+        stderr.isatty = lambda: True
         with contextlib.redirect_stderr(stderr):
-            line = snapshots.ProgressLine()
+            line = output.ProgressLine()
             line("servers", 100, 0)
             line("hosts", 1, 2)
             line.clear()

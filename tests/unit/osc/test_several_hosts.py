@@ -127,7 +127,7 @@ class SeveralHostsTest(CloudCommandCase):
             raise KeyboardInterrupt
 
         self.useFixture(
-            fixtures.MonkeyPatch("nova_perfvm.osc.several_hosts.each", interrupt)
+            fixtures.MonkeyPatch("nova_perfvm.osc.changing.each", interrupt)
         )
         status, _, stderr = self.run_on("enroll", "h1", "h2", "--yes")
         self.assertEqual(130, status)

@@ -15,9 +15,9 @@ import testtools
 
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc import shell
+from nova_perfvm.osc.base import PerfVMCommand
 from nova_perfvm.osc.formats import ansible
 from nova_perfvm.osc.formats import shell as shell_format
-from nova_perfvm.osc.output import PrintableCommand
 from nova_perfvm.policy import loader
 
 POLICY = loader.load()
@@ -38,7 +38,7 @@ class CommandsTest(testtools.TestCase):
         self.assertGreater(len(commands), 30)
         for entry in commands:
             with self.subTest(entry.name):
-                self.assertTrue(issubclass(entry.load(), PrintableCommand))
+                self.assertTrue(issubclass(entry.load(), PerfVMCommand))
 
 
 class CommandCase(testtools.TestCase):

@@ -11,8 +11,8 @@ from nova_perfvm.generate.hosts import HostConfigError
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.files import Files, host_configs
-from nova_perfvm.sandbox.processes.hostspec import parse_hosts
+from nova_perfvm.sandbox.processes.files import Files
+from nova_perfvm.sandbox.processes.hostspec import host_configs, parse_hosts
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.policy import sandbox_policy
 from nova_perfvm.sandbox.processes.ports import NAMES

@@ -20,7 +20,7 @@ class ProgramsTest(testtools.TestCase):
             path.chmod(0o755)
 
     def find(self):
-        return programs.find_programs([str(self.directory)])
+        return programs.find_programs(directories=[str(self.directory)])
 
     def test_all_there(self):
         self.install(*programs.PACKAGES)
@@ -28,7 +28,7 @@ class ProgramsTest(testtools.TestCase):
         found = self.find()
 
         expected = str(self.directory / "mariadb-install-db")
-        self.assertEqual(expected, found.mariadb_install_db)
+        self.assertEqual(expected, found["mariadb-install-db"])
 
     def test_missing_ones_are_named_with_the_command_that_installs_them(self):
         self.install(*(set(programs.PACKAGES) - {"mariadbd", "epmd"}))

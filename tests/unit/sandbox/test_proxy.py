@@ -12,7 +12,7 @@ import fixtures
 import testtools
 from openstack import exceptions as sdk_exceptions
 
-from nova_perfvm.sandbox.processes import ports, proxy, running, waiting
+from nova_perfvm.sandbox.processes import ports, running, waiting
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
 
@@ -32,9 +32,9 @@ class ExemptionsTest(testtools.TestCase):
         ):
             environ = {"no_proxy": lower, "NO_PROXY": upper, "http_proxy": "x"}
             given = {k: v for k, v in environ.items() if v is not None}
-            found = proxy.exemptions(given)
+            found = ports.proxy_exemptions(given)
             self.assertEqual({"no_proxy": expected[0], "NO_PROXY": expected[1]}, found)
-            self.assertEqual(found, proxy.exemptions(found))
+            self.assertEqual(found, ports.proxy_exemptions(found))
 
 
 class ProxyTest(testtools.TestCase):

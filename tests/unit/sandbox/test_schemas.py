@@ -7,8 +7,8 @@ import fixtures
 import testtools
 
 from nova_perfvm.sandbox.processes import programs, running
+from nova_perfvm.sandbox.processes.databases import Schemas
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.schemas import Schemas
 
 _DUMP = """#!/bin/sh
 for argument; do
@@ -34,7 +34,7 @@ class SchemasTest(testtools.TestCase):
         path.chmod(0o755)
 
     def fill(self):
-        found = programs.find_programs([str(self.directory)])
+        found = programs.find_programs(directories=[str(self.directory)])
         schemas = Schemas(self.kept, found, self.directory / "socket")
         schemas.fill("glance", self.make)
 

@@ -162,7 +162,7 @@ class WipeTest(StateTest):
         for name, double in (
             ("programs.find_programs", lambda: None),
             ("environment.Environment.prepare", self.prepare),
-            ("bringup.BringUp.run", self.bring_up),
+            ("starter.Starter.start_all", self.bring_up),
         ):
             self.useFixture(
                 fixtures.MonkeyPatch(f"nova_perfvm.sandbox.processes.{name}", double)
@@ -178,9 +178,9 @@ class WipeTest(StateTest):
             stamp.touch()
 
     @staticmethod
-    def bring_up(bring_up, _policy, _schedulers):
-        database = bring_up._layout.data / "mariadb"
-        password = bring_up._starter.settings.password
+    def bring_up(starter, *_arguments):
+        database = starter.layout.data / "mariadb"
+        password = starter.settings.password
         if not database.exists():
             database.mkdir()
             for number in range(3):

@@ -31,7 +31,7 @@ class PluginCase(testtools.TestCase):
         self.conf = SimpleNamespace(
             perfvm=conf.perfvm,
             compute=SimpleNamespace(build_timeout=0, build_interval=0),
-            compute_feature_enabled=SimpleNamespace(resize=resize),
+            compute_feature_enabled={"resize": resize},
         )
 
     def make(self, module, name, test, **attributes):

@@ -31,27 +31,29 @@ def pretend(hardware: Hardware) -> None:
     free_kb = connection.host_info.kB_mem - HOST_MEMORY_KB
     disk = {"total": LOCAL_DISK_GB, "used": 0, "free": LOCAL_DISK_GB}
 
-    host = libvirt_host.Host
-    _replace(host, "get_connection", lambda _host: connection)
-    _replace(host, "get_online_cpus", lambda _host: cpus)
-    _replace(host, "_get_avail_memory_kb", lambda _host: free_kb)
-    # The cgroups of the machine this runs on do not matter.
-    _replace(host, "_has_cgroupsv1_cpu_controller", lambda _host: False)
-    _replace(host, "_has_cgroupsv2_cpu_controller", lambda _host: True)
-
-    driver = libvirt_driver.LibvirtDriver
-    _replace(driver, "_get_local_gb_info", staticmethod(lambda: disk))
-    _replace(
-        driver,
-        "_get_disk_over_committed_size_total",
-        lambda _driver: connection.disk_gb() * units.Gi,
-    )
-    _replace(driver, "_create_image", lambda *_args, **_kwargs: (False, False))
-    _replace(driver, "_get_host_sysinfo_serial_os", lambda _driver: None)
-    _replace(driver, "migrate_disk_and_power_off", _power_off)
-    _replace(libvirt_driver.libvirt_utils, "file_open", lambda *_a, **_k: io.BytesIO())
-    _patch("nova.virt.libvirt.utils.is_valid_hostname", lambda _name: True)
-    _patch("nova.privsep.utils.supports_direct_io", lambda *_args: True)
+    mock.patch.multiple(
+        libvirt_host.Host,
+        get_connection=lambda _host: connection,
+        get_online_cpus=lambda _host: cpus,
+        _get_avail_memory_kb=lambda _host: free_kb,
+        # The cgroups of the machine this runs on do not matter.
+        _has_cgroupsv1_cpu_controller=lambda _host: False,
+        _has_cgroupsv2_cpu_controller=lambda _host: True,
+    ).start()
+    mock.patch.multiple(
+        libvirt_driver.LibvirtDriver,
+        _get_local_gb_info=staticmethod(lambda: disk),
+        _get_disk_over_committed_size_total=lambda _: connection.disk_gb() * units.Gi,
+        _create_image=lambda *_args, **_kwargs: (False, False),
+        _get_host_sysinfo_serial_os=lambda _driver: None,
+        migrate_disk_and_power_off=_power_off,
+    ).start()
+    mock.patch.multiple(
+        libvirt_driver.libvirt_utils,
+        file_open=lambda *_args, **_kwargs: io.BytesIO(),
+        is_valid_hostname=lambda _name: True,
+    ).start()
+    mock.patch("nova.privsep.utils.supports_direct_io", lambda *_args: True).start()
 
 
 def _power_off(
@@ -60,11 +62,3 @@ def _power_off(
     # There are no disks to move: the rest of the real method is file copies.
     driver._destroy(instance)  # noqa: SLF001
     return "{}"
-
-
-def _replace(owner: Any, name: str, value: Any) -> None:
-    mock.patch.object(owner, name, value).start()
-
-
-def _patch(path: str, value: Any) -> None:
-    mock.patch(path, value).start()

@@ -35,7 +35,7 @@ class AllocationsTest(base.PerfVMTest):
     @decorators.idempotent_id("e78f3091-4771-40d7-a00b-cb8b550e396f")
     def test_general(self):
         """No slot; one unit of each child, so that none is whole."""
-        _, server = self.boot_alone(self.general)
+        _, server = self.boot_on_empty_host(self.general)
         self.assertEqual({}, self.allocated(server["id"], const.RC_SLOT))
         units = self.allocated(server["id"], const.RC_UNIT)
         if CONF.perfvm.placement == "units":

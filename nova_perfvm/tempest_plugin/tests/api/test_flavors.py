@@ -68,7 +68,7 @@ class FlavorsTest(base.PerfVMTest):
     @decorators.idempotent_id("d7a54cdc-9445-4412-aa49-ee3a71f7202e")
     def test_wrong_size(self):
         """A VM of the class with another number of vCPUs finds no host."""
-        host, server = self.boot_alone(self.high_performance)
+        host, server = self.boot_on_empty_host(self.high_performance)
         self.delete(server["id"])
         # Smaller, so that the CPUs are there.
         flavor = self.make_flavor(vcpus=CONF.perfvm.vcpus // 2 or 2)

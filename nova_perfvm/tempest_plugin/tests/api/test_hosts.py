@@ -25,14 +25,14 @@ class HostsTest(base.PerfVMTest):
     @decorators.idempotent_id("b7fd0a60-571a-46f6-b384-f64698282d1d")
     def test_general_off_high_performance(self):
         self.need_exclusive_hosts()
-        host, server = self.boot_alone(self.high_performance)
+        host, server = self.boot_on_empty_host(self.high_performance)
         self.boot_refused(self.general, host)
         self.assertEqual([server["id"]], [s["id"] for s in self.servers_of(host)])
 
     @decorators.idempotent_id("663a8a6b-017c-4c0a-86a5-352a0db4ccff")
     def test_high_performance_off_general(self):
         self.need_exclusive_hosts()
-        host, server = self.boot_alone(self.general)
+        host, server = self.boot_on_empty_host(self.general)
         self.boot_refused(self.high_performance, host)
         # Others of its class are welcome.
         other = self.boot(self.general, host)

@@ -20,7 +20,7 @@ class ElasticTest(base.PerfVMTest):
 
     @decorators.idempotent_id("50215f08-c3e8-4437-bbb1-decd7c2931ce")
     def test_one_class_and_then_the_other(self):
-        host, server = self.boot_alone(self.high_performance)
+        host, server = self.boot_on_empty_host(self.high_performance)
         self.assert_pinned(server["id"])
         self.boot_refused(self.general, host)
         self.delete(server["id"])

@@ -2,7 +2,6 @@
 """Whatever moves a VM, its class's rules hold where it arrives."""
 
 import contextlib
-import time
 
 from tempest import config
 from tempest.lib import decorators
@@ -29,10 +28,10 @@ class MovesTest(base.PerfVMTest):
                 "[compute]min_compute_nodes is less than 2: there is nowhere to go"
             )
 
-    def boot_with_a_way_out(self):
+    def boot_movable(self):
         """Boot a high-performance VM that another empty host would take, too."""
-        target, other = self.boot_alone(self.high_performance)
-        source, server = self.boot_alone(self.high_performance)
+        target, other = self.boot_on_empty_host(self.high_performance)
+        source, server = self.boot_on_empty_host(self.high_performance)
         self.delete(other["id"])
         return server["id"], source, target
 
@@ -53,26 +52,25 @@ class MovesTest(base.PerfVMTest):
 
     def boot_once_known(self, flavor, host):
         """Boot a server on a host that another one has left."""
-        deadline = time.monotonic() + SYNC_S
-        while True:
+        for _ in base.repeat(SYNC_S):
             server = self.wait(self.create(flavor, host), "ACTIVE")
-            if server["status"] == "ACTIVE" or time.monotonic() > deadline:
+            if server["status"] == "ACTIVE":
                 break
             self.delete(server["id"])
-            time.sleep(CONF.compute.build_interval)
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
         return server
 
-    def boot_alone(self, flavor):
+    def boot_on_empty_host(self, flavor):
         """Wait also for hosts that servers of other tests have left."""
-        deadline = time.monotonic() + SYNC_S
-        while True:
-            try:
-                return super().boot_alone(flavor)
-            except self.skipException:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(CONF.compute.build_interval)
+        for _ in base.repeat(SYNC_S):
+            with contextlib.suppress(self.skipException):
+                return super().boot_on_empty_host(flavor)
+        return super().boot_on_empty_host(flavor)
+
+    def need(self, feature):
+        """Skip where the hypervisor does not do something."""
+        if not CONF.compute_feature_enabled[feature]:
+            raise self.skipException(f"[compute-feature-enabled]{feature} is False")
 
     def resize(self, server, flavor):
         self.servers.resize_server(server, flavor)
@@ -80,8 +78,7 @@ class MovesTest(base.PerfVMTest):
 
     def resizable_to(self, option):
         """Return the id of a flavor to which a general VM can be resized."""
-        if not CONF.compute_feature_enabled.resize:
-            raise self.skipException("[compute-feature-enabled]resize is False")
+        self.need("resize")
         flavor = self._flavor(option)
         now, then = (
             self.flavor_of[CONF.perfvm[name]]["disk"]
@@ -103,18 +100,16 @@ class MovesTest(base.PerfVMTest):
 
     @decorators.idempotent_id("cd8a7628-1011-4880-a613-fc88d44eeb62")
     def test_cold_migration(self):
-        if not CONF.compute_feature_enabled.cold_migration:
-            raise self.skipException("[compute-feature-enabled]cold_migration is False")
-        server, source, _ = self.boot_with_a_way_out()
+        self.need("cold_migration")
+        server, source, _ = self.boot_movable()
         self.servers.migrate_server(server)
         self.confirm(server)
         self.assert_moved(server, source)
 
     @decorators.idempotent_id("47c232b5-021e-49ea-9de6-40e7e3db1d67")
     def test_live_migration(self):
-        if not CONF.compute_feature_enabled.live_migration:
-            raise self.skipException("[compute-feature-enabled]live_migration is False")
-        server, source, target = self.boot_with_a_way_out()
+        self.need("live_migration")
+        server, source, target = self.boot_movable()
         self.servers.live_migrate_server(server, host=target, block_migration="auto")
         self.wait(server, "ACTIVE")
         self.assert_moved(server, source)
@@ -122,10 +117,9 @@ class MovesTest(base.PerfVMTest):
     @decorators.idempotent_id("e7497bdd-c46b-426c-8368-08ccb893a8e6")
     def test_cold_migration_to_a_host_of_the_other_class(self):
         self.need_exclusive_hosts()
-        if not CONF.compute_feature_enabled.cold_migration:
-            raise self.skipException("[compute-feature-enabled]cold_migration is False")
-        _, server = self.boot_alone(self.high_performance)
-        taken, _ = self.boot_alone(self.general)
+        self.need("cold_migration")
+        _, server = self.boot_on_empty_host(self.high_performance)
+        taken, _ = self.boot_on_empty_host(self.general)
         # Nova answers 400, or 202 and then puts the server back.
         with contextlib.suppress(lib_exc.BadRequest):
             self.servers.migrate_server(server["id"], host=taken)
@@ -140,7 +134,7 @@ class MovesTest(base.PerfVMTest):
                 "[perfvm]general_flavor_alt names no other flavor than general_flavor"
             )
         alt = self.resizable_to("general_flavor_alt")
-        host, server = self.boot_alone(self.general)
+        host, server = self.boot_on_empty_host(self.general)
         self.resize(server["id"], alt)
         shown = self.show(server["id"])
         self.assertEqual(
@@ -154,8 +148,8 @@ class MovesTest(base.PerfVMTest):
     def test_resize_to_the_other_class(self):
         """A general VM becomes a high-performance one, where no general one may be."""
         pinned = self.resizable_to("high_performance_flavor")
-        _, other = self.boot_alone(self.high_performance)
-        _, server = self.boot_alone(self.general)
+        _, other = self.boot_on_empty_host(self.high_performance)
+        _, server = self.boot_on_empty_host(self.general)
         self.delete(other["id"])
         self.resize(server["id"], pinned)
         host = base.host_of(self.show(server["id"]))

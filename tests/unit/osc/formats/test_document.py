@@ -44,7 +44,7 @@ class PolicyTest(testtools.TestCase):
 class FlavorTest(testtools.TestCase):
     def test_names_units_and_texts(self):
         (flavor, *_) = generate_flavors(POLICY)
-        found = document.flavor_document(flavor)
+        (found,) = document.flavor_documents([flavor])
         self.assertEqual(
             {
                 "name": "hp.20c.64g",

@@ -1,24 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands share that look at a cloud, or at a snapshot of one."""
+"""Commands that judge a cloud or a snapshot; what they find is the exit status."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+import logging
+from collections.abc import Iterable
+
+from cliff.lister import Lister
 
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
+from nova_perfvm.diagnose.preflight import CheckResult, worst
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import file_path, policy_argument
-from nova_perfvm.osc.checks import JudgingLister
-from nova_perfvm.policy import loader
+from nova_perfvm.osc.base import (
+    CANNOT_TELL,
+    NOVA_CONF_HELP,
+    Arguments,
+    PolicyCommand,
+    Table,
+    file_argument,
+    one_of,
+)
+from nova_perfvm.policy import Policy
+from nova_perfvm.printable import printable
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
+_LOG = logging.getLogger(__name__)
 
-    from nova_perfvm.facts.snapshot import Snapshot
-    from nova_perfvm.policy import Policy
+
+class JudgingLister(PolicyCommand, Lister):
+    """A command that lists what it finds, and ends with the code of the worst.
+
+    :cvar cannot_tell: its code if it could not look
+    """
+
+    auth_required = True
+    cannot_tell = CANNOT_TELL
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Return the exit status."""
+        try:
+            return super().run(parsed_args)
+        except PerfVMError as exc:
+            self.app.stderr.write(f"{exc}\n")
+        except BrokenPipeError:
+            raise
+        except Exception as exc:  # noqa: BLE001
+            # Left to cliff, it would be status 1, which means that all was seen.
+            debug = getattr(self.app_args, "debug", False)
+            message = printable(f"{type(exc).__name__}: {exc}")
+            _LOG.error("%s", message, exc_info=debug)
+        return self.cannot_tell
+
+
+class ChecksLister(JudgingLister):
+    """A command that lists the results of checks.
+
+    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
+    failures, 3 if it could not look.
+    """
+
+    def listed(self, results: list[tuple[str, CheckResult]]) -> Table:
+        """Return the table of results, and keep the code of the worst."""
+        self.exit_status = worst(results).exit_code
+        return ("Check", "Result", "Details", "Remedy"), [
+            (title, result.code.name, "\n".join(result.details), result.remedy)
+            for title, result in results
+        ]
+
+
+NOVA_CONF = file_argument(
+    "--nova-conf",
+    help=f"{NOVA_CONF_HELP} (default: it is taken to be set up as the policy needs it)",
+)
 
 
 class LookingCommand(JudgingLister):
@@ -30,49 +86,21 @@ class LookingCommand(JudgingLister):
     # Only a cloud wants credentials, and a snapshot is none.
     auth_required = False
     cannot_tell = 2
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the policy, and where to look."""
-        parser = super().get_parser(prog_name)
-        policy_argument(parser)
-        where = parser.add_mutually_exclusive_group()
-        where.add_argument(
-            "--snapshot",
-            type=file_path,
-            metavar="FILE",
-            help="look at what openstack perfvm snapshot save has saved (- for "
-            "standard input), not at the cloud",
-        )
-        snapshots.nova_db_argument(where)
-        parser.add_argument(
+    arguments: Arguments = (
+        one_of(
+            file_argument(
+                "--snapshot",
+                help="look at what openstack perfvm snapshot save has saved (- for "
+                "standard input), not at the cloud",
+            ),
+            snapshots.NOVA_DB,
+        ),
+        file_argument(
             "--inventory",
-            type=file_path,
-            metavar="FILE",
             help="inventory file that tells hosts' NUMA cells, for those of which "
             "Nova's database has told none",
-        )
-        return parser
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
-        """Look, and keep the exit status."""
-        columns, rows, status = self.look(parsed_args)
-        self.judged(status)
-        return columns, rows
-
-    def look(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]], int]:
-        """Return columns, rows and the exit status."""
-        raise NotImplementedError
-
-    def policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy that the command line names.
-
-        :raises PolicyError: with every mistake of the file
-        """
-        return loader.load(parsed_args.policy)
+        ),
+    )
 
     def settings(
         self, parsed_args: argparse.Namespace, policy: Policy
@@ -88,7 +116,7 @@ class LookingCommand(JudgingLister):
         return settings_for(policy, read_settings(parsed_args.nova_conf))
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
-        """Return what there is to look at; what is missing in it is said.
+        """Return what there is to look at; print what is missing in it.
 
         :raises PerfVMError: when it cannot be read, or the cloud fails
         """
@@ -107,12 +135,6 @@ class LookingCommand(JudgingLister):
             found, remarks = inventory.with_inventory(found, cells)
             self.remark(remarks)
         return found
-
-    @property
-    def cloud(self) -> Any:
-        """The cloud that the client's options name."""
-        app: Any = self.app
-        return app.client_manager.perfvm
 
     def remark(self, remarks: Iterable[str]) -> None:
         """Say on standard error what is no row."""

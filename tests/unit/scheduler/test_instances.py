@@ -9,7 +9,7 @@ import testtools
 from nova import exception, objects
 from oslo_db import exception as db_exception
 
-from nova_perfvm.scheduler import filters, running
+from nova_perfvm.scheduler import filters, instances
 from tests.unit.scheduler import states
 from tests.unit.scheduler.test_filters import FilterCase
 
@@ -49,7 +49,7 @@ class RunningVcpusTest(LookupMixin, testtools.TestCase):
 
     def vcpus(self, found, cell=CELL):
         self.databases(found, cell)
-        return running.running_vcpus(states.request_spec())
+        return instances.running_vcpus(states.request_spec())
 
     def test_a_server_on_a_host_has_its_flavors_size(self):
         self.assertEqual(18, self.vcpus(instance(vcpus=18)))

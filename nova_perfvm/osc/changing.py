@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that change hosts: they show what they would do, ask, and do it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from nova_perfvm.changes.steps import Change, Plan
+from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud.at_once import MOST_WORKERS, Outcome, each
+from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask
+from nova_perfvm.osc.output import ProgressLine
+
+# What a shell shows of a program that Ctrl-C has ended.
+_INTERRUPTED: Final = 130
+
+# Called with the host's name, tell and among; returns the number of changes.
+CarryOut = Callable[..., int]
+Prepared = tuple[Callable[[ElasticHost], Plan], CarryOut]
+
+
+class ChangingCommand(PolicyCommand):
+    """A command that shows what it would change, asks, and changes it."""
+
+    auth_required = True
+    arguments: Arguments = (CHANGING,)
+
+    def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
+        """Show the steps of a plan, and say whether to carry it out."""
+        if not steps:
+            self.write("nothing to do\n")
+            return False
+        if parsed_args.dry_run or not parsed_args.yes:
+            self.write("".join(f"{step}\n" for step in steps))
+        if parsed_args.dry_run:
+            return False
+        return parsed_args.yes or ask(self.app.stdout)
+
+    def show(self, change: Change) -> None:
+        """Print what is being done."""
+        self.write(f"{change}\n")
+
+
+class HostsCommand(ChangingCommand):
+    """A changing command for some hosts, each with a plan of its own.
+
+    What is wrong with one of several does not stop the others.
+
+    :cvar ended: what a host is afterwards
+    """
+
+    ended: str
+    arguments: Arguments = (
+        argument("hosts", nargs="+", metavar="HOST", help="compute hosts, by name"),
+        argument(
+            "--workers",
+            type=int,
+            choices=range(1, MOST_WORKERS + 1),
+            default=4,
+            metavar="N",
+            help=f"how many hosts to change at a time, {MOST_WORKERS} at most "
+            "(default: %(default)s)",
+        ),
+    )
+
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
+        """Return what makes the plan of a host, and what changes one."""
+        raise NotImplementedError
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Plan, ask, and change; 1 if a host of several was not changed as wanted."""
+        self._plan, self._carry_out = self.prepare(parsed_args)
+        self._among = observe.hypervisors(self.cloud)
+        names = list(dict.fromkeys(parsed_args.hosts))
+        if len(names) > 1:
+            return self._change_several(parsed_args, names)
+        host, plan = self._look(names[0])
+        if self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
+            self._carry_out(host, among=self._among, tell=self.show)
+            self.write(f"{host} is {self.ended}\n")
+        return 0
+
+    def _look(self, name: str) -> tuple[str, Plan]:
+        """Return a host and its plan.
+
+        :raises RefusedError: when something is in the way.  Nothing then puts back
+            what an earlier run has left, and so that is said, too.
+        """
+        view = observe.view_host(self.cloud, name, self._among)
+        plan = self._plan(view)
+        if plan.refusals:
+            raise RefusedError((*plan.refusals, *view.remains))
+        return view.host, plan
+
+    def _change_several(
+        self, parsed_args: argparse.Namespace, names: Sequence[str]
+    ) -> int:
+        self.exit_status, workers = 0, parsed_args.workers
+        try:
+            found = dict(self._each("looked at", self._look, names, workers))
+            # A host may be named twice, by its service and by its hypervisor.
+            plans = dict(found[name] for name in names if name in found)
+            hosts = [host for host, plan in plans.items() if plan.changes]
+            for host in plans.keys() - hosts:
+                self.write(f"{host}: nothing to do\n")
+            steps = [
+                f"{h}: would {change}" for h in hosts for change in plans[h].changes
+            ]
+            if steps and self.agreed(parsed_args, steps):
+                for host, made in self._each("changed", self._change, hosts, workers):
+                    self.write(f"{host} is {self.ended}: {made} change(s)\n")
+        except KeyboardInterrupt:
+            return _INTERRUPTED
+        return 0
+
+    def _change(self, host: str) -> int:
+        return self._carry_out(host, among=self._among, tell=converge.silent)
+
+    def _each(
+        self,
+        what: str,
+        work: Callable[[str], Any],
+        items: Sequence[str],
+        workers: int,
+    ) -> Iterator[tuple[str, Any]]:
+        """Return what the work gave for each item; say of the others what was wrong."""
+        outcomes = each(work, items, workers, self._interrupted)
+        with contextlib.closing(outcomes), ProgressLine() as progress:
+            for number, outcome in enumerate(outcomes, 1):
+                progress.clear()
+                yield from self._result(outcome)
+                if number < len(items):
+                    progress(f"hosts {what}", number, len(items))
+
+    def _result(self, outcome: Outcome[str, Any]) -> Iterator[tuple[str, Any]]:
+        try:
+            result = outcome.result()
+        except PerfVMError as exc:
+            self.exit_status = 1
+            self.app.stderr.write(f"{outcome.item}: {exc}\n")
+        else:
+            yield outcome.item, result
+
+    def _interrupted(self, begun: int, left: int) -> None:
+        self.app.stderr.write(
+            f"\ninterrupted: {left} host(s) are left as they are, and {begun} finished "
+            "first; Ctrl-C again leaves those, too, for another run to finish\n"
+        )

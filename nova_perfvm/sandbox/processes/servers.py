@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private MariaDB, RabbitMQ and memcached."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Final
+
+from nova_perfvm.sandbox.processes import running, waiting
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.ports import ADDRESS
+from nova_perfvm.sandbox.processes.process import Processes
+from nova_perfvm.sandbox.processes.programs import Programs
+from nova_perfvm.sandbox.processes.settings import SandboxSettings
+
+DATABASES: Final = (
+    *("keystone", "placement", "glance", "neutron"),
+    *("nova_api", "nova_cell0", "nova_cell1"),
+)
+VHOSTS: Final = ("nova", "neutron")
+
+_RABBITMQ_CONF: Final = """\
+loopback_users = none
+vm_memory_high_watermark.relative = 0.2
+disk_free_limit.absolute = 50MB
+"""
+
+
+@dataclass
+class Servers:
+    """Starts the servers of one sandbox, and waits until they listen."""
+
+    layout: Layout
+    settings: SandboxSettings
+    programs: Programs
+    processes: Processes
+
+    def _start(self, name: str, *command: str, **options: Any) -> None:
+        port = self.settings.ports[name]
+        record = self.processes.start(name, command, port=port, **options)
+        waiting.until_listening(self.processes, record)
+
+    def start_memcached(self) -> None:
+        """Start memcached, for keystone's tokens.
+
+        :raises SandboxError: when it does not start
+        """
+        port = str(self.settings.ports["memcached"])
+        # It refuses to run as root.
+        user = ("-u", "nobody") if os.geteuid() == 0 else ()
+        command = (self.programs["memcached"], "-l", ADDRESS, "-p", port, "-m", "64")
+        self._start("memcached", *command, *user)
+
+    def start_mariadb(self) -> None:
+        """Start MariaDB with all databases.
+
+        It runs as whoever called, root included: user mysql seldom reaches a
+        directory below root's home.  So it listens on 127.0.0.1 only, its own root
+        comes through the socket in a private directory, and ``openstack`` has no
+        rights beyond the databases.
+
+        :raises SandboxError: when it does not start
+        """
+        data = self.layout.data / "mariadb"
+        password = self.settings.password
+        # Root has to say that it means it; nobody else may choose.
+        user = ("--user=root",) if os.geteuid() == 0 else ()
+        common = ("--no-defaults", *user, f"--datadir={data}")
+        if not (data / "mysql").exists():
+            data.mkdir(parents=True, exist_ok=True)
+            running.run(
+                [
+                    *(self.programs["mariadb-install-db"], *common),
+                    "--auth-root-authentication-method=normal",
+                    "--skip-test-db",
+                ],
+                log=self.processes.output("mariadb"),
+            )
+        self._start(
+            "mariadb",
+            *(self.programs["mariadbd"], *common),
+            f"--socket={self.layout.database_socket}",
+            f"--pid-file={data}/pid",
+            f"--bind-address={ADDRESS}",
+            f"--port={self.settings.ports['mariadb']}",
+            "--skip-name-resolve",
+            "--max-connections=2000",
+            "--character-set-server=utf8mb4",
+            "--collation-server=utf8mb4_general_ci",
+            # Data that a power cut may cost: nobody needs them.
+            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-flush-method=nosync",
+            "--innodb-buffer-pool-size=256M",
+            "--performance-schema=OFF",
+        )
+        sql = "".join(
+            f"CREATE DATABASE IF NOT EXISTS {name};"
+            f"GRANT ALL ON {name}.* TO 'openstack'@'{ADDRESS}' "
+            f"IDENTIFIED BY '{password}';"
+            for name in DATABASES
+        )
+        running.run(
+            [
+                *(self.programs["mariadb"], "--no-defaults", "-uroot"),
+                *(f"--socket={self.layout.database_socket}", "-e", sql),
+            ],
+            password=password,
+        )
+
+    def start_rabbitmq(self) -> None:
+        """Start RabbitMQ with its user and vhosts, and Erlang's port mapper.
+
+        :raises SandboxError: when it does not start
+        """
+        data = self.layout.data / "rabbitmq"
+        data.mkdir(parents=True, exist_ok=True)
+        (data / "rabbitmq.conf").write_text(_RABBITMQ_CONF, encoding="utf-8")
+        (data / "plugins").write_text("[].\n", encoding="utf-8")
+        ports = self.settings.ports
+        env = {
+            "HOME": str(data),
+            "ERL_EPMD_PORT": str(ports["epmd"]),
+            "ERL_EPMD_ADDRESS": ADDRESS,
+            "RABBITMQ_NODENAME": f"perfvm{ports['rabbitmq']}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": ADDRESS,
+            "RABBITMQ_NODE_PORT": str(ports["rabbitmq"]),
+            "RABBITMQ_DIST_PORT": str(ports["rabbitmq-dist"]),
+            "RABBITMQ_MNESIA_BASE": str(data / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(self.layout.logs),
+            "RABBITMQ_CONFIG_FILE": str(data / "rabbitmq"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(data / "plugins"),
+            # The machine's own settings are not for this instance.
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            # Erlang's schedulers spin while they wait, unless told not to.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
+                "+sbwt none +sbwtdcpu none +sbwtdio none "
+                "-kernel inet_dist_use_interface {127,0,0,1}"
+            ),
+        }
+        mapper = self.processes.find("epmd")
+        if mapper is None or not mapper.alive:
+            # RabbitMQ would start one that outlives it.
+            where = ("-port", str(ports["epmd"]), "-address", ADDRESS)
+            self._start("epmd", self.programs["epmd"], *where, env=env)
+        self._start("rabbitmq", self.programs["rabbitmq-server"], env=env, cwd=data)
+        # One start of the command line tool, a second each, instead of five.
+        running.run(
+            [
+                self.programs["rabbitmqctl"],
+                "eval",
+                _rabbitmq_users(self.settings.password),
+            ],
+            env=self.processes.environment(env),
+            log=self.processes.output("rabbitmq"),
+            password=self.settings.password,
+        )
+
+
+def _rabbitmq_users(password: str) -> str:
+    """Return Erlang that makes the user and the vhosts, as often as it is run."""
+    vhosts = " ".join(
+        f'rabbit_vhost:exists(<<"{name}">>) orelse '
+        f'rabbit_vhost:add(<<"{name}">>, <<"openstack">>),'
+        for name in VHOSTS
+    )
+    user = (
+        'case rabbit_auth_backend_internal:lookup_user(<<"openstack">>) of '
+        "{ok, _} -> ok; _ -> rabbit_auth_backend_internal:add_user("
+        f'<<"openstack">>, <<"{password}">>, <<"openstack">>) end,'
+    )
+    rights = " ".join(
+        'rabbit_auth_backend_internal:set_permissions(<<"openstack">>, '
+        f'<<"{name}">>, <<".*">>, <<".*">>, <<".*">>, <<"openstack">>),'
+        for name in VHOSTS
+    )
+    return f"{vhosts} {user} {rights} ok."
