@@ -40,11 +40,15 @@ class Shares:
 def class_name(policy: Policy, server: Server) -> str | None:
     """Return the class of a running server, None if it is of none.
 
-    One whose CPUs are not as its class has them is of none.
+    One whose CPUs are not as its class has them is of none.  Where nobody looked
+    whether it owns CPUs, its flavor says it.
     """
+    pinned = server.pinned
+    if pinned is None:
+        pinned = server.extra_specs.get(const.CPU_POLICY) == "dedicated"
     own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
     request = server_facts(server)._replace(
-        cells=(own,) if server.pinned else (), running_vcpus=server.vcpus
+        cells=(own,) if pinned else (), running_vcpus=server.vcpus
     )
     vm_class = resolve_class(policy, request)
     codes = {reason.code for reason in check_request(policy, request)}

@@ -83,7 +83,12 @@ class TestCommands(ClientMixin, ElasticTest):
 
         self.servers.delete(server)
         self.enroll("h1")
-        self.boot(base.GENERAL_2)
+        # Of either class, and one that no host took.
+        self.cloud.start_host("h2")
+        self.enroll("h2")
+        self.boot(base.GENERAL_2, host="h1")
+        self.boot(base.HP_64, host="h2")
+        self.boot_refused(base.HP_64, host="h1")
         self.assert_command(0, "SUCCESS", *check, *files)
         _, placement = self.files(
             "",
