@@ -15,19 +15,14 @@ from nova import context
 from nova.tests.functional.libvirt.base import ServersTestBase
 
 from nova_perfvm.sandbox.embedded.cells import Cells
+from nova_perfvm.sandbox.embedded.connections import Connections
 from nova_perfvm.sandbox.embedded.hosts import HostConf, HostHardware
+from nova_perfvm.sandbox.embedded.waiting import Messages, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from nova_perfvm.sandbox.embedded.hosts import HostSettings, Options
-
-
-MAX_IDLE_FOR = "futurist._thread.ThreadWorker.MAX_IDLE_FOR"
-# How often an idle worker looks whether it is to end.  Nova's tests look every
-# 10 ms, to end soon; a cloud that has run for a while has some hundred workers,
-# and their looks take a core of their own.
-IDLE_S = 0.25
 
 
 class Services(ServersTestBase):
@@ -90,10 +85,13 @@ class Services(ServersTestBase):
 
     def start(self) -> None:
         """Start everything but the computes."""
+        workers = self.useFixture(Workers())
+        self.useFixture(Messages())
+        self.useFixture(Connections())
         # Nova's would end the tests that this is made for, and this one is none.
         with fixtures.EnvironmentVariable("OS_TEST_TIMEOUT"):
             self.setUp()
-        self.useFixture(fixtures.MonkeyPatch(MAX_IDLE_FOR, IDLE_S))
+        workers.stop_looking()
         self.useFixture(HostHardware())
 
     def start_host(self, name: str, settings: HostSettings, connection: Any) -> None:

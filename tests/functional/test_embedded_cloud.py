@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The in-process cloud itself: what its threads wait for, what they open."""
+
+import gc
+import threading
+
+import fixtures
+from futurist import _thread
+from sqlalchemy import event, pool
+
+from nova_perfvm.sandbox.embedded import (
+    FILTERS_WITHOUT_PERFVM,
+    EmbeddedCloud,
+    waiting,
+)
+from tests.functional import base
+
+GENERAL = "general"
+
+
+class TestEmbeddedCloud(base.FunctionalTest):
+    CLOUD = None
+
+    def start(self):
+        return EmbeddedCloud(enabled_filters=FILTERS_WITHOUT_PERFVM)
+
+    def run_a_server(self, cloud):
+        server = cloud.boot(GENERAL)
+        self.assertEqual(("ACTIVE", ""), (server.status, server.fault))
+        cloud.servers.delete(server)
+
+    def test_who_waits_is_woken(self):
+        """Nothing of a cloud's life rests on looking again after a while."""
+        before = set(threading.enumerate())
+        # Longer than the test may take: whoever is not woken makes it fail.
+        self.useFixture(fixtures.MockPatchObject(waiting, "LOOK_S", 10 * base.LIMIT_S))
+        with self.start() as cloud:
+            cloud.create_flavor(GENERAL, 2, 4096, 40)
+            cloud.start_host("host1")
+            self.run_a_server(cloud)
+            cloud.restart_host("host1")
+            cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+            self.run_a_server(cloud)
+        # Some executors are only forgotten: their workers end with them.
+        gc.collect()
+        for thread in set(threading.enumerate()) - before:
+            if isinstance(thread, _thread.ThreadWorker):
+                thread.join(base.LIMIT_S)
+                self.assertFalse(thread.is_alive(), thread)
+
+    def test_connections_are_used_again(self):
+        events = []
+        for name in ("connect", "checkout"):
+            listener = _recording(events, name)
+            event.listen(pool.Pool, name, listener)
+            self.addCleanup(event.remove, pool.Pool, name, listener)
+        with self.start() as cloud:
+            cloud.create_flavor(GENERAL, 2, 4096, 40)
+            cloud.start_host("host1")
+            self.run_a_server(cloud)
+        self.assertGreater(
+            events.count("checkout"), 10 * events.count("connect"), "connections"
+        )
+
+
+def _recording(events, name):
+    def record(*_args):
+        events.append(name)
+
+    return record
