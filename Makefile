@@ -9,7 +9,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONSTRAINTS := tests/constraints.txt
 CONCURRENCY ?= 2
-# A sandbox is idle for half of its time.
+# A sandbox is idle for half of its time.  The tests of a class share one: stestr
+# gives a class to one worker (group_regex).
 SANDBOX_CONCURRENCY ?= 2
 # pbr reads the version from git; an unpacked archive, or a machine without git,
 # has none.
