@@ -48,6 +48,20 @@ class TestEmbeddedCloud(base.FunctionalTest):
                 thread.join(base.LIMIT_S)
                 self.assertFalse(thread.is_alive(), thread)
 
+    def test_a_move_leaves_no_guest_where_it_came_from(self):
+        """Whichever compute was started last."""
+        for last in ("host1", "host2"):
+            with self.subTest(last), self.start() as cloud:
+                cloud.create_flavor(GENERAL, 2, 4096, 40)
+                for name in ("host1", "host2"):
+                    cloud.start_host(name)
+                server = cloud.boot(GENERAL, host="host1")
+                cloud.servers.cold_migrate(server, "host2")
+                cloud.restart_host(last)
+                cloud.servers.confirm(server)
+                guests = {name: len(cloud.domains(name)) for name in ("host1", "host2")}
+                self.assertEqual({"host1": 0, "host2": 1}, guests)
+
     def test_connections_are_used_again(self):
         events = []
         for name in ("connect", "checkout"):

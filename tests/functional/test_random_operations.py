@@ -37,7 +37,10 @@ class TestVerdict(clouds.SlotsCloud):
         self.judge = verdict.Judge(self.cloud, connection, self.hosts, self.CHILDREN)
 
     def complaints(self, most=2, sizes=(20,)):
-        return list(self.judge.complaints(most, sizes, set()))
+        return [
+            *self.judge.guest_complaints(most, sizes, set()),
+            *self.judge.book_complaints(set()),
+        ]
 
     def assert_complaint(self, words, **options):
         (found,) = self.complaints(**options)

@@ -130,10 +130,12 @@ class Run:
         return weights
 
     def _check(self):
-        """Look that nothing is wrong; what Nova does behind it may take its time."""
+        """Look that nothing is wrong; Nova's books may take their time."""
+        down = self.steps.down
+        found = self._judge.guest_complaints(self.test.most, self.test.sizes, down)
+        self.test.assertEqual([], found)
         deadline = time.monotonic() + SETTLE_S
-        state = self.test.most, self.test.sizes, self.steps.down
-        while found := list(self._judge.complaints(*state)):
+        while found := list(self._judge.book_complaints(down)):
             if time.monotonic() > deadline:
                 raise AssertionError("\n".join(found))
             self._seconds["(waits)"] += 1

@@ -90,29 +90,40 @@ class Judge:
         """Return what anyone holds in Placement."""
         return judge.books(self._connection).held
 
-    def complaints(self, most, sizes, down):
-        """List what is wrong, in words.
+    def guest_complaints(self, most, sizes, down):
+        """List what is wrong with guests, in words; it may not be for a moment.
 
         :param most: high-performance VMs that a host may have
         :param sizes: vCPUs that they may have
-        :param down: hosts whose nova-compute is down: guests that were evacuated or
-            deleted meanwhile stay there
+        :param down: hosts whose nova-compute is down
+        """
+        guests = self._alive(servers(self._cloud.api), down)
+        return list(judge.complaints(self._hosts.values(), guests, most, sizes))
+
+    def book_complaints(self, down):
+        """List where Nova, libvirt and Placement differ, in words.
+
+        What Nova does in the background after an operation it may still do.
         """
         self.found = found = servers(self._cloud.api)
-        guests = [
-            guest
-            for guest in self.guests()
-            if guest.host not in down or self._host_of(found, guest.id) == guest.host
-        ]
-        hosts = self._hosts.values()
-        yield from judge.complaints(hosts, guests, most, sizes)
-        yield from self._places(found, guests)
+        yield from self._places(found, self._alive(found, down))
         books = judge.books(self._connection)
         yield from map(str, books.over)
         yield from self._allocations(found, dict(books.held), down)
         for server in found.values():
             if server.status != "VERIFY_RESIZE" and server.host not in down:
                 self._settled[server.id] = server
+
+    def _alive(self, found, down):
+        """Return the guests, but for those that stay where nova-compute is down.
+
+        They were evacuated or deleted meanwhile.
+        """
+        return [
+            guest
+            for guest in self.guests()
+            if guest.host not in down or self._host_of(found, guest.id) == guest.host
+        ]
 
     def _host_of(self, found, server):
         return found[server].host if server in found else None

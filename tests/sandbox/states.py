@@ -83,6 +83,8 @@ class States:
         # Where Placement's layer is off, nobody has made it.
         for name in (self._trait, const.TRAIT_HIGH_PERFORMANCE):
             api.placement("PUT", f"/traits/{name}")
+        # nova-scheduler fails on resource classes that Placement does not know.
+        api.placement("PUT", f"/resource_classes/{const.RC_SLOT}")
         known = api.placement("GET", "/resource_providers", key="resource_providers")
         names = {provider["name"] for provider in known}
         self._hosts = [

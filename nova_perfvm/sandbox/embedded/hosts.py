@@ -140,13 +140,17 @@ class _ConfView:
 class HostConf(fixtures.Fixture):
     """A nova.conf for every compute, though one CONF serves the process.
 
-    The libvirt driver reads the CPU sets anew all the time.  While one of the
-    driver's methods that do so runs, its thread sees the options of the
-    driver's own host in place of CONF's.
+    The libvirt driver reads the CPU sets and the host's name anew all the time.
+    While one of the driver's methods that do so runs, its thread sees the options
+    of the driver's own host in place of CONF's.
     """
 
-    # Whatever reads a CPU set, or calls what does.
+    # Whatever reads a CPU set or the host's name, or calls what does.
     METHODS = (
+        "_cleanup_resize",
+        "_set_host_enabled",
+        "check_can_live_migrate_source",
+        "get_volume_connector",
         "init_host",
         "process_instances_at_startup",
         "_get_pcpu_available",
@@ -169,9 +173,9 @@ class HostConf(fixtures.Fixture):
         for name in self.METHODS:
             self._patch(f"{path}.{name}", self._for_host(getattr(driver, name)))
 
-    def starting(self, settings: HostSettings) -> None:
+    def starting(self, name: str, settings: HostSettings) -> None:
         """Make the driver that starts next one of a host with these settings."""
-        self._starting = settings.options()
+        self._starting = settings.options() | {(None, "host"): name}
 
     def _patch(self, path: str, value: Any) -> None:
         self.useFixture(fixtures.MonkeyPatch(path, value))

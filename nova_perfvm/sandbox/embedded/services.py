@@ -96,7 +96,7 @@ class Services(ServersTestBase):
 
     def start_host(self, name: str, settings: HostSettings, connection: Any) -> None:
         """Start a compute with these HostSettings over a pretended libvirt."""
-        self.host_conf.starting(settings)
+        self.host_conf.starting(name, settings)
         with self._provider_config(settings.provider_yaml):
             self.start_compute(
                 hostname=name, connection=connection, cell_name=settings.cell
