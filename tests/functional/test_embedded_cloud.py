@@ -11,6 +11,7 @@ from sqlalchemy import event, pool
 from nova_perfvm.sandbox.embedded import (
     FILTERS_WITHOUT_PERFVM,
     EmbeddedCloud,
+    ports,
     waiting,
 )
 from tests.functional import base
@@ -61,6 +62,17 @@ class TestEmbeddedCloud(base.FunctionalTest):
                 cloud.servers.confirm(server)
                 guests = {name: len(cloud.domains(name)) for name in ("host1", "host2")}
                 self.assertEqual({"host1": 0, "host2": 1}, guests)
+
+    def test_ports_may_change_while_they_are_read(self):
+        bindings = ports.Bindings(host1="one")
+        seen = bindings.items()
+        for host in ("host2", "host3"):
+            bindings[host] = "another"
+        self.assertEqual([("host1", "one")], list(seen))
+        self.assertEqual({"host1", "host2", "host3"}, set(bindings))
+        with self.start() as cloud:
+            found = cloud._services.neutron._port_bindings
+            self.assertEqual(ports.Bindings, found.default_factory)
 
     def test_connections_are_used_again(self):
         events = []

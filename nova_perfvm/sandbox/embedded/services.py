@@ -17,6 +17,7 @@ from nova.tests.functional.libvirt.base import ServersTestBase
 from nova_perfvm.sandbox.embedded.cells import Cells
 from nova_perfvm.sandbox.embedded.connections import Connections
 from nova_perfvm.sandbox.embedded.hosts import HostConf, HostHardware
+from nova_perfvm.sandbox.embedded.ports import let_threads_share
 from nova_perfvm.sandbox.embedded.waiting import Messages, Workers
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Services(ServersTestBase):
         with fixtures.EnvironmentVariable("OS_TEST_TIMEOUT"):
             self.setUp()
         workers.stop_looking()
+        let_threads_share(self.neutron)
         self.useFixture(HostHardware())
 
     def start_host(self, name: str, settings: HostSettings, connection: Any) -> None:
