@@ -14,7 +14,14 @@ RUNS = ("ACTIVE", "SHUTOFF")
 ON_HOST = (*RUNS, "SHELVED", "ERROR")
 ANY = (*ON_HOST, "VERIFY_RESIZE", "SHELVED_OFFLOADED")
 # How Nova words that no host takes a server, or this one does not.
-REFUSALS = ("No valid host", "NoValidHost", "move cannot be forced")
+REFUSALS = (
+    "No valid host",
+    "NoValidHost",
+    # Every host that was left refused: nova-compute counts CPUs of a server that was
+    # deleted where it had just arrived until its next periodic task.
+    "Exceeded maximum number of retries",
+    "move cannot be forced",
+)
 # Bad request, forbidden, not found, conflict
 REFUSING_STATUSES = {400, 403, 404, 409}
 
