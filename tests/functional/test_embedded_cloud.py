@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The in-process cloud itself: what its threads wait for, what they open."""
 
+import datetime as dt
 import gc
 import threading
 
 import fixtures
 from futurist import _thread
+from nova import context, objects
 from sqlalchemy import event, pool
 
 from nova_perfvm.sandbox.embedded import (
@@ -62,6 +64,21 @@ class TestEmbeddedCloud(base.FunctionalTest):
                 cloud.servers.confirm(server)
                 guests = {name: len(cloud.domains(name)) for name in ("host1", "host2")}
                 self.assertEqual({"host1": 0, "host2": 1}, guests)
+
+    def test_a_host_that_is_back_is_up(self):
+        """However long it was away: Nova waits for its report."""
+        with self.start() as cloud:
+            cloud.start_host("host1")
+            cloud.fail_host("host1", stop=True)
+            in_cell = context.get_admin_context()
+            (cell,) = objects.CellMappingList.get_all(in_cell)[1:]
+            with context.target_cell(in_cell, cell) as in_cell:
+                service = objects.Service.get_by_compute_host(in_cell, "host1")
+                service.last_seen_up = dt.datetime(2026, 1, 1)  # noqa: DTZ001
+                service.save()
+            cloud.recover_host("host1")
+            (service,) = cloud.api.get_services(host="host1", binary="nova-compute")
+            self.assertEqual("up", service["state"])
 
     def test_ports_may_change_while_they_are_read(self):
         bindings = ports.Bindings(host1="one")

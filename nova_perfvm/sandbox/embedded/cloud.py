@@ -21,7 +21,7 @@ from nova_perfvm.sandbox.embedded.decisions import Decisions
 from nova_perfvm.sandbox.embedded.domains import Domains
 from nova_perfvm.sandbox.embedded.hosts import HostSettings
 from nova_perfvm.sandbox.embedded.log import Log, Quiet
-from nova_perfvm.sandbox.embedded.servers import Servers
+from nova_perfvm.sandbox.embedded.servers import Servers, until
 from nova_perfvm.sandbox.embedded.services import Services
 from nova_perfvm.sandbox.embedded.volumes import Reimaging
 from nova_perfvm.sandbox.topology import pretended_topology
@@ -234,10 +234,16 @@ class EmbeddedCloud(fixtures.Fixture):
         self._services.end_deleted_guests(name)
         # Not before it has ended the guests that were evacuated.
         self._force_down(name, forced_down=False)
+        until(lambda: self._is_up(name), f"report of {name}")
 
     def _force_down(self, name: str, *, forced_down: bool) -> None:
         (service,) = self.api.get_services(host=name, binary="nova-compute")
         self.api.put_service(service["id"], {"forced_down": forced_down})
+
+    def _is_up(self, name: str) -> bool:
+        """Look whether Nova has heard of a compute, which takes seconds."""
+        (service,) = self.api.get_services(host=name, binary="nova-compute")
+        return bool(service["state"] == "up")
 
     def label_hosts(self, class_name: str, *hosts: str) -> None:
         """Put hosts into an aggregate with metadata ``perfvm:class``."""

@@ -155,7 +155,7 @@ class Servers:
         with futures.ThreadPoolExecutor(max(1, len(servers))) as pool:
             list(pool.map(self._api.delete_server, [server.id for server in servers]))
         for server in servers:
-            _until(functools.partial(self._gone, server), f"{server.name} deleted")
+            until(functools.partial(self._gone, server), f"{server.name} deleted")
 
     def show(self, server: BootedServer) -> BootedServer:
         """Return the Server as it is now."""
@@ -164,7 +164,7 @@ class Servers:
     def delete(self, server: BootedServer) -> None:
         """Delete it, and wait until nothing of it is left."""
         self._api.delete_server(server.id)
-        _until(lambda: self._gone(server), f"{server.name} deleted")
+        until(lambda: self._gone(server), f"{server.name} deleted")
 
     def cold_migrate(
         self, server: BootedServer, host: str | None = None
@@ -238,7 +238,7 @@ class Servers:
             shown = self.show(server)
             return None if shown.host else shown
 
-        return _until(look, f"{server.name} on no host")
+        return until(look, f"{server.name} on no host")
 
     def unshelve(self, server: BootedServer, host: str | None = None) -> BootedServer:
         """Bring an offloaded server back, on any host or on one."""
@@ -284,7 +284,7 @@ class Servers:
             shown = self._api.get_server(server_id)
             return _server(shown) if _is_built(shown) else None
 
-        return _until(look, f"server {server_id} built")
+        return until(look, f"server {server_id} built")
 
     def _gone(self, server: BootedServer) -> bool:
         if self._states(server.id):
@@ -319,7 +319,7 @@ class Servers:
                 raise ActionFailedError(action, _server(shown), _detail(done))
             return _server(shown) if shown["status"] in statuses else None
 
-        return _until(look, f"{action} of {server.name}: {' or '.join(statuses)}")
+        return until(look, f"{action} of {server.name}: {' or '.join(statuses)}")
 
     def _migrated(self, server: BootedServer, status: str) -> BootedServer:
         """Wait for a migration: it ends after the action that started it."""
@@ -331,7 +331,7 @@ class Servers:
                 raise ActionFailedError("migration", self.show(server), "failed")
             return newest["status"] == status and self.show(server)
 
-        return _until(look, f"migration of {server.name}: {status}")
+        return until(look, f"migration of {server.name}: {status}")
 
     def _action(self, server: BootedServer, before: int) -> dict[str, Any] | None:
         """Return the action after the first ``before`` once all of it ended."""
@@ -385,7 +385,12 @@ def _server(shown: dict[str, Any]) -> BootedServer:
     )
 
 
-def _until(look: Callable[[], Any], what: str) -> Any:
+def until(look: Callable[[], Any], what: str) -> Any:
+    """Look until there is something to see, and return that.
+
+    :param what: what is waited for
+    :raises TimeoutError: if there is nothing for PATIENCE_S seconds
+    """
     deadline = time.monotonic() + PATIENCE_S
     while not (seen := look()):
         if time.monotonic() > deadline:
