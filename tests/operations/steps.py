@@ -21,6 +21,8 @@ REFUSALS = (
     # deleted where it had just arrived until its next periodic task.
     "Exceeded maximum number of retries",
     "move cannot be forced",
+    # A forced move to a host without memory for it.
+    "MigrationPreCheckError",
 )
 # Bad request, forbidden, not found, conflict
 REFUSING_STATUSES = {400, 403, 404, 409}
