@@ -20,7 +20,7 @@ from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
-from nova_perfvm.generate.flavors import flavor_properties
+from nova_perfvm.generate.flavors import properties_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 from nova_perfvm.rules.host.room import cell_memory, cells_with_room
@@ -119,7 +119,7 @@ def _request(policy: Policy, vm_class: VMClass) -> Request:
         vcpus=vm_class.vcpus or 0,
         memory_mb=size.memory_gb * 1024 if size else 0,
         disk_gb=size.root_gb if size else 0,
-        extra_specs=flavor_properties(policy, vm_class),
+        extra_specs=properties_of(policy, vm_class).flavor,
     )
     return request_for(flavor, volume_backed=vm_class.disk.source == "volume")
 

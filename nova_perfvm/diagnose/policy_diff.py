@@ -18,7 +18,7 @@ from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
     generate_flavors,
-    image_properties,
+    properties_of,
 )
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement import slots, units
@@ -139,7 +139,7 @@ def _images(
     for vm_class in new.classes:
         if vm_class.name in old.by_name:
             properties = [
-                image_properties(policy, policy.get_class(vm_class.name), generators)
+                properties_of(policy, policy.get_class(vm_class.name), generators).image
                 for policy in (old, new)
             ]
             yield from _differences("image", f"class {vm_class.name}", *properties)

@@ -25,7 +25,7 @@ from nova_perfvm.osc.base import (
     one_of,
 )
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import printable
+from nova_perfvm.printable import first_line, printable
 
 _LOG = logging.getLogger(__name__)
 
@@ -152,5 +152,4 @@ class LookingCommand(JudgingLister):
             self.app.prepare_to_run_command(self)
         except Exception as exc:
             # Whatever a plugin for authentication raises.
-            first, *_ = str(exc).splitlines() or [type(exc).__name__]
-            raise PerfVMError(f"cannot log in: {first}") from exc
+            raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc
