@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
-from nova_perfvm.diagnose.preflight import CheckResult, worst
+from nova_perfvm.diagnose.result import CheckResult, worst
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory
