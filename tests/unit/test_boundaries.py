@@ -28,6 +28,7 @@ ROOMS = (
     "generate",
     "diagnose",
     "changes",
+    "measure",
     "cloud",
     "scheduler",
     "api",

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was read on a machine: the texts of files and commands as they were.
+
+Nothing is understood here, so that what was collected once can be judged again by
+later rules.  Paths are those of the machine that was looked at.
+"""
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from nova_perfvm.exceptions import PerfVMError
+
+SCHEMA_VERSION: Final = "1.0"
+Kind = Literal["host", "guest"]
+
+
+class NotReadError(PerfVMError):
+    """Something that was not collected; ``place`` is what, ``reason`` why."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        """Keep place and reason."""
+        self.place = place
+        self.reason = reason
+        super().__init__(f"{place}: {reason}")
+
+
+class CommandOutput(NamedTuple):
+    """What a command printed."""
+
+    exit_code: int
+    stdout: str
+    stderr: str = ""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was read on one machine.
+
+    :ivar kind: what the machine is
+    :ivar hostname: of the machine
+    :ivar taken_at: of the first look: UTC, ISO 8601
+    :ivar interval_s: seconds between the two looks; 0 if there was but one
+    :ivar files: {path: text} of the first look
+    :ivar later: {path: text} of the second look, for files with counters
+    :ivar links: {path: where a symbolic link leads to}
+    :ivar commands: {command line: output}, such as ``ethtool -l eth0``
+    :ivar unread: {path or command line: why it was not read}
+    """
+
+    kind: Kind
+    hostname: str
+    taken_at: str
+    interval_s: float = 0.0
+    files: Mapping[str, str] = field(default_factory=dict)
+    later: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, CommandOutput] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, path: str) -> str:
+        """Return the text of a file.
+
+        :raises NotReadError: when it was not read
+        """
+        if path not in self.files:
+            raise NotReadError(path, self._why_not(path))
+        return self.files[path]
+
+    def looks(self, path: str) -> tuple[str, str]:
+        """Return the texts of a file at the first and at the second look.
+
+        :raises NotReadError: when it was not read twice
+        """
+        first = self.text(path)
+        if path not in self.later:
+            raise NotReadError(path, self.unread.get(path, "it was read only once"))
+        return first, self.later[path]
+
+    def link(self, path: str) -> str:
+        """Return where a symbolic link leads to.
+
+        :raises NotReadError: when it was not read
+        """
+        if path not in self.links:
+            raise NotReadError(path, self._why_not(path))
+        return self.links[path]
+
+    def output(self, command: str) -> str:
+        """Return what a command printed.
+
+        :raises NotReadError: when it was not run, or failed
+        """
+        if command not in self.commands:
+            raise NotReadError(command, self._why_not(command))
+        done = self.commands[command]
+        if done.exit_code:
+            first, *_ = done.stderr.strip().splitlines() or ["nothing on stderr"]
+            raise NotReadError(command, f"exit code {done.exit_code}: {first}")
+        return done.stdout
+
+    def matching(self, pattern: str) -> dict[str, str]:
+        """Return the files whose path matches a pattern of the shell, sorted.
+
+        ``*`` matches slashes, too.
+        """
+        found = fnmatch.filter(self.files, pattern)
+        return {path: self.files[path] for path in sorted(found)}
+
+    def _why_not(self, place: str) -> str:
+        return self.unread.get(place, "it was not collected")
