@@ -590,19 +590,26 @@ def interval(text: str) -> float:
     return value
 
 
-class _ProgressLine:
-    """What is being done, on a terminal."""
+class ProgressLine:
+    """A line of standard error that says what is being done, on a terminal."""
 
     def __init__(self) -> None:
+        """Show nothing yet."""
         self._width = 0
 
     def __call__(self, what: str) -> None:
+        """Show what is being done."""
         if sys.stderr.isatty():
             sys.stderr.write("\r" + what.ljust(self._width))
             sys.stderr.flush()
             self._width = len(what)
 
-    def clear(self) -> None:
+    def __enter__(self) -> "ProgressLine":  # noqa: PYI034 - not in Python 3.6
+        """Return the line itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Remove the line."""
         if self._width:
             self("")
             sys.stderr.write("\r")
@@ -635,10 +642,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         ".tar.gz (default: standard output)",
     )
     options = parser.parse_args(arguments)
-    progress = _ProgressLine()
     try:
-        document = collect(options.kind, options.interval, progress=progress)
-        progress.clear()
+        with ProgressLine() as progress:
+            document = collect(options.kind, options.interval, progress=progress)
         if options.output == "-":
             sys.stdout.write(dumps(document))
             sys.stdout.flush()
