@@ -76,7 +76,7 @@ def read(collected: Collected, seen: Interrupts | None) -> tuple[NIC, ...]:
     nics = [_nic(collected, name, seen) for name in sorted(names)]
     found = [nic for nic in nics if nic is not None]
     known = {nic.device for nic in found}
-    for device in _interrupting(seen) - known if seen else ():
+    for device in sorted(_interrupting(seen) - known) if seen else ():
         queues = _by_vectors(seen, device)
         nic = NIC(device, "virtio_net", Kind.VIRTIO, device, True, queues, None)  # noqa: FBT003
         found.append(nic)
