@@ -32,6 +32,17 @@ def numbers(collected: Collected, path: str) -> frozenset[int]:
         raise NotReadError(path, str(exc)) from exc
 
 
+def some_numbers(collected: Collected, path: str) -> frozenset[int]:
+    """Return the CPUs or nodes that a file lists, of which there is one at least.
+
+    :raises NotReadError: when it was not read, or is no such list
+    """
+    found = numbers(collected, path)
+    if not found:
+        raise NotReadError(path, "it is empty")
+    return found
+
+
 def online(collected: Collected) -> CPUs:
     """Return the CPUs that run.
 
@@ -40,7 +51,7 @@ def online(collected: Collected) -> CPUs:
     """
     path = f"{CPU}/online"
     try:
-        return CPUs(numbers(collected, path), path)
+        return CPUs(some_numbers(collected, path), path)
     except NotReadError:
         if interrupts.PATH not in collected.files:
             raise
@@ -57,7 +68,7 @@ def threads_per_core(collected: Collected) -> int:
     paths = collected.matching(pattern)
     if not paths:
         raise NotReadError(pattern, "it was not collected")
-    return max(len(numbers(collected, path)) for path in paths)
+    return max(len(some_numbers(collected, path)) for path in paths)
 
 
 def read_mask(text: str) -> frozenset[int]:

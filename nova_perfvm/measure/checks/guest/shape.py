@@ -51,7 +51,7 @@ def _nodes(subject: GuestSubject, vm_class: VMClass) -> Finding:
     if vm_class.numa_nodes is None:
         return skipped("NUMA nodes", f"class {vm_class.name} allows any number")
     path = f"{cpus.NODE}/online"
-    nodes = cpus.numbers(subject.collected, path)
+    nodes = cpus.some_numbers(subject.collected, path)
     return judged(
         "NUMA nodes",
         str(vm_class.numa_nodes),
@@ -81,7 +81,7 @@ def _threads(subject: GuestSubject, vm_class: VMClass) -> Finding:
 
 def _memory(subject: GuestSubject) -> Finding:
     path = f"{cpus.NODE}/has_memory"
-    nodes = cpus.numbers(subject.collected, f"{cpus.NODE}/online")
+    nodes = cpus.some_numbers(subject.collected, f"{cpus.NODE}/online")
     empty = nodes - cpus.numbers(subject.collected, path)
     return judged(
         "memory of NUMA nodes",
