@@ -117,8 +117,8 @@ spread_sending() { # NIC QUEUES
         queue=$((queue + 1))
         # A mask that somebody has set stays.
         [ -z "$(tr -d '0,\n' <"$file")" ] || continue
-        mine=$(echo "$cpus" | awk -v q="$queue" -v n="$2" 'NR % n == q % n' | mask)
-        write "$mine" "$file"
+        mine=$(echo "$cpus" | awk -v q="$queue" -v n="$2" 'NR % n == q % n')
+        write "$(echo "$mine" | mask)" "$file"
     done
 }
 
