@@ -31,8 +31,8 @@ def judge_pin(
     apart = vm_class is not None and vm_class.emulator_threads in _APART
     expected = "CPUs that no vCPU owns" if apart else "CPUs that no other VM owns"
     remedy = (
-        f"openstack server reboot --hard {domain.uuid}; with hw:emulator_threads_policy="
-        "share the host needs [compute]cpu_shared_set"
+        f"openstack server reboot --hard {domain.uuid}; with emulator_threads: share "
+        "the host needs [compute]cpu_shared_set"
     )
     if not pin:
         return failed(
