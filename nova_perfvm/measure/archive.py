@@ -5,12 +5,15 @@ Of the names in them nothing is believed: one that leads elsewhere refuses the w
 archive.  What is no file or symbolic link is left out.
 """
 
+import bz2
+import gzip
 import lzma
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Self
+from pathlib import Path
+from typing import IO, Final, Self, cast
 
 from nova_perfvm.exceptions import (
     FileMistakesError,
@@ -33,10 +36,17 @@ _LONG_HEADERS: Final = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
 )
+# Behind the last member there is only padding.
+_MOST_REST: Final = 64 * _MIB
+COMPRESSED: Final[dict[bytes, Callable[[str], IO[bytes]]]] = {
+    b"\x1f\x8b": lambda path: cast("IO[bytes]", gzip.open(path)),  # noqa: SIM115
+    b"\xfd7zXZ\0": lambda path: cast("IO[bytes]", lzma.open(path)),  # noqa: SIM115
+    b"BZh": lambda path: cast("IO[bytes]", bz2.open(path)),  # noqa: SIM115
+}
 # What tarfile and the decompressors raise for data that are none.
 _BROKEN: Final = (
     *(tarfile.TarError, EOFError, zlib.error, lzma.LZMAError),
-    *(ValueError, OverflowError, IndexError),
+    *(gzip.BadGzipFile, ValueError, OverflowError, IndexError),
 )
 
 
@@ -86,17 +96,37 @@ def read(source: str, most_bytes: Callable[[str], int]) -> Archive:
     reader = _Reader(source, most_bytes)
     try:
         # As a stream: nothing is read twice, whatever the headers say.
-        with tarfile.open(source, "r|*", tarinfo=_Header) as archive:
+        with (
+            _unpacked(source) as file,
+            tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive,
+        ):
             for member in reader.limited(archive):
                 reader.take(archive, member)
+            # The checksum is at the end, and what ends too early is noticed there.
+            if not reader.problems and len(file.read(_MOST_REST)) == _MOST_REST:
+                raise tarfile.ReadError("more behind its end")
     except _BROKEN as exc:
         reason = f"no archive, or only a part of one ({exc}): copy it once more"
         raise UnreadableFileError(source, reason) from exc
     except OSError as exc:
+        # bz2's errors are such, too.
         raise UnreadableFileError(source, exc.strerror or str(exc)) from exc
     if reader.problems:
         raise ArchiveError(source, reader.problems)
     return reader.found
+
+
+def _unpacked(source: str) -> IO[bytes]:
+    """Open a file that may be compressed.
+
+    By tarfile itself, one that ends too early would be taken for whole.
+    """
+    with Path(source).open("rb") as file:
+        head = file.read(6)
+    for magic, opener in COMPRESSED.items():
+        if head.startswith(magic):
+            return opener(source)
+    return Path(source).open("rb")
 
 
 class _Reader:

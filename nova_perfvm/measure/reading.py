@@ -31,8 +31,6 @@ MOST_BYTES: Final = 512 * 1024 * 1024
 # More would only be repetition of the same mistake.
 _MOST_PROBLEMS: Final = 20
 _JSON: Final = f"/{collector.JSON_NAME}"
-# gzip, xz, bzip2.
-_COMPRESSED: Final = (b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh")
 _TAR, _TAR_AT = b"ustar", 257
 
 
@@ -99,7 +97,7 @@ def _is_archive(path: str) -> bool:
         reason = getattr(exc, "strerror", None) or str(exc)
         absent = isinstance(exc, FileNotFoundError)
         raise UnreadableFileError(path, reason, absent=absent) from exc
-    return head.startswith(_COMPRESSED) or head[_TAR_AT:] == _TAR
+    return head.startswith(tuple(archive.COMPRESSED)) or head[_TAR_AT:] == _TAR
 
 
 def _from_archive(path: str, kind: Kind | None) -> Collected:
