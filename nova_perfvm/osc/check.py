@@ -155,6 +155,9 @@ def _read(path: str | None) -> Collected:
         document.pop("schema_version", None)
         commands = document.pop("commands", {})
         outputs = {line: CommandOutput(**output) for line, output in commands.items()}
-        return Collected(commands=outputs, **document)
+        collected = Collected(commands=outputs, **document)
     except (ValueError, TypeError, AttributeError) as exc:
         raise PerfVMError(f"{path}: not what guest collect writes: {exc}") from exc
+    if collected.kind != "guest":
+        raise PerfVMError(f"{path}: collected on a {collected.kind}, not in a guest")
+    return collected

@@ -60,6 +60,7 @@ class CheckGuestTest(testtools.TestCase):
         broken.write_text('{"kind": "guest"')
         other = self.directory / "other"
         other.write_text('{"kind": "guest"}')
+        host = self.save("host", dataclasses.replace(guests.guest(), kind="host"))
         for expected, arguments in (
             (0, [self.clean, *CLASS]),
             (0, [self.clean, *CLASS, "--strict"]),
@@ -69,6 +70,7 @@ class CheckGuestTest(testtools.TestCase):
             (2, [self.ly]),
             (3, [self.directory / "absent"]),
             (3, [broken]),
+            (3, [host]),
             (3, [other]),
             (3, [self.clean, "--class", "huge"]),
             (2, [self.clean, "--fix-script"]),
