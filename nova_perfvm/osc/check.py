@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import collector
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     Arguments,
@@ -53,6 +54,14 @@ class CheckCommand(ReportingLister):
     auth_required = False
     arguments: Arguments = (
         flag("--strict", "exit with 1 for what nobody can tell, too"),
+        argument(
+            "--interval",
+            type=collector.interval,
+            default=collector.DEFAULT_INTERVAL_S,
+            metavar="SECONDS",
+            help="without FILE: time between the two looks at counters (default: "
+            "%(default)g)",
+        ),
     )
 
     def reported(self, parsed_args: argparse.Namespace, report: CheckReport) -> Table:
@@ -92,8 +101,8 @@ class CheckGuest(CheckCommand):
                 "file",
                 nargs="?",
                 metavar="FILE",
-                help="what guest collect has written, - for standard input (default: "
-                "look at this machine)",
+                help="what guest collect has written, or a sosreport; - for JSON on "
+                "standard input (default: look at this machine)",
             ),
             flag(
                 "--fix-script",
@@ -123,7 +132,7 @@ class CheckGuest(CheckCommand):
         from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
 
         vm_class = self._class(parsed_args)
-        collected = _read(parsed_args.file, "guest")
+        collected = _read(parsed_args, "guest")
         subject = GuestSubject(collected, vm_class)
         return self.reported(parsed_args, run(checks_of(guest), collected, subject))
 
@@ -154,8 +163,8 @@ class CheckHost(CheckCommand):
             "file",
             nargs="?",
             metavar="FILE",
-            help="what host collect has written, or a sosreport; - for standard input "
-            "(default: look at this machine)",
+            help="what host collect has written, or a sosreport; - for JSON on "
+            "standard input (default: look at this machine)",
         ),
         file_argument(
             "--snapshot",
@@ -194,7 +203,7 @@ class CheckHost(CheckCommand):
         snapshot = None
         if parsed_args.snapshot is not None:
             snapshot = snapshots.read(parsed_args.snapshot)
-        collected = _read(parsed_args.file, "host")
+        collected = _read(parsed_args, "host")
         if snapshot is not None:
             name = parsed_args.host or collected.hostname
             nova = nova_view.of_host(snapshot, name)
@@ -203,12 +212,12 @@ class CheckHost(CheckCommand):
         return self.reported(parsed_args, run(checks_of(host), collected, subject))
 
 
-def _read(path: str | None, kind: Kind) -> Collected:
-    """Return what was collected on a machine, or collect it on this one."""
-    from nova_perfvm.measure import collector, reading  # noqa: PLC0415
+def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
+    """Return what was collected, or collect it on this machine."""
+    from nova_perfvm.measure import reading  # noqa: PLC0415
 
-    if path is not None:
-        return reading.read(path, kind)
+    if parsed_args.file is not None:
+        return reading.read(parsed_args.file, kind)
     with collector.ProgressLine() as progress:
-        found = collector.collect(kind, progress=progress)
+        found = collector.collect(kind, parsed_args.interval, progress=progress)
     return reading.loads(collector.dumps(found), "this machine", kind)

@@ -56,7 +56,7 @@ class Guest(fixtures.Fixture):
         self.directory = pathlib.Path(directory)
         self.vcpus, self.queues, self.options = vcpus, queues, options
 
-    def _setUp(self):
+    def _setUp(self):  # noqa: N802
         self.namespace = f"perfvm-{uuid.uuid4().hex[:8]}"
         self._ip("netns", "add", self.namespace)
         self.addCleanup(self._ip, "netns", "del", self.namespace)
