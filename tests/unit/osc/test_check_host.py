@@ -31,6 +31,7 @@ classes:
     exclusive: host
     vif_multiqueue: true
     mem_page_size: 1GB
+    disk: {source: volume}
     flavors: {name: "hp.{vcpus}c.{memory_gb}g", memory_gb: [128]}
   general:
     default: true
