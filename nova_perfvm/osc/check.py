@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any, Final
 
-from nova_perfvm import textfile
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import collector
 from nova_perfvm.osc.base import (
     Arguments,
     Table,
@@ -29,8 +27,6 @@ _COLUMNS: Final = (
     *("Code", "Status", "Subject"),
     *("Expected", "Observed", "Source", "Remedy"),
 )
-# Of a JSON of a host with many VMs.
-_MOST_BYTES: Final = 512 * 1024 * 1024
 
 
 class JUnitFormatter(ReportFormatter):
@@ -90,14 +86,22 @@ class CheckGuest(CheckCommand):
                 "file",
                 nargs="?",
                 metavar="FILE",
-                help="what guest collect has written, - for standard input (default: "
-                "look at this machine)",
+                help="what guest collect has written, or a sosreport; - for JSON on "
+                "standard input (default: look at this machine)",
             ),
             flag(
                 "--fix-script",
                 "print user-data of cloud-init that lets a guest use all queues of "
                 "its network interfaces, and check nothing",
             ),
+        ),
+        argument(
+            "--interval",
+            type=collector.interval,
+            default=collector.DEFAULT_INTERVAL_S,
+            metavar="SECONDS",
+            help="without FILE: time between the two looks at counters (default: "
+            "%(default)g)",
         ),
         class_argument(
             "the class that the guest is of (default: what depends on it is not judged)"
@@ -121,7 +125,7 @@ class CheckGuest(CheckCommand):
         from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
 
         vm_class = self._class(parsed_args)
-        collected = _read(parsed_args.file)
+        collected = _read(parsed_args)
         subject = GuestSubject(collected, vm_class)
         return self.reported(parsed_args, run(checks_of(guest), collected, subject))
 
@@ -141,20 +145,12 @@ class CheckGuest(CheckCommand):
         return None
 
 
-def _read(path: str | None) -> Collected:
-    """Return what was collected in a guest."""
-    from nova_perfvm.measure.collected import (  # noqa: PLC0415
-        Collected,
-        CommandOutput,
-    )
+def _read(parsed_args: argparse.Namespace) -> Collected:
+    """Return what was collected in a guest, or on this machine as one."""
+    from nova_perfvm.measure import reading  # noqa: PLC0415
 
-    if path is None:
-        raise PerfVMError("name the file that guest collect has written")
-    try:
-        document = json.loads(textfile.read(path, _MOST_BYTES))
-        document.pop("schema_version", None)
-        commands = document.pop("commands", {})
-        outputs = {line: CommandOutput(**output) for line, output in commands.items()}
-        return Collected(commands=outputs, **document)
-    except (ValueError, TypeError, AttributeError) as exc:
-        raise PerfVMError(f"{path}: not what guest collect writes: {exc}") from exc
+    if parsed_args.file is not None:
+        return reading.read(parsed_args.file, "guest")
+    with collector.ProgressLine() as progress:
+        found = collector.collect("guest", parsed_args.interval, progress=progress)
+    return reading.loads(collector.dumps(found), "this machine", "guest")

@@ -63,6 +63,10 @@ def directions(subject: GuestSubject, nic: NIC) -> list[Direction]:
     :raises NotReadError: when its vectors cannot be told from others
     """
     seen = subject.interrupts
+    if nic.kind is Kind.VIRTIO and not nic.device:
+        raise NotReadError(
+            f"{NET}/{nic.name}/device", "which vectors it has is unknown"
+        )
     if nic.kind is Kind.VIRTIO:
         named = {
             name: seen.named(rf"{nic.device}-{name}\.(\d+)")

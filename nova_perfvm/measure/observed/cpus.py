@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from nova_perfvm import cpuset
@@ -71,7 +72,13 @@ def threads_per_core(collected: Collected) -> int:
     return max(len(some_numbers(collected, path)) for path in paths)
 
 
-def read_mask(text: str) -> frozenset[int]:
-    """Return the CPUs of a mask such as ``f,00000001``: 32 bits a word."""
-    bits = int(text.strip().replace(",", "") or "0", 16)
+def mask(collected: Collected, path: str) -> frozenset[int]:
+    """Return the CPUs of a mask such as ``f,00000001``: 32 bits a word.
+
+    :raises NotReadError: when it was not read, or is no mask
+    """
+    text = collected.text(path).strip()
+    if re.fullmatch(r"[0-9a-f]+(,[0-9a-f]{8})*", text) is None:
+        raise NotReadError(path, f"no mask of CPUs: {text[:20]!r}")
+    bits = int(text.replace(",", ""), 16)
     return frozenset(n for n in range(bits.bit_length()) if bits >> n & 1)

@@ -49,7 +49,8 @@ def _disk(collected: Collected, name: str) -> Disk:
     return Disk(
         name,
         _driver(collected, name),
-        len({path.split("/")[5] for path in lists}) or int(told or 0),
+        len({path.split("/")[5] for path in lists})
+        or (int(told) if told.isdigit() else 0),
         # Old kernels write no brackets where there is no choice.
         match[1] if match else schedulers.strip(),
     )

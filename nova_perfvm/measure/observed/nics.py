@@ -76,7 +76,15 @@ def read(collected: Collected, seen: Interrupts | None) -> tuple[NIC, ...]:
     nics = [_nic(collected, name, seen) for name in sorted(names)]
     found = [nic for nic in nics if nic is not None]
     known = {nic.device for nic in found}
-    for device in sorted(_interrupting(seen) - known) if seen else ():
+    others = sorted(_interrupting(seen) - known) if seen else []
+    nameless = [nic for nic in found if nic.kind is Kind.VIRTIO and not nic.device]
+    if len(nameless) == len(others) == 1:
+        # There is only one that it can be.
+        (nic,), (device,) = nameless, others
+        present = nic.present or _by_vectors(seen, device)
+        found[found.index(nic)] = nic._replace(device=device, present=present)
+        others = []
+    for device in others:
         queues = _by_vectors(seen, device)
         nic = NIC(device, "virtio_net", Kind.VIRTIO, device, True, queues, None)  # noqa: FBT003
         found.append(nic)

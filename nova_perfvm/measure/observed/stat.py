@@ -38,7 +38,7 @@ def read(collected: Collected) -> dict[int, CPUTime]:
     first, later = map(_cpus, collected.looks(PATH))
     return {
         cpu: CPUTime(
-            total=sum(now[name] - first[cpu][name] for name in now),
+            total=sum(now[name] - first[cpu].get(name, 0) for name in now),
             stolen=now["steal"] - first[cpu]["steal"],
             stolen_ever=now["steal"],
         )

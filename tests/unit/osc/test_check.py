@@ -60,6 +60,7 @@ class CheckGuestTest(testtools.TestCase):
         broken.write_text('{"kind": "guest"')
         other = self.directory / "other"
         other.write_text('{"kind": "guest"}')
+        host = self.save("host", dataclasses.replace(guests.guest(), kind="host"))
         for expected, arguments in (
             (0, [self.clean, *CLASS]),
             (0, [self.clean, *CLASS, "--strict"]),
@@ -69,6 +70,7 @@ class CheckGuestTest(testtools.TestCase):
             (2, [self.ly]),
             (3, [self.directory / "absent"]),
             (3, [broken]),
+            (3, [host]),
             (3, [other]),
             (3, [self.clean, "--class", "huge"]),
             (2, [self.clean, "--fix-script"]),
@@ -159,10 +161,11 @@ class CheckGuestTest(testtools.TestCase):
         stderr = self.check(self.clean, "--policy", policy)[2]
         self.assertIn("without --class nothing of the policy is judged", stderr)
 
-    def test_without_a_file(self):
-        status, _, stderr = self.check()
-        self.assertEqual(3, status)
-        self.assertIn("name the file that guest collect has written", stderr)
+    def test_this_machine(self):
+        status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")
+        self.assertIn(status, {0, 1, 2}, stderr)
+        found = {row["Code"] for row in json.loads(stdout)}
+        self.assertEqual({check.code for check in CHECKS}, found)
 
     def test_fix_script(self):
         self.assertEqual((0, cure.user_data(), ""), self.check("--fix-script"))

@@ -35,7 +35,11 @@ def _of_nic(subject: GuestSubject, nic: NIC) -> Iterator[Finding]:
     if subject.vcpus == 1:
         yield skipped(nic.name, "the guest has one CPU", subject.online.source)
         return
-    if nic.kind is Kind.VIRTIO and seen.named(_SHARED.format(nic.device)):
+    if (
+        nic.kind is Kind.VIRTIO
+        and nic.device
+        and seen.named(_SHARED.format(nic.device))
+    ):
         yield failed(
             nic.name,
             "a vector for each queue",

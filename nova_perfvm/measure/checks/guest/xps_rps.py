@@ -8,7 +8,7 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import FIX_SCRIPT
-from nova_perfvm.measure.observed.cpus import read_mask
+from nova_perfvm.measure.observed.cpus import mask
 from nova_perfvm.measure.observed.nics import NET, NIC, queues_of
 from nova_perfvm.measure.outcome import Status
 
@@ -16,10 +16,10 @@ from nova_perfvm.measure.outcome import Status
 def _masks(
     subject: GuestSubject, nic: NIC, direction: str, name: str
 ) -> dict[int, frozenset[int]]:
-    files = subject.collected.files
-    queues = queues_of(subject.collected, nic.name, direction)
+    seen = subject.collected
+    queues = queues_of(seen, nic.name, direction)
     paths = {queue: f"{path}/{name}" for queue, path in queues.items()}
-    return {q: read_mask(files[path]) for q, path in paths.items() if path in files}
+    return {q: mask(seen, path) for q, path in paths.items() if path in seen.files}
 
 
 def find_xps(subject: GuestSubject) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ def find_xps(subject: GuestSubject) -> Iterator[Finding]:
             reason = "its masks were not read, or it has one queue: no choice to make"
             yield skipped(nic.name, reason)
             continue
-        queues = Counter(cpu for mask in masks.values() for cpu in mask & online)
+        queues = Counter(cpu for cpus in masks.values() for cpu in cpus & online)
         none = format_cpus(online - set(queues))
         several = format_cpus(cpu for cpu, count in queues.items() if count > 1)
         # As many CPUs to a queue as there are more CPUs.
@@ -60,7 +60,7 @@ def find_rps(subject: GuestSubject) -> Iterator[Finding]:
             reason = "it has fewer queues than CPUs: guest.nic_queues says what to do"
             yield skipped(nic.name, reason)
             continue
-        given = [queue for queue, mask in masks.items() if mask]
+        given = [queue for queue, cpus in masks.items() if cpus]
         yield judged(
             nic.name,
             "off, as there is a queue for each CPU",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NICs, disks, CPUs, connections and the rest, as the texts tell them."""
 
+import dataclasses
+
 import testtools
 
 from nova_perfvm.measure.collected import CommandOutput, NotReadError
@@ -45,6 +47,18 @@ class NICsTest(testtools.TestCase):
         self.assertEqual("virtio0", nic.name)
         self.assertEqual(1, nic.present.number)
         self.assertIsNone(nic.enabled)
+
+    def test_the_only_device_that_it_can_be(self):
+        blind = dataclasses.replace(
+            guests.guest(),
+            links={},
+            commands={
+                "ethtool -i eth0": CommandOutput(0, "driver: virtio_net\nbus-info: x\n")
+            },
+        )
+        (nic,) = read_nics(blind)
+        self.assertEqual(("eth0", "virtio0", 20), (nic.name, nic.device, nic.used))
+        self.assertEqual(20, nic.present.number)
 
     def test_kinds(self):
         for link, driver, kind in (
@@ -108,8 +122,13 @@ class CPUsTest(testtools.TestCase):
 
     def test_masks(self):
         for numbers in ([], [0], [31, 32, 63], [20, 95]):
-            self.assertEqual(set(numbers), cpus.read_mask(guests.mask(numbers)))
-        self.assertEqual({0, 32}, cpus.read_mask("1,00000001\n"))
+            self.assertEqual(set(numbers), self.mask(guests.mask(numbers)))
+        self.assertEqual({0, 32}, self.mask("1,00000001\n"))
+        for text in ("", "0-3\n", "1,1\n"):
+            self.assertRaises(NotReadError, self.mask, text)
+
+    def mask(self, text):
+        return cpus.mask(guests.having(guests.guest(), files={"mask": text}), "mask")
 
 
 class DisksTest(testtools.TestCase):

@@ -78,6 +78,24 @@ class AllTest(testtools.TestCase):
             {"guest.clocksource"}, {code for code, status in found if status is WARN}
         )
 
+    def test_garbage_is_no_evidence(self):
+        guest = guests.guest()
+        for text in ("garbage", "-1", "9" * 30, "\0", "cpu0 1 2\nCPU0 :"):
+            broken = dataclasses.replace(
+                guest,
+                files=dict.fromkeys(guest.files, f"{text}\n"),
+                later=dict.fromkeys(guest.later, f"{text}\n"),
+            )
+            found = self.statuses(broken)
+            self.assertNotIn(PASS, {status for _, status in found}, (text, found))
+
+    def test_each_file_broken_alone(self):
+        guest = guests.guest()
+        for path in guest.files:
+            for text in ("", "garbage\n", "99999999\n", "CPU0 CPU1\n 1: 2 3\n"):
+                broken = guests.having(guest, files={path: text}, later={path: text})
+                self.assertEqual(set(CHECKS), {c for c, _ in self.statuses(broken)})
+
 
 class LYTest(testtools.TestCase):
     """The table of LY's article: one look at one queue."""
