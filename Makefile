@@ -77,10 +77,11 @@ guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
 	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
-benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals
+benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals, intervals' coverage
 	$(BIN)/python -m tests.benchmark.filter_cost
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
+	$(BIN)/python -m tests.benchmark.coverage
 
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)
@@ -105,7 +106,7 @@ PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
     --constraint $(CONSTRAINTS)
 INSTALL = $(PYTHON) -m venv $(VENV) && \
     $(PIP) pip 'setuptools<81' wheel pbr && \
-    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,test,docs]'
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,test,docs]'
 
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
 	@echo 'Installing what is needed into $(VENV): a minute or two'
