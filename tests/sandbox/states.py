@@ -101,12 +101,14 @@ class States:
             for flavor in generate_flavors(policy)
             if flavor.class_name == _CLASS[const.CLASS_KEY]
         )
+        unclaimed = {k: v for k, v in high.items() if not k.startswith("resources")}
         self.odd = self.odd | {
             # Placement lets it in wherever the policy's VMs go, without their amounts.
             "a-open": (2, 1, {f"trait:{self._trait}": "required"}),
             # They lack nothing of their class, and have memory for no host or few.
             "a-large": (20, 300, high),
             "a-half": (20, 150, high),
+            "a-unclaimed": (20, 1, unclaimed),
         }
         for name, (vcpus, memory_gb, specs) in self.odd.items():
             self._flavor(name, vcpus, memory_gb * 1024, specs)
