@@ -23,7 +23,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional storm fuzz benchmark overgranting docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional storm measure guest fuzz benchmark overgranting docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,7 +60,7 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 test-long: export PERFVM_AGREEMENT_STATES ?= 100
 test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 4
-test-long: test fuzz test-sandbox  ## hours: all, at full length; storms, faults, random operations
+test-long: test fuzz test-sandbox measure guest  ## hours: all, at full length; storms, faults, random operations
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 	$(BIN)/python -m tests.tempest --scheme slots
 	$(BIN)/python -m tests.tempest --scheme mixed
@@ -71,13 +71,20 @@ tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
+measure: $(STAMP)  ## benchmarks of a second: run, compared, reported
+	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1
+
+guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
+	$(BIN)/stestr --test-path ./tests/guest run --concurrency 1 $(GUEST_TESTS)
+
 fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
 	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
-benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals
+benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals, intervals' coverage
 	$(BIN)/python -m tests.benchmark.filter_cost
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
+	$(BIN)/python -m tests.benchmark.coverage
 
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)
@@ -102,7 +109,7 @@ PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
     --constraint $(CONSTRAINTS)
 INSTALL = $(PYTHON) -m venv $(VENV) && \
     $(PIP) pip 'setuptools<81' wheel pbr && \
-    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,test,docs]'
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,test,docs]'
 
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
 	@echo 'Installing what is needed into $(VENV): a minute or two'

@@ -123,15 +123,17 @@ class Run:
     def rare(self):
         """Return {operation: how often it had its effect} of those that seldom had.
 
-        To be refused is the effect of some.
+        To be refused is the effect of some.  How often something is to be repaired,
+        Nova says.
         """
         counts = {
             operation: (self.refused if operation in self.to_be_refused else self.done)[
                 operation.__name__
             ]
             for operation in self.weights
+            if operation != steps.Steps.reset_state
         }
-        return {found: count for found, count in counts.items() if count < OFTEN}
+        return {kind: count for kind, count in counts.items() if count < OFTEN}
 
     def _weights(self):
         """Let there be neither too few servers nor too many, and something of all."""
