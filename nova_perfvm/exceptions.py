@@ -103,6 +103,8 @@ class FileMistakesError(PerfVMError):
     """A file that cannot be used; ``problems`` holds every mistake in it."""
 
     title = "{source}: {count} in the file"
+    # So many are shown; None: all.
+    most_shown: int | None = None
 
     def __init__(self, source: str, problems: Iterable[Problem]) -> None:
         """Keep the source's name and all problems, in the file's order."""
@@ -111,7 +113,9 @@ class FileMistakesError(PerfVMError):
         n = len(self.problems)
         count = f"{n} {'mistake' if n == 1 else 'mistakes'}"
         lines = [self.title.format(source=source, count=count)]
-        lines.extend(f"  {problem}" for problem in self.problems)
+        lines += [f"  {problem}" for problem in self.problems[: self.most_shown]]
+        if len(lines) <= n:
+            lines.append(f"  and {n + 1 - len(lines)} mistakes more")
         super().__init__("\n".join(lines))
 
 

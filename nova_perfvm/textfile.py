@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text files that operators name: read whole, or refused with the reason."""
+"""Text files that operators name: read or written whole, or not at all."""
 
 from __future__ import annotations
 
 import io
+import os
+import tempfile
 from pathlib import Path
 from typing import Final
 
-from nova_perfvm.exceptions import UnreadableFileError
+from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 
 _MIB: Final = 1024 * 1024
 # Far more than any file that people or their tools write; /dev/zero has no end.
@@ -47,3 +49,46 @@ def decode(data: bytes, name: str, most_bytes: int = MOST_BYTES) -> str:
     except UnicodeDecodeError as exc:
         reason = f"no UTF-8 text: {exc.reason} at byte {exc.start}"
         raise UnreadableFileError(name, reason) from exc
+
+
+def write(target: Path | int, text: str) -> None:
+    """Write a text to a path or a descriptor, and wait until the disk has it."""
+    with open(target, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace(path: str, text: str, *, private: bool = False) -> None:
+    """Write a file, or leave the one that is there as it is.
+
+    :param private: whether only its owner may read it, whoever could before
+    :raises PerfVMError: when it cannot be written
+    """
+    target = Path(path)
+    try:
+        if target.exists() and not target.is_file():
+            # Such as a pipe or /dev/stdout: there is nothing to replace.
+            target.write_text(text, encoding="utf-8")
+            return
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+        scratch = Path(name)
+        try:
+            write(handle, text)
+            if not private:
+                scratch.chmod(_mode(target))
+            scratch.replace(target)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
+    except OSError as exc:
+        raise PerfVMError(f"cannot write {path}: {exc}") from exc
+
+
+def _mode(target: Path) -> int:
+    """Return the permissions that a plain open() would leave."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

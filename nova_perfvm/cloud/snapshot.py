@@ -241,7 +241,7 @@ class _Taker:
             if not self._lost or provider.root in roots
             for consumer in provider.allocations
         } - known
-        gone = set()
+        gone: set[str] = set()
         servers = list(servers)
         for consumer in sorted(consumers):
             path = f"/servers/{quote(consumer)}"
@@ -253,9 +253,7 @@ class _Taker:
                 path = f"/allocations/{quote(consumer)}"
                 if not self._api.placement("GET", path, key="allocations"):
                     gone.add(consumer)
-        if gone:
-            providers = [_without(provider, gone) for provider in providers]
-        return providers, servers
+        return [provider.without(gone) for provider in providers], servers
 
     def _topologies(
         self,
@@ -315,11 +313,6 @@ def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> boo
         # As general flavors say it: by itself it makes no topology.
         del named[const.CPU_POLICY]
     return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)
-
-
-def _without(provider: Provider, consumers: set[str]) -> Provider:
-    kept = {c: r for c, r in provider.allocations.items() if c not in consumers}
-    return replace(provider, allocations=kept)
 
 
 def _service(service: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
-from nova_perfvm.generate.flavors import flavor_properties
+from nova_perfvm.generate.flavors import properties_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 from nova_perfvm.rules.host.room import cell_memory, cells_with_room
@@ -73,41 +73,34 @@ def aggregate_capacity(snapshot: Snapshot, hosts: Iterable[Slots]) -> tuple[Slot
     hosts = tuple(hosts)
     names = _names(snapshot)
     return tuple(
-        _sum(aggregate.name, class_name, mine)
+        found
         for aggregate in sorted(snapshot.aggregates, key=lambda a: a.name)
-        for class_name in dict.fromkeys(found.class_name for found in hosts)
-        if (
-            mine := [
-                found
-                for found in hosts
-                if found.class_name == class_name
-                and names[found.name] in aggregate.hosts
-            ]
+        for found in _sums(
+            aggregate.name, [h for h in hosts if names[h.name] in aggregate.hosts]
         )
     )
 
 
 def cloud_capacity(hosts: Iterable[Slots]) -> tuple[Slots, ...]:
     """Add the slots of all hosts up."""
-    hosts = tuple(hosts)
-    return tuple(
-        _sum("all hosts", name, [found for found in hosts if found.class_name == name])
-        for name in dict.fromkeys(found.class_name for found in hosts)
-    )
+    return tuple(_sums("all hosts", list(hosts)))
 
 
 def _names(snapshot: Snapshot) -> dict[str, str]:
     return {view.name: view.host.host for view in views_of(snapshot)}
 
 
-def _sum(name: str, class_name: str, some: list[Slots]) -> Slots:
-    return Slots(
-        name,
-        class_name,
-        sum(found.total for found in some),
-        sum(found.used for found in some),
-        sum(found.free for found in some),
-    )
+def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
+    """Add slots up by class."""
+    for class_name in dict.fromkeys(host.class_name for host in hosts):
+        mine = [host for host in hosts if host.class_name == class_name]
+        yield Slots(
+            name,
+            class_name,
+            sum(host.total for host in mine),
+            sum(host.used for host in mine),
+            sum(host.free for host in mine),
+        )
 
 
 def _request(policy: Policy, vm_class: VMClass) -> Request:
@@ -119,7 +112,7 @@ def _request(policy: Policy, vm_class: VMClass) -> Request:
         vcpus=vm_class.vcpus or 0,
         memory_mb=size.memory_gb * 1024 if size else 0,
         disk_gb=size.root_gb if size else 0,
-        extra_specs=flavor_properties(policy, vm_class),
+        extra_specs=properties_of(policy, vm_class).flavor,
     )
     return request_for(flavor, volume_backed=vm_class.disk.source == "volume")
 

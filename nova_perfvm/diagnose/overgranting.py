@@ -6,8 +6,9 @@ there depends on the isolation level; each row below was measured
 (doc/source/admin/overgranting.rst).
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
+from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.facts import placement_database as levels
 from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.generate.options import RETRIES
@@ -30,23 +31,7 @@ _CAUSES: Final = {
 }
 
 
-class Judgement(NamedTuple):
-    """What was found.
-
-    :ivar holds: whether Placement grants no more than it has; None if nobody knows
-    :ivar detail: what is wrong or not known, empty if it holds
-    :ivar remedy: commands that mend it, one a line
-    """
-
-    holds: bool | None
-    detail: str = ""
-    remedy: str = ""
-
-
-_GOOD: Final = Judgement(holds=True)
-
-
-def judge(value: str | None, database: PlacementDatabase | None) -> Judgement:
+def judge(value: str | None, database: PlacementDatabase | None) -> CheckResult:
     """Judge the number of retries on a database.
 
     :param value: what placement.conf says, None if it says nothing
@@ -60,25 +45,23 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Judgement:
             f"{said}: Placement grants more than it has at times, on most databases "
             f"(causes A and B); how this one isolates transactions is not known: {why}"
         )
-        return _GOOD if once else found
+        return CheckResult(Code.SUCCESS) if once else found
     level = database.isolation_level
     # PostgreSQL knows the name, and gives READ COMMITTED.
     if level == levels.READ_UNCOMMITTED and database.server != "PostgreSQL":
-        return Judgement(
-            holds=False,
-            detail=f"at {level} Placement grants more than it has at times, whatever "
+        return _bad(
+            f"at {level} Placement grants more than it has at times, whatever "
             f"{RETRIES} is, as it reads claims that are taken back ({database})",
-            remedy=_LEVEL if once else f"{_ONCE}\n{_LEVEL}",
+            _LEVEL if once else f"{_ONCE}\n{_LEVEL}",
         )
     if once or _conflicts_are_errors(database):
-        return _GOOD
+        return CheckResult(Code.SUCCESS)
     cause = _cause(database)
     if cause is None:
-        return Judgement(
-            holds=None,
-            detail=f"{said}: at {level} Placement has never been seen to grant too "
+        return _bad(
+            f"{said}: at {level} Placement has never been seen to grant too "
             f"much, but claims that meet end with status 500 ({database})",
-            remedy=_ONCE,
+            code=Code.UNKNOWN,
         )
     return _bad(
         f"{said}: at {level} Placement grants more than it has at times ({cause}; "
@@ -86,8 +69,8 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Judgement:
     )
 
 
-def _bad(detail: str) -> Judgement:
-    return Judgement(holds=False, detail=detail, remedy=_ONCE)
+def _bad(detail: str, remedy: str = _ONCE, code: Code = Code.FAILURE) -> CheckResult:
+    return CheckResult(code, (detail,), remedy)
 
 
 def _conflicts_are_errors(database: PlacementDatabase) -> bool:

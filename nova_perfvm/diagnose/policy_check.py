@@ -11,7 +11,8 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import offer_faults, summarize
-from nova_perfvm.diagnose.preflight import CheckResult, Code, FileOptions
+from nova_perfvm.diagnose.preflight import FileOptions
+from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.facts.snapshot import Snapshot, host_facts
 from nova_perfvm.generate import options
 from nova_perfvm.placement import slots, units

@@ -3,7 +3,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from nova_perfvm import constants as const
@@ -12,13 +11,13 @@ from nova_perfvm.diagnose.audit.claims import former_size
 from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND, FORMER_SIZE
 from nova_perfvm.diagnose.audit.servers import server_on_host
 from nova_perfvm.diagnose.hosts import host_slots
-from nova_perfvm.diagnose.preflight import check_left_behind, left_behind
+from nova_perfvm.diagnose.preflight import left_behind, left_behind_faults
 from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
     generate_flavors,
-    image_properties,
+    properties_of,
 )
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement import slots, units
@@ -139,7 +138,7 @@ def _images(
     for vm_class in new.classes:
         if vm_class.name in old.by_name:
             properties = [
-                image_properties(policy, policy.get_class(vm_class.name), generators)
+                properties_of(policy, policy.get_class(vm_class.name), generators).image
                 for policy in (old, new)
             ]
             yield from _differences("image", f"class {vm_class.name}", *properties)
@@ -196,14 +195,14 @@ def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Diffe
     """List servers whose flavors ask for elastic hosts as the new policy has none."""
     if new.placement != "units":
         return
-    view = cloud_view(snapshot, None)
+    hosts = cloud_view(snapshot, None).hosts
     subject = Subject(new, snapshot)
     for server in snapshot.servers:
         if old.placement == "units" and left_behind(old, server.extra_specs):
             continue
-        for detail in check_left_behind(new, replace(view, servers=(server,))).details:
+        for fault in left_behind_faults(new, server, hosts):
             command = subject.resize(server).replace("\n", " && ")
-            text = f"{detail}, until it is resized: {command}"
+            text = f"{fault}, until it is resized: {command}"
             yield Difference("server", str(server), FLAVOR_LEFT_BEHIND, "", text)
 
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What would break the guarantee of elastic hosts, looked for in order.
 
-As oslo.upgradecheck has it: each check has a title and a result, and the worst
-one decides.  UNKNOWN is one more: what no API shows is not taken for right.
+Each check has a title and a result.  What it judges of one host or server at a
+time the audit says of that host or server.
 """
 
-import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.residents import class_name, divide
+from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
@@ -27,39 +27,6 @@ from nova_perfvm.rules import check_request
 from nova_perfvm.rules.request.contract import CODES
 
 FileOptions = dict[tuple[str, str], str]
-
-
-class Code(enum.Enum):
-    """How a check ended, from good to bad."""
-
-    SUCCESS = 0
-    UNKNOWN = 1
-    WARNING = 2
-    FAILURE = 3
-
-    @property
-    def exit_code(self) -> int:
-        """What oslo.upgradecheck would exit with: 0, 1 or 2."""
-        return {Code.SUCCESS: 0, Code.FAILURE: 2}.get(self, 1)
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """What a check found.
-
-    :ivar details: one finding each
-    :ivar remedy: what to do, empty if there is nothing to
-    """
-
-    code: Code
-    details: tuple[str, ...] = ()
-    remedy: str = ""
-
-    @classmethod
-    def of(cls, found: Iterable[str], remedy: str, code: Code = Code.FAILURE) -> Self:
-        """Return the result of a check: a success if it has found nothing."""
-        found = tuple(found)
-        return cls(code, found, remedy) if found else cls(Code.SUCCESS)
 
 
 @dataclass(frozen=True)
@@ -91,12 +58,6 @@ def preflight(policy: Policy, view: CloudView) -> list[tuple[str, CheckResult]]:
     return [(title, check(policy, view)) for title, check in CHECKS]
 
 
-def worst(results: list[tuple[str, CheckResult]]) -> Code:
-    """Return the code that decides."""
-    codes = [result.code for _, result in results]
-    return max(codes, key=lambda code: code.value, default=Code.SUCCESS)
-
-
 def _policy(policy: Policy, _view: CloudView) -> CheckResult:
     found = []
     if policy.placement != "units":
@@ -107,21 +68,21 @@ def _policy(policy: Policy, _view: CloudView) -> CheckResult:
 
 
 def _isolation(_policy: Policy, view: CloudView) -> CheckResult:
-    setting = options.ISOLATED_AGGREGATES
-    if view.settings is None:
-        return _no_file(setting, "--nova-conf")
-    fault = setting.fault(view.settings.get(setting.key))
-    return CheckResult.of([fault] if fault else [], setting.remedy)
+    return _nova_conf(view, options.ISOLATED_AGGREGATES)
 
 
 def _fallback(_policy: Policy, view: CloudView) -> CheckResult:
-    setting = options.FALLBACK_QUERY
+    open_hosts = [host.host for host in view.hosts if host.root.mode == "open"]
+    found = _nova_conf(view, options.FALLBACK_QUERY, f": {_list(open_hosts)}")
+    needed = open_hosts or found.code is Code.UNKNOWN
+    return found if needed else CheckResult(Code.SUCCESS)
+
+
+def _nova_conf(view: CloudView, setting: Setting, where: str = "") -> CheckResult:
     if view.settings is None:
         return _no_file(setting, "--nova-conf")
     fault = setting.fault(view.settings.get(setting.key))
-    open_hosts = [host.host for host in view.hosts if host.root.mode == "open"]
-    found = [f"{fault}: {_list(open_hosts)}"] if fault and open_hosts else []
-    return CheckResult.of(found, setting.remedy)
+    return CheckResult.of([fault + where] if fault else [], setting.remedy)
 
 
 def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
@@ -129,11 +90,7 @@ def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
     if view.placement_settings is None:
         return _no_file(options.RETRIES, "--placement-conf")
     value = view.placement_settings.get(options.RETRIES.key)
-    found = overgranting.judge(value, view.placement_database)
-    if found.holds:
-        return CheckResult(Code.SUCCESS)
-    code = Code.UNKNOWN if found.holds is None else Code.FAILURE
-    return CheckResult(code, (found.detail,), found.remedy)
+    return overgranting.judge(value, view.placement_database)
 
 
 def _no_file(setting: Setting, option: str) -> CheckResult:
@@ -144,113 +101,134 @@ def _no_file(setting: Setting, option: str) -> CheckResult:
     )
 
 
-def check_membership(_policy: Policy, view: CloudView) -> CheckResult:
-    """List hosts that are isolated and not enrolled, or the reverse."""
-    found = []
-    for host in view.hosts:
-        members = _list([a.name for a in host.isolated_by])
-        if host.enrolled and not host.isolated_by:
-            found.append(f"{host.host} is enrolled, but in no isolated aggregate")
-        elif host.isolated_by and not host.closed:
-            found.append(f"Placement does not know that {host.host} is in {members}")
-        if host.isolated_by and not host.enrolled and host.host not in view.wanted:
-            found.append(f"{host.host} is in {members}, but not enrolled")
-        if host.service.interrupted:
-            found.append(f"{host.host}: an enroll was cut off, nova-compute is off")
-    found += [f"provider {name} has {trait}" for name, trait in view.stray]
+def _membership(_policy: Policy, view: CloudView) -> CheckResult:
+    found = [
+        fault for host in view.hosts for fault in membership_faults(host, view.wanted)
+    ]
+    found += map(describe_stray, view.stray)
     return CheckResult.of(found, "openstack perfvm host enroll (or unenroll) for each")
 
 
-def check_enrolment(policy: Policy, view: CloudView) -> CheckResult:
-    """List enrolled hosts to which no flavor of the policy brings a VM."""
-    trait = units.elastic_trait(policy)
-    found = []
-    for host in view.hosts:
-        if not host.enrolled:
-            continue
-        has = host.root.elastic_traits
-        if has != {trait}:
-            found.append(
-                f"{host.host} is enrolled for VMs that ask for {_list(has)}, and "
-                f"flavors of this policy ask for {trait}"
-            )
-        found += [
-            f"aggregate {aggregate.name} keeps off {host.host} whoever does not ask "
-            f"for {_list(aggregate.elastic_traits)}, and it has {_list(has)}"
-            for aggregate in host.isolated_by
-            if aggregate.elastic_traits - has
-        ]
+def membership_faults(host: ElasticHost, wanted: Collection[str] = ()) -> Iterator[str]:
+    """Return in what a host is isolated and not enrolled, or the reverse.
+
+    :param wanted: the hosts that are to be enrolled
+    """
+    members = _list(a.name for a in host.isolated_by)
+    if host.enrolled and not host.isolated_by:
+        yield f"{host.host} is enrolled, but in no isolated aggregate"
+    elif host.isolated_by and not host.closed:
+        yield f"Placement does not know that {host.host} is in {members}"
+    if host.isolated_by and not host.enrolled and host.host not in wanted:
+        yield f"{host.host} is in {members}, but not enrolled"
+    if host.service.interrupted:
+        yield f"{host.host}: an enroll was cut off, nova-compute is off"
+
+
+def describe_stray(stray: tuple[str, str]) -> str:
+    """Return what is wrong with a provider that is enrolled and no host's."""
+    name, trait = stray
+    return f"provider {name} has {trait}"
+
+
+def _enrolment(policy: Policy, view: CloudView) -> CheckResult:
     return CheckResult.of(
-        found,
+        (fault for host in view.hosts for fault in enrolment_faults(policy, host)),
         "openstack perfvm host enroll for each; with VMs on it, --backfill gives them "
         "the units that they then should have",
         Code.WARNING,
     )
 
 
-def check_children(policy: Policy, view: CloudView) -> CheckResult:
-    """List hosts whose child providers are not as they should be."""
-    found = []
-    for host in view.hosts:
-        if not (host.enrolled or host.children):
-            continue
-        own = as_enrolled(policy, host)
-        count = units.children_per_host(own)
-        if len(host.children) != count:
-            found.append(
-                f"{host.host} has {len(host.children)} child provider(s), not {count}"
+def enrolment_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
+    """Return why no flavor of the policy brings a VM to an enrolled host."""
+    if not host.enrolled:
+        return
+    trait, has = units.elastic_trait(policy), host.root.elastic_traits
+    if has != {trait}:
+        yield (
+            f"{host.host} is enrolled for VMs that ask for {_list(has)}, and "
+            f"flavors of this policy ask for {trait}"
+        )
+    for aggregate in host.isolated_by:
+        if aggregate.elastic_traits - has:
+            yield (
+                f"aggregate {aggregate.name} keeps off {host.host} whoever does not "
+                f"ask for {_list(aggregate.elastic_traits)}, and it has {_list(has)}"
             )
-        elif enrolled_slots(own, host) is None:
-            found.append(
-                f"{host.host}: names, inventories or traits of its child providers "
-                "are not as they should be"
-            )
-    return CheckResult.of(found, "openstack perfvm host enroll for each repairs them")
 
 
-def check_residents(policy: Policy, view: CloudView) -> CheckResult:
-    """List servers without their units, or with ones that cannot be."""
-    broken: list[str] = []
-    pending: list[str] = []
-    for host in view.hosts:
-        own = as_enrolled(policy, host)
-        slots = enrolled_slots(own, host)
-        if slots is None:
-            slots = units.children_per_host(own)
-        shares = divide(own, host, units.children(own, host.root.name, slots))
-        found = [
-            f"{host.describe(c)} on {host.host} has no units" for c in shares.lacking
-        ]
-        found += shares.faults
-        (broken if host.enrolled else pending).extend(found)
-    remedy = "move them away, or openstack perfvm host enroll --backfill"
-    code = Code.FAILURE if broken else Code.WARNING
-    return CheckResult.of((*broken, *pending), remedy, code)
-
-
-def check_flavors(policy: Policy, view: CloudView) -> CheckResult:
-    """List servers whose flavors bring them to no enrolled host."""
-    found = []
-    for server in view.servers:
-        # Those for another number of children are looked at apart.  Nova moves
-        # none that came to no host.
-        if (
-            server.known
-            and server.built
-            and not left_behind(policy, server.extra_specs)
-        ):
-            lacking = flavor_lacks(policy, server)
-            if lacking:
-                where = server.host or "no host"
-                found.append(f"{server} on {where}: its flavor lacks {lacking}")
+def _children(policy: Policy, view: CloudView) -> CheckResult:
     return CheckResult.of(
-        found,
+        (fault for host in view.hosts for fault in children_faults(policy, host)),
+        "openstack perfvm host enroll for each repairs them",
+    )
+
+
+def children_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
+    """Return in what a host's child providers are not as they should be."""
+    if not (host.enrolled or host.children):
+        return
+    own = as_enrolled(policy, host)
+    count = units.children_per_host(own)
+    if len(host.children) != count:
+        yield f"{host.host} has {len(host.children)} child provider(s), not {count}"
+    elif enrolled_slots(own, host) is None:
+        yield (
+            f"{host.host}: names, inventories or traits of its child providers "
+            "are not as they should be"
+        )
+
+
+def _residents(policy: Policy, view: CloudView) -> CheckResult:
+    broken, pending = (
+        [
+            fault
+            for host in view.hosts
+            if host.enrolled is enrolled
+            for fault in resident_faults(policy, host)
+        ]
+        for enrolled in (True, False)
+    )
+    return CheckResult.of(
+        broken + pending,
+        "move them away, or openstack perfvm host enroll --backfill",
+        Code.FAILURE if broken else Code.WARNING,
+    )
+
+
+def resident_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
+    """Return which servers are without their units, or have ones that cannot be."""
+    own = as_enrolled(policy, host)
+    slots = enrolled_slots(own, host)
+    if slots is None:
+        slots = units.children_per_host(own)
+    shares = divide(own, host, units.children(own, host.root.name, slots))
+    for consumer in shares.lacking:
+        yield f"{host.describe(consumer)} on {host.host} has no units"
+    yield from shares.faults
+
+
+def _flavors(policy: Policy, view: CloudView) -> CheckResult:
+    return CheckResult.of(
+        (fault for server in view.servers for fault in flavor_faults(policy, server)),
         "Nova moves such a VM to no enrolled host: resize it to a generated flavor",
         Code.WARNING,
     )
 
 
-def flavor_lacks(policy: Policy, server: Server) -> str:
+def flavor_faults(policy: Policy, server: Server) -> Iterator[str]:
+    """Return why a server's flavor brings it to no enrolled host."""
+    # One for another number of children is looked at apart.  Nova moves none that
+    # came to no host.
+    movable = server.known and server.built
+    if movable and not left_behind(policy, server.extra_specs):
+        lacking = _flavor_lacks(policy, server)
+        if lacking:
+            yield f"{server} on {server.host or 'no host'}: its flavor lacks {lacking}"
+
+
+def _flavor_lacks(policy: Policy, server: Server) -> str:
     """Return what a server's flavor lacks of its class's contract; empty for nothing.
 
     A server of no class cannot have one: its flavor lacks a class.
@@ -267,30 +245,37 @@ def flavor_lacks(policy: Policy, server: Server) -> str:
     )
 
 
-def check_left_behind(policy: Policy, view: CloudView) -> CheckResult:
-    """List servers whose flavors ask for hosts with another number of children."""
-    trait = units.elastic_trait(policy)
-    found = []
-    for server in view.servers:
-        others = left_behind(policy, server.extra_specs)
-        if not others or not server.built:
-            continue
-        left = sum(
-            others <= host.root.elastic_traits and host.host != server.host
-            for host in view.hosts
-        )
-        where = f"only to the {left} other host(s) with that" if left else "to no host"
-        found.append(
-            f"{server} on {server.host or 'no host'}: its flavor asks for "
-            f"{_list(others)}, and hosts of this policy have {trait}: Nova migrates, "
-            f"evacuates or unshelves it {where}"
-        )
+def _left_behind(policy: Policy, view: CloudView) -> CheckResult:
     return CheckResult.of(
-        found,
+        (
+            fault
+            for server in view.servers
+            for fault in left_behind_faults(policy, server, view.hosts)
+        ),
         "they run, restart and are rebuilt as ever; to move each again, resize it to "
         "a flavor of this policy: openstack server resize --flavor FLAVOR SERVER (for "
         "a flavor of the same name, openstack perfvm flavor sync --prefix new- first)",
         Code.WARNING,
+    )
+
+
+def left_behind_faults(
+    policy: Policy, server: Server, hosts: Iterable[ElasticHost]
+) -> Iterator[str]:
+    """Return whether a server's flavor asks for another number of children."""
+    others = left_behind(policy, server.extra_specs)
+    if not others or not server.built:
+        return
+    left = sum(
+        others <= host.root.elastic_traits and host.host != server.host
+        for host in hosts
+    )
+    where = f"only to the {left} other host(s) with that" if left else "to no host"
+    yield (
+        f"{server} on {server.host or 'no host'}: its flavor asks for "
+        f"{_list(others)}, and hosts of this policy have "
+        f"{units.elastic_trait(policy)}: "
+        f"Nova migrates, evacuates or unshelves it {where}"
     )
 
 
@@ -335,11 +320,11 @@ CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], CheckResult]], ...]
     ("Isolated aggregates are filtered", _isolation),
     ("Pinned VMs may use VCPU", _fallback),
     ("Placement grants what it has", check_retries),
-    ("Hosts are isolated and enrolled", check_membership),
-    ("Hosts are enrolled for this policy", check_enrolment),
-    ("Child providers", check_children),
-    ("VMs on these hosts carry units", check_residents),
-    ("Embedded flavors", check_flavors),
-    ("Embedded flavors are of this policy", check_left_behind),
+    ("Hosts are isolated and enrolled", _membership),
+    ("Hosts are enrolled for this policy", _enrolment),
+    ("Child providers", _children),
+    ("VMs on these hosts carry units", _residents),
+    ("Embedded flavors", _flavors),
+    ("Embedded flavors are of this policy", _left_behind),
     ("Usage is within inventory", _usage),
 )

@@ -122,8 +122,9 @@ def request_for(
     properties = image.properties if image else {}
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)
     isolate = specs.get(const.EMULATOR_THREADS) == "isolate"
-    policy, pcpus = _cpu_policy(flavor, properties)
-    cells = _cells(flavor, properties, policy, threads)
+    policy, own = _cpu_policy(flavor, properties)
+    pcpus = len(own)
+    cells = _cells(flavor, properties, policy, own)
     facts = _facts(flavor, properties, cells, volume_backed=volume_backed)
     demand = _demand(flavor, facts)
     return Request(
@@ -211,8 +212,10 @@ def _either(
     return specs.get(key) or properties.get(key.replace(":", "_"))
 
 
-def _cpu_policy(flavor: Flavor, properties: Mapping[str, str]) -> tuple[str, int]:
-    """Return the CPU policy, and how many vCPUs own a CPU."""
+def _cpu_policy(
+    flavor: Flavor, properties: Mapping[str, str]
+) -> tuple[str, frozenset[int]]:
+    """Return the CPU policy, and which vCPUs own a CPU."""
     specs = flavor.extra_specs
     mine, other = specs.get(const.CPU_POLICY), properties.get("hw_cpu_policy")
     if mine in {"shared", "mixed"} and other not in {None, "", mine, "shared"}:
@@ -225,8 +228,8 @@ def _cpu_policy(flavor: Flavor, properties: Mapping[str, str]) -> tuple[str, int
         policy = "dedicated"
     if policy == "mixed":
         mask = specs.get("hw:cpu_dedicated_mask") or ""
-        return policy, len(_masked(mask, flavor))
-    return policy, flavor.vcpus if policy == "dedicated" else 0
+        return policy, _masked(mask, flavor)
+    return policy, frozenset(range(flavor.vcpus if policy == "dedicated" else 0))
 
 
 def _masked(mask: str, flavor: Flavor) -> frozenset[int]:
@@ -240,18 +243,14 @@ def _masked(mask: str, flavor: Flavor) -> frozenset[int]:
 
 
 def _cells(
-    flavor: Flavor, properties: Mapping[str, str], policy: str, threads: str | None
+    flavor: Flavor, properties: Mapping[str, str], policy: str, own: frozenset[int]
 ) -> tuple[RequestCell, ...]:
     specs = flavor.extra_specs
+    threads = _either(specs, properties, const.CPU_THREAD_POLICY)
     nodes = _count(_either(specs, properties, const.NUMA_NODES), flavor)
     page_size_kb = _page_size_kb(specs, properties)
     if not (nodes or page_size_kb is not None or policy in {"dedicated", "mixed"}):
         return ()
-    nodes = nodes or 1
-    every = frozenset(range(flavor.vcpus))
-    own: frozenset[int] = every if policy == "dedicated" else frozenset()
-    if policy == "mixed":
-        own = _masked(specs.get("hw:cpu_dedicated_mask") or "", flavor)
     return tuple(
         RequestCell(
             vcpus=len(cpus - own),
@@ -260,7 +259,7 @@ def _cells(
             page_size_kb=page_size_kb,
             cpu_thread_policy=threads if own else None,
         )
-        for cpus, memory_mb in _divided(flavor, properties, nodes)
+        for cpus, memory_mb in _divided(flavor, properties, nodes or 1)
     )
 
 

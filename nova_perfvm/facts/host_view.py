@@ -74,8 +74,8 @@ class HostView:
         return replace(
             self,
             facts=facts,
-            tree=tuple(_without(provider, gone) for provider in self.tree),
-            sharing=tuple(_without(provider, gone) for provider in self.sharing),
+            tree=tuple(provider.without(gone) for provider in self.tree),
+            sharing=tuple(provider.without(gone) for provider in self.sharing),
             servers=tuple(s for s in self.servers if s.id not in gone),
         )
 
@@ -124,10 +124,3 @@ def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
             )
         )
     return tuple(found)
-
-
-def _without(provider: Provider, gone: set[str]) -> Provider:
-    if gone.isdisjoint(provider.allocations):
-        return provider
-    kept = {c: r for c, r in provider.allocations.items() if c not in gone}
-    return replace(provider, allocations=kept)

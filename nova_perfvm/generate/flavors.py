@@ -56,30 +56,29 @@ class PolicyFlavor:
     extra_specs: Mapping[str, str]
 
 
-def flavor_properties(
+def properties_of(
     policy: Policy,
     vm_class: VMClass,
     generators: Mapping[str, Generator] = BUILT_IN,
     *,
     isolated_aggregates: bool = False,
-) -> dict[str, str]:
-    """Return the extra specs of a class's flavors, of whatever size.
+) -> Properties:
+    """Return the extra specs of a class's flavors and the properties of its images.
 
     :param generators: see :func:`nova_perfvm.generate.properties.combine`, also for
         the errors
     :param isolated_aggregates: see :func:`generate_flavors`
     """
-    given = _properties(policy, vm_class, generators, isolated=isolated_aggregates)
-    return dict(given.flavor)
-
-
-def image_properties(
-    policy: Policy,
-    vm_class: VMClass,
-    generators: Mapping[str, Generator] = BUILT_IN,
-) -> dict[str, str]:
-    """Return the properties of images for a class; none if it needs none."""
-    return dict(_properties(policy, vm_class, generators).image)
+    carried = contract(policy, vm_class).extra_specs(
+        isolated_aggregates=isolated_aggregates
+    )
+    # These two are the policy's own, whatever generators an operator has.  The
+    # default class is named, too, so that a flavor shows what it is.
+    own: dict[str, Generator] = {
+        "perfvm": lambda *_: Properties({const.CLASS_KEY: vm_class.name}),
+        "placement": lambda *_: Properties(carried),
+    }
+    return combine(own | dict(generators), policy, vm_class)
 
 
 def classes_of(policy: Policy, name: str | None) -> tuple[VMClass, ...]:
@@ -104,7 +103,7 @@ def generate_image_properties(
     return merge(
         "image property",
         {
-            f"class {vm_class.name}": image_properties(policy, vm_class, generators)
+            f"class {vm_class.name}": properties_of(policy, vm_class, generators).image
             for vm_class in classes_of(policy, class_name)
         },
     )
@@ -143,10 +142,10 @@ def generate_flavors(
         classes = tuple(_resized(classes, memory_gb))
     flavors: list[PolicyFlavor] = []
     for vm_class in classes:
-        specs = flavor_properties(
+        given = properties_of(
             policy, vm_class, generators, isolated_aggregates=isolated_aggregates
         )
-        flavors.extend(_flavors_of(vm_class, specs, prefix))
+        flavors.extend(_flavors_of(vm_class, given.flavor, prefix))
     if not flavors:
         which = "the policy" if class_name is None else f"class {class_name!r}"
         raise FlavorError(
@@ -172,23 +171,6 @@ def placement_names(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]
 def all_placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
     """Return what :func:`placement_names` gives for all flavors, sorted."""
     return sorted({n for f in flavors for n in placement_names(f.extra_specs)})
-
-
-def _properties(
-    policy: Policy,
-    vm_class: VMClass,
-    generators: Mapping[str, Generator],
-    *,
-    isolated: bool = False,
-) -> Properties:
-    carried = contract(policy, vm_class).extra_specs(isolated_aggregates=isolated)
-    # These two are the policy's own, whatever generators an operator has.  The
-    # default class is named, too, so that a flavor shows what it is.
-    own: dict[str, Generator] = {
-        "perfvm": lambda *_: Properties({const.CLASS_KEY: vm_class.name}),
-        "placement": lambda *_: Properties(carried),
-    }
-    return combine(own | dict(generators), policy, vm_class)
 
 
 def _flavors_of(

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from cliff.formatters.base import ListFormatter
 
+from nova_perfvm import textfile
 from nova_perfvm.cloud import placement_database
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Report
@@ -125,7 +126,7 @@ class AuditCommand(JudgingLister):
                 super().produce_output(parsed_args, column_names, data)
             finally:
                 self.app.stdout = kept
-            snapshots.write_whole(parsed_args.output, text.getvalue())
+            textfile.replace(parsed_args.output, text.getvalue())
         self.app.stderr.write(_summary(parsed_args.report))
         return 0
 

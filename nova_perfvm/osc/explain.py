@@ -15,6 +15,7 @@ from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
 from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+from nova_perfvm.printable import some_of
 
 # More names than that make no table.
 _MOST_NAMES: Final = 8
@@ -37,10 +38,7 @@ class Hosts(FormattableColumn[Sequence[str]]):
 
     def human_readable(self) -> str:
         """Return the first few, and how many more there are."""
-        names = list(self._value)
-        more = len(names) - _MOST_NAMES
-        shown = ", ".join(names[:_MOST_NAMES])
-        return f"{shown} and {more} more" if more > 0 else shown
+        return some_of(self._value, _MOST_NAMES)
 
     def machine_readable(self) -> list[str]:
         """Return all of them."""

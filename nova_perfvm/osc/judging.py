@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
-from nova_perfvm.diagnose.preflight import CheckResult, worst
+from nova_perfvm.diagnose.result import CheckResult, worst
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory
@@ -25,7 +25,7 @@ from nova_perfvm.osc.base import (
     one_of,
 )
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import printable
+from nova_perfvm.printable import first_line, printable
 
 _LOG = logging.getLogger(__name__)
 
@@ -152,5 +152,4 @@ class LookingCommand(JudgingLister):
             self.app.prepare_to_run_command(self)
         except Exception as exc:
             # Whatever a plugin for authentication raises.
-            first, *_ = str(exc).splitlines() or [type(exc).__name__]
-            raise PerfVMError(f"cannot log in: {first}") from exc
+            raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc

@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from nova_perfvm import textfile
@@ -52,7 +49,7 @@ class SaveSnapshot(PolicyCommand):
         if parsed_args.file == "-":
             self.write(snapshot.dumps(found))
             return
-        write_whole(parsed_args.file, snapshot.dumps(found), private=True)
+        textfile.replace(parsed_args.file, snapshot.dumps(found), private=True)
         self.write(
             f"{parsed_args.file}: {len(found.hosts)} host(s), "
             f"{len(found.servers)} server(s)\n"
@@ -125,41 +122,3 @@ def read(path: str) -> Snapshot:
     else:
         text = textfile.read(path, _MOST_BYTES)
     return snapshot.loads(text, path)
-
-
-def write_whole(path: str, text: str, *, private: bool = False) -> None:
-    """Write a file, or leave the one that is there as it is.
-
-    :param private: whether only its owner may read it, whoever could before
-    :raises PerfVMError: when it cannot be written
-    """
-    target = Path(path)
-    try:
-        if target.exists() and not target.is_file():
-            # Such as a pipe or /dev/stdout: there is nothing to replace.
-            target.write_text(text, encoding="utf-8")
-            return
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-        scratch = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            if not private:
-                scratch.chmod(_mode(target))
-            scratch.replace(target)
-        except BaseException:
-            scratch.unlink(missing_ok=True)
-            raise
-    except OSError as exc:
-        raise PerfVMError(f"cannot write {path}: {exc}") from exc
-
-
-def _mode(target: Path) -> int:
-    """Return the permissions that a plain open() would leave."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

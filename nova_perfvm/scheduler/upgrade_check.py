@@ -58,7 +58,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     def check_policy(self) -> Result:
         """Return whether nova-scheduler would start with the policy file."""
         try:
-            problems = advice(_policy())
+            problems = list(advice(_policy()))
         except PolicyError as exc:
             return Result(Code.FAILURE, str(exc))
         if problems:

@@ -10,7 +10,8 @@ from concurrent import futures
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.preflight import view_cloud
-from nova_perfvm.diagnose.preflight import Code, preflight
+from nova_perfvm.diagnose.preflight import preflight
+from nova_perfvm.diagnose.result import Code
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError

@@ -17,6 +17,9 @@ from tests.operations.steps import RefusedError
 
 # As many servers make it likely that an operation finds one, and some room.
 FEW, MANY = 8, 16
+# A run says something if each kind of operation had its effect so often; from the
+# middle on, those that had not are tried more often.
+OFTEN, MORE_OFTEN = 3, 5
 # What is shown of a failing run.
 LAST = 30
 TELL_EVERY = 25
@@ -117,8 +120,21 @@ class Run:
         self._check()
         self._seconds["(judge)"] += time.monotonic() - began
 
+    def rare(self):
+        """Return {operation: how often it had its effect} of those that seldom had.
+
+        To be refused is the effect of some.
+        """
+        counts = {
+            operation: (self.refused if operation in self.to_be_refused else self.done)[
+                operation.__name__
+            ]
+            for operation in self.weights
+        }
+        return {found: count for found, count in counts.items() if count < OFTEN}
+
     def _weights(self):
-        """Let there be neither too few servers nor too many."""
+        """Let there be neither too few servers nor too many, and something of all."""
         servers = len(self.steps.listed(*steps.ANY))
         weights = dict(self.weights)
         if servers < FEW:
@@ -127,6 +143,9 @@ class Run:
             weights[steps.Steps.boot_general] *= 3
         elif servers > MANY:
             weights[steps.Steps.delete] *= 4
+        if sum((self.done + self.refused).values()) > self.count // 2:
+            for operation in self.rare():
+                weights[operation] *= MORE_OFTEN
         return weights
 
     def _check(self):

@@ -21,6 +21,8 @@ REFUSALS = (
     # deleted where it had just arrived until its next periodic task.
     "Exceeded maximum number of retries",
     "move cannot be forced",
+    # nova-compute itself, of a host that the scheduler was not asked about.
+    "Insufficient compute resources",
     # A forced move to a host without memory for it.
     "MigrationPreCheckError",
 )

@@ -199,12 +199,12 @@ def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
     variants = [False, True] if subject.policy.placement == "slots" else [False]
     found = []
     for isolated in variants:
-        expected = generating.flavor_properties(
+        expected = generating.properties_of(
             subject.policy,
             vm_class,
             subject.generators,
             isolated_aggregates=isolated,
-        )
+        ).flavor
         differs = [
             f"{key} is {flavor.extra_specs.get(key, '(not set)')}, should be {value}"
             for key, value in sorted(expected.items())

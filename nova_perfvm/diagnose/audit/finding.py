@@ -2,7 +2,6 @@
 """A violation, and how bad each kind of it is."""
 
 import enum
-from itertools import chain
 from typing import Final, NamedTuple
 
 from nova_perfvm.rules import REFUSALS
@@ -47,72 +46,56 @@ class Finding(NamedTuple):
         return SEVERITIES[self.code]
 
 
+SEVERITIES: Final[dict[str, Severity]] = {}
+
+
+def _code(name: str, severity: Severity = Severity.WARNING) -> str:
+    SEVERITIES.setdefault(name, severity)
+    return name
+
+
 # Codes are stable and never reused: alerts are written against them.  What each
 # means and what to do is in doc/source/admin/audit.rst.  Those of servers that run
 # against a rule are in the rule's file (nova_perfvm.rules).
-TOO_MANY_ON_HOST: Final = "audit.too_many_on_host"
-TOO_MANY_ON_CELL: Final = "audit.too_many_on_cell"
-PINS_OVERLAP: Final = "audit.pins_overlap"
-CLASSES_MIXED: Final = "audit.classes_mixed"
-NOT_IN_ONE_CELL: Final = "audit.not_in_one_cell"
-NOT_PINNED: Final = "audit.not_pinned"
-OVER_INVENTORY: Final = "audit.usage_exceeds_inventory"
-UNITS_LACKING: Final = "audit.units_lacking"
-HOST_NOT_ISOLATED: Final = "audit.host_not_isolated"
+TOO_MANY_ON_HOST: Final = _code("audit.too_many_on_host", Severity.CRITICAL)
+TOO_MANY_ON_CELL: Final = _code("audit.too_many_on_cell", Severity.CRITICAL)
+PINS_OVERLAP: Final = _code("audit.pins_overlap", Severity.CRITICAL)
+CLASSES_MIXED: Final = _code("audit.classes_mixed", Severity.CRITICAL)
+NOT_IN_ONE_CELL: Final = _code("audit.not_in_one_cell", Severity.CRITICAL)
+NOT_PINNED: Final = _code("audit.not_pinned", Severity.CRITICAL)
+OVER_INVENTORY: Final = _code("audit.usage_exceeds_inventory", Severity.CRITICAL)
+UNITS_LACKING: Final = _code("audit.units_lacking", Severity.CRITICAL)
+HOST_NOT_ISOLATED: Final = _code("audit.host_not_isolated", Severity.CRITICAL)
 
-NOT_CLAIMED: Final = "audit.not_claimed"
-CLASS_UNKNOWN: Final = "audit.class_unknown"
-FORMER_SIZE: Final = "audit.former_size"
-FLAVOR_CHANGED: Final = "audit.flavor_changed"
-FLAVOR_DIFFERS: Final = "audit.flavor_differs"
-IMAGE_CONFLICT: Final = "audit.image_conflict"
-NEAR_MISS: Final = "audit.near_miss"
-INVENTORY_DIFFERS: Final = "audit.inventory_differs"
-TRAIT_DIFFERS: Final = "audit.trait_differs"
-LABEL_UNKNOWN: Final = "audit.label_unknown"
-LEAKED_ALLOCATION: Final = "audit.leaked_allocation"
-ALLOCATION_MISSING: Final = "audit.allocation_missing"
-ALLOCATION_ELSEWHERE: Final = "audit.allocation_elsewhere"
-ORPHANED_CHILD: Final = "audit.orphaned_child"
-ORPHANED_PROVIDER: Final = "audit.orphaned_provider"
-CHILDREN_DIFFER: Final = "audit.children_differ"
-FLAVOR_WITHOUT_UNITS: Final = "audit.flavor_without_units"
-FLAVOR_LEFT_BEHIND: Final = "audit.flavor_left_behind"
-STUCK: Final = "audit.stuck"
-BUILD_CUT_OFF: Final = "audit.build_cut_off"
-RETRY_COUNT: Final = "audit.retry_count"
-CELL_DOWN: Final = "audit.cell_down"
+NOT_CLAIMED: Final = _code("audit.not_claimed", Severity.CRITICAL)
+CLASS_UNKNOWN: Final = _code("audit.class_unknown")
+FORMER_SIZE: Final = _code("audit.former_size", Severity.NOTE)
+FLAVOR_CHANGED: Final = _code("audit.flavor_changed")
+FLAVOR_DIFFERS: Final = _code("audit.flavor_differs")
+IMAGE_CONFLICT: Final = _code("audit.image_conflict")
+NEAR_MISS: Final = _code("audit.near_miss")
+INVENTORY_DIFFERS: Final = _code("audit.inventory_differs")
+TRAIT_DIFFERS: Final = _code("audit.trait_differs")
+LABEL_UNKNOWN: Final = _code("audit.label_unknown")
+LEAKED_ALLOCATION: Final = _code("audit.leaked_allocation")
+ALLOCATION_MISSING: Final = _code("audit.allocation_missing")
+ALLOCATION_ELSEWHERE: Final = _code("audit.allocation_elsewhere")
+ORPHANED_CHILD: Final = _code("audit.orphaned_child")
+ORPHANED_PROVIDER: Final = _code("audit.orphaned_provider")
+CHILDREN_DIFFER: Final = _code("audit.children_differ")
+FLAVOR_WITHOUT_UNITS: Final = _code("audit.flavor_without_units")
+FLAVOR_LEFT_BEHIND: Final = _code("audit.flavor_left_behind")
+STUCK: Final = _code("audit.stuck")
+BUILD_CUT_OFF: Final = _code("audit.build_cut_off")
+RETRY_COUNT: Final = _code("audit.retry_count")
+CELL_DOWN: Final = _code("audit.cell_down")
 
-RETRY_COUNT_UNKNOWN: Final = "audit.retry_count_unknown"
-CELLS_UNKNOWN: Final = "audit.cells_unknown"
-NOT_SEEN: Final = "audit.not_seen"
+RETRY_COUNT_UNKNOWN: Final = _code("audit.retry_count_unknown", Severity.UNKNOWN)
+CELLS_UNKNOWN: Final = _code("audit.cells_unknown", Severity.UNKNOWN)
+NOT_SEEN: Final = _code("audit.not_seen", Severity.UNKNOWN)
 
-TENANT_IMAGE: Final = "audit.tenant_image"
+TENANT_IMAGE: Final = _code("audit.tenant_image", Severity.NOTE)
 
-_CRITICAL: Final = (
-    TOO_MANY_ON_HOST,
-    TOO_MANY_ON_CELL,
-    PINS_OVERLAP,
-    CLASSES_MIXED,
-    NOT_IN_ONE_CELL,
-    NOT_PINNED,
-    OVER_INVENTORY,
-    NOT_CLAIMED,
-    UNITS_LACKING,
-    HOST_NOT_ISOLATED,
-)
-_UNKNOWN: Final = (RETRY_COUNT_UNKNOWN, CELLS_UNKNOWN, NOT_SEEN)
-_NOTES: Final = (FORMER_SIZE, TENANT_IMAGE)
-SEVERITIES: Final[dict[str, Severity]] = {
-    value: Severity.CRITICAL
-    if value in _CRITICAL
-    else Severity.UNKNOWN
-    if value in _UNKNOWN
-    else Severity.NOTE
-    if value in _NOTES
-    else Severity.WARNING
-    for value in chain(
-        list(globals().values()), (rule.audit for rule in REFUSALS.values())
-    )
-    if isinstance(value, str) and value.startswith("audit.")
-}
+for _rule in REFUSALS.values():
+    if _rule.audit:
+        _code(_rule.audit)

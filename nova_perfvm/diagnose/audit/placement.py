@@ -101,7 +101,7 @@ def is_moving(snapshot: Snapshot, server: Server) -> bool:
         server.task is not None
         or not server.known
         or server.status in _MOVING
-        or any(migration.server == server.id for migration in snapshot.migrations)
+        or server.id in snapshot.migrating
     )
 
 
@@ -115,10 +115,9 @@ def _places(subject: Subject) -> Iterator[Finding]:
         root = provider.root or provider.uuid
         for consumer in provider.allocations:
             held.setdefault(consumer, {}).setdefault(root, []).append(provider)
-    moving = {migration.server for migration in snapshot.migrations}
     seen = {host.host for host in snapshot.hosts if host.provider in snapshot.trees}
     for server in snapshot.servers:
-        if server.host is None or server.id in moving or is_moving(snapshot, server):
+        if server.host is None or is_moving(snapshot, server):
             continue
         roots = held.get(server.id, {})
         if server.host in seen and not any(

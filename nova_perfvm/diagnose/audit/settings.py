@@ -8,6 +8,7 @@ from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.result import Code
 
 # What shows why Nova cannot ask a cell's database.
 _FIND_OUT: Final = dict.fromkeys(
@@ -22,7 +23,7 @@ def check_retries(subject: Subject) -> Iterator[Finding]:
         placement_database=subject.placement_database,
     )
     result = preflight.check_retries(subject.policy, view)
-    unknown = result.code is preflight.Code.UNKNOWN
+    unknown = result.code is Code.UNKNOWN
     remedy = result.remedy
     if subject.placement_settings is None:
         remedy = "openstack perfvm audit --placement-conf FILE"

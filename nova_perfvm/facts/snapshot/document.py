@@ -12,18 +12,16 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nova_perfvm import cpuset
-from nova_perfvm.exceptions import CPUSetError, PerfVMError, Problem, ShapeError
+from nova_perfvm.exceptions import CPUSetError, FileMistakesError, Problem, ShapeError
 from nova_perfvm.facts.snapshot.model import CELL_SOURCES, SCHEMA_VERSION, Snapshot
 from nova_perfvm.policy import HostShape
 
 _CPUS = frozenset[int]
 _NAMES = frozenset[str]
-# More would only be repetition of the same mistake.
-_MOST_PROBLEMS = 20
 # Python reads no number of thousands, and no CPU has such a one.
 _MOST_DIGITS = 20
 
@@ -50,19 +48,12 @@ _SCALARS: dict[Any, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-class SnapshotError(PerfVMError):
+class SnapshotError(FileMistakesError):
     """A file that is no snapshot; ``problems`` holds the mistakes in it."""
 
-    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
-        """Keep the source's name and the problems, in the file's order."""
-        self.source = source
-        self.problems = tuple(problems)
-        lines = [f"{source} is no snapshot that can be used:"]
-        lines += [f"  {problem}" for problem in self.problems[:_MOST_PROBLEMS]]
-        more = len(self.problems) - _MOST_PROBLEMS
-        if more > 0:
-            lines.append(f"  and {more} mistakes more")
-        super().__init__("\n".join(lines))
+    title = "{source} is no snapshot that can be used:"
+    # More would only be repetition of the same mistake.
+    most_shown = 20
 
 
 def dumps(snapshot: Snapshot) -> str:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole cloud at one time, as an audit, an explanation or a plan needs it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from nova_perfvm.constants import CLASS_KEY
-from nova_perfvm.facts.placement_request import isolating_traits
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -201,23 +200,27 @@ class Snapshot:
 
     @cached_property
     def _isolating(self) -> dict[str, frozenset[str]]:
-        found: dict[str, frozenset[str]] = {}
-        for aggregate in self.aggregates:
-            traits = isolating_traits([aggregate.metadata])
-            for host in aggregate.hosts if traits else ():
-                found[host] = found.get(host, frozenset()) | traits
-        return found
+        return self._by_host(lambda aggregate: aggregate.elastic_traits)
 
     @cached_property
     def _labels(self) -> dict[str, frozenset[str]]:
+        return self._by_host(lambda aggregate: aggregate.labels)
+
+    def _by_host(
+        self, says: Callable[[Aggregate], frozenset[str]]
+    ) -> dict[str, frozenset[str]]:
+        """Return what all aggregates of each host say."""
         found: dict[str, frozenset[str]] = {}
         for aggregate in self.aggregates:
-            # Several are separated by commas, as everywhere in Nova.
-            parts = aggregate.metadata.get(CLASS_KEY, "").split(",")
-            labels = {label.strip() for label in parts} - {""}
-            for host in aggregate.hosts:
-                found[host] = found.get(host, frozenset()) | labels
+            said = says(aggregate)
+            for host in aggregate.hosts if said else ():
+                found[host] = found.get(host, frozenset()) | said
         return found
+
+    @cached_property
+    def migrating(self) -> frozenset[str]:
+        """IDs of the servers with a migration that is not over."""
+        return frozenset(migration.server for migration in self.migrations)
 
     @cached_property
     def assumed_divisions(self) -> frozenset[str]:

@@ -8,7 +8,8 @@ concluded from it is elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -88,6 +89,13 @@ class Provider:
             used = self.used(name)
             if used > inventory.capacity:
                 yield name, used, inventory.capacity
+
+    def without(self, consumers: AbstractSet[str]) -> Provider:
+        """Return it as it is without the allocations of some consumers."""
+        if consumers.isdisjoint(self.allocations):
+            return self
+        kept = {c: r for c, r in self.allocations.items() if c not in consumers}
+        return replace(self, allocations=kept)
 
     @property
     def gives_all_units(self) -> bool:
@@ -214,6 +222,13 @@ class Aggregate:
     def elastic_traits(self) -> frozenset[str]:
         """Those of them that enrolled hosts have."""
         return elastic_traits(self.required_traits)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The classes that it reserves its hosts for."""
+        # Several are separated by commas, as everywhere in Nova.
+        parts = self.metadata.get(const.CLASS_KEY, "").split(",")
+        return frozenset(label.strip() for label in parts) - {""}
 
     @property
     def isolates(self) -> bool:

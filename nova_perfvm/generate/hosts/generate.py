@@ -26,7 +26,7 @@ from nova_perfvm.generate.hosts.topology import Topology
 from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement import units
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.slots import host_slots
+from nova_perfvm.rules.slots import cell_cpus, host_slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,13 @@ class HostConfig:
     placement: tuple[Setting, ...]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> tuple[int, ...]:
+        """CPUs of each cell that VMs of the pinned class may own."""
+        if self.vm_class is None:
+            return ()
+        return tuple(cell_cpus(self.vm_class, cell)[0] for cell in self.cells)
 
 
 def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig:

@@ -35,10 +35,14 @@ def parse(text: str, source: str) -> Topology:
             if isinstance(fields := document.get("lscpu"), list):
                 return _from_summary(dict(_flatten(fields)), source)
     except ValueError as exc:
-        raise TopologyError(f"{source}: no JSON ({exc}): {_USE}") from exc
+        raise _fault(f"{source}: no JSON ({exc})") from exc
     except RecursionError:
-        raise TopologyError(f"{source}: no JSON (nested too deeply): {_USE}") from None
-    raise TopologyError(f"{source}: neither 'cpus' nor 'lscpu' in it: {_USE}")
+        raise _fault(f"{source}: no JSON (nested too deeply)") from None
+    raise _fault(f"{source}: neither 'cpus' nor 'lscpu' in it")
+
+
+def _fault(what: str) -> TopologyError:
+    return TopologyError(f"{what}: {_USE}")
 
 
 def _from_rows(rows: Sequence[Any], source: str) -> Topology:
@@ -47,20 +51,20 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
     for number, row in enumerate(rows):
         where = f"{source}: row {number + 1}"
         if not isinstance(row, dict):
-            raise TopologyError(f"{where} is no object: {_USE}")
+            raise _fault(f"{where} is no object")
         if str(row.get("online", "yes")).lower() in {"no", "n", "false"}:
             continue
         for column in ("cpu", "core"):
             if column not in row:
-                raise TopologyError(
+                raise _fault(
                     f"{where}: no column {column!r}, so which CPUs share a core is not "
-                    f"known: {_USE}"
+                    "known"
                 )
         cpu = _number(row["cpu"], where, "cpu")
         if "online" not in row and _known(row, "core") is None:
-            raise TopologyError(
+            raise _fault(
                 f"{where}: CPU {cpu} has no core, as if it were offline, and there is "
-                f"no column 'online': {_USE}"
+                "no column 'online'"
             )
         # Old kernels count cores anew in each socket.
         socket = _number(_known(row, "socket") or 0, where, "socket")
@@ -94,9 +98,7 @@ def _number(value: Any, where: str, column: str) -> int:
     except (TypeError, ValueError, OverflowError):
         number = -1
     if isinstance(value, (bool, float)) or not 0 <= number <= cpuset.MAX_CPU:
-        raise TopologyError(
-            f"{where}: {column} is {value!r}, expected 0 to {cpuset.MAX_CPU}: {_USE}"
-        )
+        raise _fault(f"{where}: {column} is {value!r}, expected 0 to {cpuset.MAX_CPU}")
     return number
 
 
@@ -115,9 +117,9 @@ def _from_summary(fields: Mapping[str, str], source: str) -> Topology:
     """Read ``lscpu -J``: the CPUs of each node, and how many threads a core has."""
     threads_text = fields.get("Thread(s) per core", "")
     if not _THREADS.fullmatch(threads_text):
-        raise TopologyError(
+        raise _fault(
             f"{source}: no field 'Thread(s) per core:', so which CPUs share a core is "
-            f"not known: {_USE}"
+            "not known"
         )
     threads = int(threads_text)
     nodes = {
@@ -128,16 +130,16 @@ def _from_summary(fields: Mapping[str, str], source: str) -> Topology:
     assumptions = []
     if not nodes:
         if "On-line CPU(s) list" not in fields:
-            raise TopologyError(
+            raise _fault(
                 f"{source}: no field 'NUMA node0 CPU(s):', so which CPUs are on which "
-                f"node is not known: {_USE}"
+                "node is not known"
             )
         nodes = {0: fields["On-line CPU(s) list"]}
         assumptions.append(f"{source} names no NUMA nodes: taken for one")
     try:
         cpus = {node: sorted(cpuset.parse(data)) for node, data in nodes.items()}
     except CPUSetError as exc:
-        raise TopologyError(f"{source}: {exc}: {_USE}") from exc
+        raise _fault(f"{source}: {exc}") from exc
     numbering = []
     if threads > 1 and any(cpus.values()):
         _refuse_unclear_siblings(cpus, threads, fields.get("Architecture", ""), source)
@@ -176,9 +178,9 @@ def _refuse_unclear_siblings(
         or not _siblings_come_last(cpus, threads)
         or architecture not in {"", "x86_64", "i686"}
     ):
-        raise TopologyError(
+        raise _fault(
             f"{source}: {threads} threads per core, and lscpu -J does not say which "
-            f"CPUs share a core: {_USE}"
+            "CPUs share a core"
         )
 
 

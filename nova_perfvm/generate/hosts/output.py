@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from nova_perfvm import textfile
 from nova_perfvm.generate.hosts.errors import HostConfigError
 
 
@@ -43,7 +44,7 @@ def write(
             )
         with tempfile.TemporaryDirectory(prefix=".perfvm-", dir=directory) as scratch:
             for name, text in files.items():
-                _write_whole(Path(scratch) / name, text)
+                textfile.write(Path(scratch) / name, text)
             with contextlib.ExitStack() as undo:
                 for name in present:
                     kept = Path(scratch) / f"{name}.before"
@@ -64,13 +65,6 @@ def write(
 def _is_directory(path: Path) -> bool:
     """Return whether a rename to a path fails; one to a link replaces the link."""
     return path.is_dir() and not path.is_symlink()
-
-
-def _write_whole(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _appear(path: Path, target: Path, *, force: bool) -> None:

@@ -11,7 +11,7 @@ from nova_perfvm.generate.hosts.admission import most_reserve
 from nova_perfvm.generate.hosts.cpus import owned_nodes
 from nova_perfvm.placement import slots as slots_of
 from nova_perfvm.policy import groups_of
-from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
+from nova_perfvm.rules.slots import host_slots, smallest_memory_mb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,6 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
     if host.slots:
         return
     need = vm_class.cell_pcpus
-    usable = [cell_cpus(vm_class, cell)[0] for cell in cells]
     if host_slots(vm_class, cells, 0):
         share_gb = -(-smallest_memory_mb(vm_class) // vm_class.cells_per_vm) // 1024
         cause = (
@@ -79,7 +78,7 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
         on = f"{vm_class.cells_per_vm} NUMA node(s)" if several else "one NUMA node"
         cause = (
             f"a VM needs {need} CPUs on {on}, and the nodes have "
-            f"{', '.join(map(str, usable))} for such VMs"
+            f"{', '.join(map(str, host.usable))} for such VMs"
         )
         if reserve:
             cause += f" (--reserve {reserve} keeps the others)"
@@ -88,11 +87,10 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
 
 def _no_housekeeping(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
     """Return what it costs when VMs may fill every core of the host."""
-    request, cpus, cells, slots = host.request, host.cpus, host.cells, host.slots
+    request, cpus, slots = host.request, host.cpus, host.slots
     need = vm_class.cell_pcpus
-    usable = sum(cell_cpus(vm_class, cell)[0] for cell in cells)
     taken = slots * need * vm_class.cells_per_vm
-    if request.reserve or cpus.shared or not slots or taken < usable:
+    if request.reserve or cpus.shared or not slots or taken < sum(host.usable):
         return
     if cpus.idle:
         cost = (
@@ -107,7 +105,7 @@ def _no_housekeeping(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
         f"{cost}, most under network and disk load"
     )
     if most_reserve(request.topology):
-        here = cell_cpus(vm_class, cells[0])[0]
+        here = host.usable[0]
         first = request.topology.nodes[0].cores[0]
         left = here - len(cpus.pinnable.intersection(first))
         what = "threads" if vm_class.smt == "threads" and len(first) > 1 else "cores"
@@ -120,14 +118,14 @@ def _no_housekeeping(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
 
 def _unused(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
     """Return which CPUs no VM of the class will ever use."""
-    request, cpus, cells = host.request, host.cpus, host.cells
+    request, cpus = host.request, host.cpus
     if not host.slots or request.mode == "elastic":
         return
     need = vm_class.cell_pcpus
     spare = min(
-        _spare_cores(node, request.reserve, cpus, cell_cpus(vm_class, cell)[0] % need)
-        for node, cell in zip(request.topology.nodes, cells, strict=True)
-        if cell.pcpuset
+        _spare_cores(node, request.reserve, cpus, usable % need)
+        for node, usable in zip(request.topology.nodes, host.usable, strict=True)
+        if node.cpus & cpus.pinnable
     )
     spare = min(spare, most_reserve(request.topology) - request.reserve)
     if spare:
@@ -136,9 +134,7 @@ def _unused(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
             f"can use: --reserve {request.reserve + spare} gives them to the host and "
             "costs no slot"
         )
-    fits = groups_of(
-        [cell_cpus(vm_class, cell)[0] // need for cell in cells], vm_class.cells_per_vm
-    )
+    fits = groups_of([n // need for n in host.usable], vm_class.cells_per_vm)
     if vm_class.max_per_host is not None and fits > vm_class.max_per_host:
         yield (
             f"CPUs for {fits} VMs of class {vm_class.name}, and max_per_host is "

@@ -22,9 +22,16 @@ PROVIDER_YAML: Final = "provider.yaml"
 SCHEDULER_CONF: Final = "scheduler.conf"
 PLACEMENT_CONF: Final = "placement.conf"
 
+# What each file is.
+_TITLES: Final = {
+    NOVA_CONF: "nova.conf of this compute host",
+    PROVIDER_YAML: "provider.yaml of this compute host",
+    SCHEDULER_CONF: "nova.conf of every nova-scheduler",
+    PLACEMENT_CONF: "placement.conf of every Placement API",
+}
 # Every file that may be written; a run that writes fewer must not leave the
 # others of an earlier run lying about.
-FILES: Final = (NOVA_CONF, PROVIDER_YAML, SCHEDULER_CONF, PLACEMENT_CONF)
+FILES: Final = tuple(_TITLES)
 
 _WIDTH: Final = 88
 
@@ -51,22 +58,14 @@ def as_files(config: HostConfig) -> dict[str, str]:
 def as_ini(config: HostConfig) -> str:
     """Return all files one after the other, provider.yaml as a comment."""
     files = as_files(config)
-    parts = []
-    for name, title in (
-        (NOVA_CONF, "nova.conf of this compute host"),
-        (PROVIDER_YAML, "provider.yaml of this compute host"),
-        (SCHEDULER_CONF, "nova.conf of every nova-scheduler"),
-        (PLACEMENT_CONF, "placement.conf of every Placement API"),
-    ):
-        if name not in files:
-            continue
-        text = files[name]
-        if name == PROVIDER_YAML:
-            text = _comment("Without the '# ', or written by --output-dir:") + (
-                textwrap.indent(text, "# ", lambda _: True)
-            )
-        parts.append(f"# {f' {title} ':=^{_WIDTH - 2}}\n{text}")
-    return "\n".join(parts)
+    if PROVIDER_YAML in files:
+        files[PROVIDER_YAML] = _comment(
+            "Without the '# ', or written by --output-dir:"
+        ) + textwrap.indent(files[PROVIDER_YAML], "# ", lambda _: True)
+    return "\n".join(
+        f"# {f' {_TITLES[name]} ':=^{_WIDTH - 2}}\n{text}"
+        for name, text in files.items()
+    )
 
 
 def provider_yaml(config: HostConfig) -> str:

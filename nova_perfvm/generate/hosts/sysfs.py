@@ -41,24 +41,22 @@ def _read(system: Path) -> Topology:
         for path in (system / "node").glob("node*")
         if path.name.removeprefix("node").isdecimal()
     }
-    if not directories:
-        # A kernel without NUMA, or a container that hides it.
-        return make_topology(
-            [Node(0, _cores(system, online))],
-            str(system),
-            [f"{system}/node names no NUMA nodes: taken for one, of unknown memory"],
+    nodes = [
+        Node(
+            number,
+            _cores(system, cpuset.parse(_text(path / "cpulist")) & online),
+            _memory_mb(path / "meminfo"),
         )
-    return make_topology(
-        (
-            Node(
-                number,
-                _cores(system, cpuset.parse(_text(path / "cpulist")) & online),
-                _memory_mb(path / "meminfo"),
-            )
-            for number, path in directories.items()
-        ),
-        str(system),
-    )
+        for number, path in directories.items()
+    ]
+    assumptions = []
+    if not nodes:
+        # A kernel without NUMA, or a container that hides it.
+        nodes = [Node(0, _cores(system, online))]
+        assumptions = [
+            f"{system}/node names no NUMA nodes: taken for one, of unknown memory"
+        ]
+    return make_topology(nodes, str(system), assumptions)
 
 
 def _text(path: Path) -> str:

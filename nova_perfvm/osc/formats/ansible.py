@@ -35,33 +35,31 @@ def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
     The module deletes and creates anew a flavor whose size differs, and removes
     extra specs that are not listed.
     """
-    return _dump(
-        [
-            {
-                "name": f"Trait {name}",
-                "openstack.cloud.trait": {"state": "present", "id": name},
-            }
-            for kind, name in all_placement_names(flavors)
-            if kind == "trait"
-        ]
-        + [
-            {
-                "name": f"Flavor {flavor.name}",
-                "openstack.cloud.compute_flavor": {
-                    "state": "present",
-                    "name": flavor.name,
-                    "ram": flavor.memory_mb,
-                    "vcpus": flavor.vcpus,
-                    "disk": flavor.root_gb,
-                    "ephemeral": 0,
-                    "swap": 0,
-                    "is_public": True,
-                    "extra_specs": dict(flavor.extra_specs),
-                },
-            }
-            for flavor in flavors
-        ]
-    )
+    tasks = [
+        {
+            "name": f"Trait {name}",
+            "openstack.cloud.trait": {"state": "present", "id": name},
+        }
+        for kind, name in all_placement_names(flavors)
+        if kind == "trait"
+    ] + [
+        {
+            "name": f"Flavor {flavor.name}",
+            "openstack.cloud.compute_flavor": {
+                "state": "present",
+                "name": flavor.name,
+                "ram": flavor.memory_mb,
+                "vcpus": flavor.vcpus,
+                "disk": flavor.root_gb,
+                "ephemeral": 0,
+                "swap": 0,
+                "is_public": True,
+                "extra_specs": dict(flavor.extra_specs),
+            },
+        }
+        for flavor in flavors
+    ]
+    return _dump(_unsafe(tasks))
 
 
 def image_tasks(properties: Mapping[str, str], image: str | None) -> str:
@@ -73,7 +71,7 @@ def image_tasks(properties: Mapping[str, str], image: str | None) -> str:
     openstack.cloud.image creates an empty image where there is none of that
     name, so the first two tasks stop when there is none.
     """
-    target: Any = "{{ perfvm_image }}" if image is None else _text(image)
+    target: Any = "{{ perfvm_image }}" if image is None else _unsafe(image)
     found = {
         "name": "Find the image",
         "openstack.cloud.image_info": {"image": target},
@@ -92,16 +90,14 @@ def image_tasks(properties: Mapping[str, str], image: str | None) -> str:
             "state": "present",
             "name": "{{ perfvm_images.images[0].id }}",
             "visibility": "{{ perfvm_images.images[0].visibility }}",
-            "properties": {key: _text(value) for key, value in properties.items()},
+            "properties": _unsafe(dict(properties)),
         },
     }
-    return yaml.dump(
-        [found, exists, described], Dumper=_Dumper, sort_keys=False, width=1000
-    )
+    return _dump([found, exists, described])
 
 
-def _dump(tasks: list[dict[str, Any]]) -> str:
-    return yaml.dump(_unsafe(tasks), Dumper=_Dumper, sort_keys=False, width=1000)
+def _dump(tasks: Sequence[Any]) -> str:
+    return yaml.dump(tasks, Dumper=_Dumper, sort_keys=False, width=1000)
 
 
 def _unsafe(value: Any) -> Any:
@@ -110,8 +106,5 @@ def _unsafe(value: Any) -> Any:
         return {key: _unsafe(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_unsafe(item) for item in value]
-    return _text(value) if isinstance(value, str) else value
-
-
-def _text(text: str) -> str:
-    return _Unsafe(text) if any(mark in text for mark in ("{{", "{%", "{#")) else text
+    marks = ("{{", "{%", "{#") if isinstance(value, str) else ()
+    return _Unsafe(value) if any(mark in value for mark in marks) else value

@@ -8,7 +8,8 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
-from nova_perfvm.diagnose.preflight import CloudView, Code, preflight, worst
+from nova_perfvm.diagnose.preflight import CloudView, preflight
+from nova_perfvm.diagnose.result import Code, worst
 from nova_perfvm.facts.elastic_host import (
     CREATED,
     DISABLED_REASON,

@@ -7,6 +7,7 @@ import testtools
 
 from nova_perfvm.diagnose import audit, overgranting, preflight
 from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.policy import loader
 from tests.unit.diagnose.audit.test_checks import small
@@ -33,8 +34,8 @@ def at(database, level):
 class JudgeTest(testtools.TestCase):
     def judge(self, value, database):
         found = overgranting.judge(value, database)
-        self.assertEqual(found.holds is True, not found.detail)
-        self.assertEqual(found.holds is True, not found.remedy)
+        self.assertEqual(found.code is Code.SUCCESS, not found.details)
+        self.assertEqual(found.code is Code.SUCCESS, not found.remedy)
         return found
 
     def test_one_try_is_right_whatever_is_known(self):
@@ -44,7 +45,7 @@ class JudgeTest(testtools.TestCase):
             at(MARIADB, "SERIALIZABLE"),
             at(POSTGRESQL, "READ UNCOMMITTED"),
         ):
-            self.assertIs(True, self.judge("1", database).holds, database)
+            self.assertIs(Code.SUCCESS, self.judge("1", database).code, database)
 
     def test_more_are_wrong_with_their_cause(self):
         for database, cause in (
@@ -59,23 +60,23 @@ class JudgeTest(testtools.TestCase):
         ):
             for value, shown in ((None, "which means 10"), ("10", "10"), ("2", "2")):
                 found = self.judge(value, database)
-                self.assertIs(False, found.holds, database)
+                self.assertIs(Code.FAILURE, found.code, database)
                 for words in (cause, f"is {shown}" if value else shown):
-                    self.assertIn(words, found.detail)
+                    self.assertIn(words, found.details[0])
                 for words in (database.version, database.isolation_level):
-                    self.assertIn(words, found.detail)
+                    self.assertIn(words, found.details[0])
                 self.assertIn("retry_count 1", found.remedy)
 
     def test_snapshot_isolation_makes_more_right_at_repeatable_read_alone(self):
         for value in (None, "10"):
-            self.assertIs(True, self.judge(value, SNAPSHOT).holds)
-        self.assertIs(None, self.judge("10", at(SNAPSHOT, "SERIALIZABLE")).holds)
+            self.assertIs(Code.SUCCESS, self.judge(value, SNAPSHOT).code)
+        self.assertIs(Code.UNKNOWN, self.judge("10", at(SNAPSHOT, "SERIALIZABLE")).code)
 
     def test_dirty_reads_are_wrong_with_any_number(self):
         for value in (None, "1", "10"):
             for database in (MARIADB, SNAPSHOT, MYSQL):
                 found = self.judge(value, at(database, "READ UNCOMMITTED"))
-                self.assertIs(False, found.holds)
+                self.assertIs(Code.FAILURE, found.code)
                 self.assertIn("SET GLOBAL TRANSACTION ISOLATION", found.remedy)
 
     def test_what_nobody_has_seen_fail_is_not_taken_for_right(self):
@@ -85,19 +86,19 @@ class JudgeTest(testtools.TestCase):
             at(POSTGRESQL, "SERIALIZABLE"),
         ):
             found = self.judge("10", database)
-            self.assertIs(None, found.holds)
-            self.assertIn("status 500", found.detail)
+            self.assertIs(Code.UNKNOWN, found.code)
+            self.assertIn("status 500", found.details[0])
 
     def test_unread_database_is_not_taken_for_right(self):
         for database, why in ((None, "nobody looked"), (UNREAD, "nobody answers")):
             found = self.judge("10", database)
-            self.assertIs(False, found.holds)
-            self.assertIn(why, found.detail)
+            self.assertIs(Code.FAILURE, found.code)
+            self.assertIn(why, found.details[0])
 
     def test_level_that_only_placement_has_is_told_apart(self):
         found = self.judge("10", at(MARIADB, "READ COMMITTED"))
-        self.assertIn("others REPEATABLE READ", found.detail)
-        self.assertNotIn("others", self.judge("10", MARIADB).detail)
+        self.assertIn("others REPEATABLE READ", found.details[0])
+        self.assertNotIn("others", self.judge("10", MARIADB).details[0])
 
 
 class AskedTest(testtools.TestCase):
@@ -106,16 +107,16 @@ class AskedTest(testtools.TestCase):
     def test_preflight_and_audit_agree(self):
         policy = loader.load(None)
         for value, database, code, found in (
-            ("10", MARIADB, preflight.Code.FAILURE, codes.RETRY_COUNT),
-            ("10", None, preflight.Code.FAILURE, codes.RETRY_COUNT),
+            ("10", MARIADB, Code.FAILURE, codes.RETRY_COUNT),
+            ("10", None, Code.FAILURE, codes.RETRY_COUNT),
             (
                 "10",
                 at(MARIADB, "SERIALIZABLE"),
-                preflight.Code.UNKNOWN,
+                Code.UNKNOWN,
                 codes.RETRY_COUNT_UNKNOWN,
             ),
-            ("10", SNAPSHOT, preflight.Code.SUCCESS, None),
-            ("1", UNREAD, preflight.Code.SUCCESS, None),
+            ("10", SNAPSHOT, Code.SUCCESS, None),
+            ("1", UNREAD, Code.SUCCESS, None),
         ):
             settings = {("placement", "allocation_conflict_retry_count"): value}
             view = preflight.CloudView(

@@ -10,7 +10,7 @@ from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.hosts import host_slots, summarize
 from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
-from nova_perfvm.diagnose.preflight import Code
+from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
 from nova_perfvm.policy import Elastic, HostShape, loader
 from tests.unit.facts.snapshot.clouds import Cloud

@@ -14,11 +14,10 @@ from nova_perfvm.generate.flavors import (
     FlavorError,
     PolicyFlavor,
     all_placement_names,
-    flavor_properties,
     generate_flavors,
     generate_image_properties,
-    image_properties,
     placement_names,
+    properties_of,
 )
 from nova_perfvm.generate.properties import Properties, PropertiesConflictError
 from nova_perfvm.policy import loader
@@ -202,10 +201,10 @@ class GenerateFlavorsTest(testtools.TestCase):
 
 class ImagePropertiesTest(testtools.TestCase):
     def test_high_performance(self):
-        self.assertEqual(HIGH_IMAGE, image_properties(POLICY, HIGH))
+        self.assertEqual(HIGH_IMAGE, properties_of(POLICY, HIGH).image)
 
     def test_general(self):
-        self.assertEqual({}, image_properties(POLICY, GENERAL))
+        self.assertEqual({}, properties_of(POLICY, GENERAL).image)
 
     def test_one_image_for_all_classes(self):
         self.assertEqual(HIGH_IMAGE, generate_image_properties(POLICY))
@@ -263,7 +262,7 @@ class NovaTest(testtools.TestCase):
 
     def test_high_performance_is_pinned_in_one_node_with_queues(self):
         for flavor in generate_flavors(POLICY, class_name="high-performance"):
-            for image in ({}, image_properties(POLICY, HIGH)):
+            for image in ({}, properties_of(POLICY, HIGH).image):
                 topology, multiqueue = self.constraints(flavor, image)
                 self.assertEqual(1, len(topology.cells))
                 self.assertEqual(set(range(20)), topology.cells[0].pcpuset)
@@ -339,4 +338,4 @@ class PropertiesTest(testtools.TestCase):
         self.assertEqual(len(set(memory_gb)), len({flavor.name for flavor in found}))
         for flavor in found:
             self.assertEqual(20, flavor.vcpus)
-            self.assertEqual(flavor_properties(POLICY, HIGH), flavor.extra_specs)
+            self.assertEqual(properties_of(POLICY, HIGH).flavor, flavor.extra_specs)

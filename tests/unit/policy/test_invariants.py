@@ -264,7 +264,7 @@ class AdviceTest(testtools.TestCase):
         return [".".join(p.path) for p in advice(loader.parse(HEAD + text))]
 
     def test_classes_that_fill_a_node_leave_nothing_to_the_host(self):
-        found = advice(loader.load())
+        found = list(advice(loader.load()))
         self.assertEqual(
             [("classes", "high-performance", "vcpus")],
             [problem.path for problem in found],

@@ -67,15 +67,17 @@ class ExtensionsTest(testtools.TestCase):
 
     def test_an_operators_package_adds_one(self):
         self.install("acme_perfvm:sockets")
-        given = flavors.flavor_properties(POLICY, HIGH, extensions.load())
-        expected = flavors.flavor_properties(POLICY, HIGH) | {"hw:cpu_max_sockets": "1"}
+        given = flavors.properties_of(POLICY, HIGH, extensions.load()).flavor
+        expected = flavors.properties_of(POLICY, HIGH).flavor | {
+            "hw:cpu_max_sockets": "1"
+        }
         self.assertEqual(expected, given)
 
     def test_a_contradiction_names_both_functions(self):
         self.install("acme_perfvm:against")
         error = self.assertRaises(
             PropertiesConflictError,
-            flavors.flavor_properties,
+            flavors.properties_of,
             POLICY,
             HIGH,
             extensions.load(),
