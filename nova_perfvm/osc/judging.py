@@ -19,6 +19,7 @@ from nova_perfvm.osc.base import (
     CANNOT_TELL,
     NOVA_CONF_HELP,
     Arguments,
+    PerfVMCommand,
     PolicyCommand,
     Table,
     file_argument,
@@ -30,13 +31,12 @@ from nova_perfvm.printable import first_line, printable
 _LOG = logging.getLogger(__name__)
 
 
-class JudgingLister(PolicyCommand, Lister):
-    """A command that lists what it finds, and ends with the code of the worst.
+class JudgingCommand(PerfVMCommand):
+    """A command whose exit status is its verdict.
 
     :cvar cannot_tell: its code if it could not look
     """
 
-    auth_required = True
     cannot_tell = CANNOT_TELL
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -53,6 +53,12 @@ class JudgingLister(PolicyCommand, Lister):
             message = printable(f"{type(exc).__name__}: {exc}")
             _LOG.error("%s", message, exc_info=debug)
         return self.cannot_tell
+
+
+class JudgingLister(JudgingCommand, PolicyCommand, Lister):
+    """A command that lists what it finds, and ends with the code of the worst."""
+
+    auth_required = True
 
 
 class ChecksLister(JudgingLister):

@@ -39,18 +39,32 @@ def document(
         inventories.append({name: _inventory(count, 1)})
     if vm_class and (offers or (placement == "units" and mode == "dedicated")):
         traits.append(slots.trait(request.policy, vm_class))
-    inventories += [
-        {_CLASS_OF[kind]: _inventory(capacity, capacity)}
-        for kind, (capacity, _) in iops.items()
-    ]
+    inventories += iops_inventories(
+        {kind: capacity for kind, (capacity, _) in iops.items()}
+    )
     if not inventories and not traits:
         return None
+    return of_compute_node(inventories, traits)
+
+
+def of_compute_node(
+    inventories: list[dict[str, Any]], traits: list[str]
+) -> dict[str, Any]:
+    """Return the content of provider.yaml for the host that it lies on."""
     provider: dict[str, Any] = {"identification": {"uuid": "$COMPUTE_NODE"}}
     if inventories:
         provider["inventories"] = {"additional": inventories}
     if traits:
         provider["traits"] = {"additional": traits}
     return {"meta": {"schema_version": SCHEMA_VERSION}, "providers": [provider]}
+
+
+def iops_inventories(capacity: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the inventories of I/O operations per second.
+
+    :param capacity: for ``read`` and ``write``, what the host's disks give
+    """
+    return [{_CLASS_OF[kind]: _inventory(n, n)} for kind, n in capacity.items()]
 
 
 def _inventory(total: int, max_unit: int) -> dict[str, Any]:

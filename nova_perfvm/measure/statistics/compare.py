@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VMs against their host, metric by metric and for each number of threads."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure.samples import Better, Machine, Measurement
+from nova_perfvm.measure.statistics.intervals import Estimate, estimate
+from nova_perfvm.measure.statistics.verdict import Judgement, Verdict, judge
+
+# LY: 70 to 80 % of a physical server.
+TARGET: Final = 0.70
+# An assumption of ours, as no source has a figure: at 70 % of the throughput the
+# mean time of an operation is 1 / 0.70 = 1.43 times the host's, and a tail of
+# twice the host's leaves as much again for the exits and interrupts of a VM.  A
+# vCPU that waits for a CPU waits for milliseconds and misses it by far.
+LATENCY_TARGET: Final = 2.0
+# The first words of metrics of what all VMs of a host share.
+_SHARED: Final = frozenset({"network", "disk"})
+_FEATURES: Final = ("kernel", "cpu_model", "governor")
+
+Against = Literal["host", "share"]
+
+
+class CannotCompareError(PerfVMError):
+    """Measurements without a host, or without VMs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One VM against the host in one metric.
+
+    :ivar at_once: how many VMs ran
+    :ivar vs_host: value / one run on the host; None without a baseline
+    :ivar vs_share: value / (all that the host did at once / number of VMs); None
+        for latencies, which nobody shares
+    :ivar against: which of the two the target is for
+    :ivar target: the least ratio that passes; where lower is better, the most
+    :ivar reason: why the verdict is no PASS
+    :ivar remarks: what makes the ratio doubtful
+    """
+
+    metric: str
+    unit: str
+    better: Better
+    threads: int
+    who: str
+    at_once: int
+    vs_host: Estimate | None
+    vs_share: Estimate | None
+    against: Against
+    target: float
+    verdict: Verdict
+    reason: str
+    remarks: tuple[str, ...] = ()
+
+
+class Group(NamedTuple):
+    """What is compared with each other's like."""
+
+    metric: str
+    threads: int
+    at_once: int
+
+
+# The values of a group: {round: {who: geometric mean of its repeats}}.
+Rounds = Mapping[int, Mapping[str, float]]
+
+
+def compare(
+    measurements: Collection[Measurement],
+    *,
+    target: float = TARGET,
+    latency_target: float = LATENCY_TARGET,
+    vms: int | None = None,
+) -> list[Comparison]:
+    """Return each VM's comparison, in the order of the measurements.
+
+    :param target: the least part of the host's throughput that passes
+    :param latency_target: how many times the host's latency passes at most
+    :param vms: how many VMs share the host; None for as many as ran at once
+    :raises CannotCompareError: when there is no host, or no VM
+    """
+    by_kind = {
+        kind: [m for m in measurements if m.machine.kind == kind]
+        for kind in ("host", "guest")
+    }
+    for kind, words in (("host", "the host, the baseline"), ("guest", "a VM")):
+        if not by_kind[kind]:
+            raise CannotCompareError(
+                f"no measurement of {words} (machine.kind: {kind}): measure it in the "
+                "same rounds, or name its file, too"
+            )
+    hosts = grouped(by_kind["host"])
+    found = []
+    for group, rounds in grouped(by_kind["guest"]).items():
+        names = dict.fromkeys(who for values in rounds.values() for who in values)
+        of_group = [m for m in measurements if _is_of(m, group)]
+        better = of_group[0].better
+        limit = _target(group.metric, better, target, latency_target)
+        baseline = _baseline(hosts, group)
+        for who in names:
+            own = {number: v[who] for number, v in rounds.items() if who in v}
+            ratios = _ratios(own, baseline, vms or group.at_once)
+            vs_host = ratios and ratios.vs_host
+            vs_share = ratios.vs_share if ratios and better == "higher" else None
+            shared = vs_share is not None and group.metric.split(".")[0] in _SHARED
+            judged = vs_share if shared else vs_host
+            if ratios is None or judged is None:
+                verdict = Judgement(
+                    Verdict.INCONCLUSIVE,
+                    f"no baseline: measure {group.metric} on the host with "
+                    f"{group.threads} threads",
+                )
+            else:
+                verdict = judge(judged, limit, better)
+                if ratios.apart and verdict.verdict is Verdict.INCONCLUSIVE:
+                    verdict = verdict._replace(reason=ratios.apart)
+            sides = [m for m in of_group if m.machine.kind == "host" or m.who == who]
+            found.append(
+                Comparison(
+                    metric=group.metric,
+                    unit=of_group[0].unit,
+                    better=better,
+                    threads=group.threads,
+                    who=who,
+                    at_once=group.at_once,
+                    vs_host=vs_host,
+                    vs_share=vs_share,
+                    against="share" if shared else "host",
+                    target=limit,
+                    verdict=verdict.verdict,
+                    reason=verdict.reason,
+                    remarks=tuple(_remarks(sides, vs_host, better, ratios, judged)),
+                )
+            )
+    return found
+
+
+def grouped(measurements: Iterable[Measurement]) -> dict[Group, Rounds]:
+    """Return the values of measurements of one kind, hosts or guests.
+
+    :returns: {(metric, threads, how many at once): {round: {who: value}}}
+    """
+    measured = list(measurements)
+    together: defaultdict[tuple[str, int, int], set[str]] = defaultdict(set)
+    for m in measured:
+        if m.at_once is None:
+            together[m.metric, m.threads, m.round].add(m.who)
+    values: dict[Group, dict[int, dict[str, list[float]]]] = {}
+    for m in measured:
+        at_once = m.at_once or len(together[m.metric, m.threads, m.round])
+        rounds = values.setdefault(Group(m.metric, m.threads, at_once), {})
+        rounds.setdefault(m.round, {}).setdefault(m.who, []).append(m.value)
+    return {
+        group: {
+            number: {who: _typical(runs) for who, runs in of_round.items()}
+            for number, of_round in sorted(rounds.items())
+        }
+        for group, rounds in values.items()
+    }
+
+
+def differences(measurements: Collection[Measurement]) -> Iterator[str]:
+    """Yield what host and VM do not have in common and should."""
+    tools: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
+    features: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
+    for m in measurements:
+        tools[m.tool][m.machine.kind].add(m.tool_version)
+        for name in _FEATURES:
+            value = getattr(m.machine, name)
+            if value is not None:
+                features[name][m.machine.kind].add(value)
+    for label, sides in (*tools.items(), *features.items()):
+        host, guest = sides["host"], sides["guest"]
+        known = host and guest
+        if (known and host != guest) or max(len(host), len(guest)) > 1:
+            words = [
+                f"{', '.join(sorted(values))} {where}"
+                for values, where in ((host, "on the host"), (guest, "in the VM"))
+                if values
+            ]
+            yield f"{label.replace('_', ' ')}: {', '.join(words)}"
+
+
+class _Ratios(NamedTuple):
+    """A VM's ratios.
+
+    :ivar apart: why they have no interval although there may be repeats
+    """
+
+    vs_host: Estimate
+    vs_share: Estimate
+    apart: str = ""
+    left_out: int = 0
+
+
+def _ratios(
+    own: Mapping[int, float], baseline: Rounds | None, vms: int
+) -> _Ratios | None:
+    if not baseline:
+        return None
+    one = {n: sum(v.values()) / len(v) for n, v in baseline.items()}
+    share = {n: sum(v.values()) / vms for n, v in baseline.items()}
+    common = sorted(own.keys() & baseline.keys())
+    if not common:
+        value = _typical(own.values())
+        return _Ratios(
+            estimate([value / _typical(one.values())]),
+            estimate([value / _typical(share.values())]),
+            "host and VM were never measured in the same round: interleave their runs",
+        )
+    return _Ratios(
+        estimate([own[n] / one[n] for n in common]),
+        estimate([own[n] / share[n] for n in common]),
+        left_out=len(own.keys() ^ baseline.keys()),
+    )
+
+
+def _baseline(hosts: Mapping[Group, Rounds], group: Group) -> Rounds | None:
+    """Return the host's runs, as many at once as VMs if there are."""
+    fitting = {
+        key.at_once: rounds
+        for key, rounds in hosts.items()
+        if (key.metric, key.threads) == (group.metric, group.threads)
+    }
+    if not fitting:
+        return None
+    below = [at_once for at_once in fitting if at_once <= group.at_once]
+    return fitting[max(below) if below else min(fitting)]
+
+
+def _is_of(m: Measurement, group: Group) -> bool:
+    return (m.metric, m.threads) == (group.metric, group.threads)
+
+
+def _target(metric: str, better: Better, target: float, latency: float) -> float:
+    if better == "higher":
+        return target
+    # Less throughput is more time for the same work, but not a longer tail.
+    return latency if "latency" in metric else 1 / target
+
+
+def _remarks(
+    sides: Collection[Measurement],
+    vs_host: Estimate | None,
+    better: Better,
+    ratios: _Ratios | None,
+    judged: Estimate | None,
+) -> Iterator[str]:
+    yield from differences(sides)
+    baselines: list[Machine] = [m.machine for m in sides if m.machine.kind == "host"]
+    slow = sorted(
+        {m.governor for m in baselines if m.governor and m.governor != "performance"}
+    )
+    if slow:
+        yield f"the host ran with governor {', '.join(slow)}, which flatters the VM"
+    if vs_host is not None and better == "higher" and vs_host.ratio > 1:
+        unbound = any(m.node is None for m in baselines)
+        if unbound:
+            yield (
+                "more than the host, whose run was not bound to a NUMA node: repeat "
+                "it under numactl --cpunodebind=N --membind=N, one run per node at "
+                "once"
+            )
+        elif vs_host.low is not None and vs_host.low > 1:
+            yield "more than the host, though bound: is it the same machine?"
+    if ratios is not None and ratios.left_out:
+        yield f"{ratios.left_out} round(s) with only the host or only the VM left out"
+    if judged is not None and judged.spread == 0:
+        yield "the same ratio in every round: were they really repeated?"
+    if judged is not None and judged.drifts:
+        yield "the ratio drifts from round to round; its interval is widened for it"
+
+
+def _typical(values: Iterable[float]) -> float:
+    """Return the geometric mean."""
+    found = list(values)
+    return math.exp(math.fsum(map(math.log, found)) / len(found))

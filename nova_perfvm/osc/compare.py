@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``bench compare`` and ``bench scaling``."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from cliff.lister import Lister
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc.base import Arguments, Table, argument, file_argument
+from nova_perfvm.osc.judging import JudgingCommand
+
+if TYPE_CHECKING:
+    # They take scipy, which is there with the extra [measure] only.
+    from nova_perfvm.measure.samples import Samples
+    from nova_perfvm.measure.statistics.compare import Comparison
+    from nova_perfvm.measure.statistics.intervals import Estimate
+
+_WARNED: Final = 1
+
+
+def positive(text: str) -> float:
+    """Take a number above 0 from the command line.
+
+    :raises argparse.ArgumentTypeError: for anything else
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
+    return value
+
+
+def count(text: str) -> int:
+    """Take a whole number from 1 up from the command line.
+
+    :raises argparse.ArgumentTypeError: for anything else
+    """
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 up")
+    return int(text)
+
+
+_TARGET: Final = argument(
+    "--target",
+    type=positive,
+    default=0.70,
+    metavar="RATIO",
+    help="least part of the expected throughput that passes (default: %(default)s)",
+)
+
+
+class _Judging(JudgingCommand, Lister):
+    """A list of verdicts.
+
+    Exits with 0 if all pass; 1 if something is inconclusive or doubtful; 2 if
+    something fails; 3 if it could not look.
+    """
+
+    arguments: Arguments = ()
+
+    def loaded(self, paths: list[str]) -> Samples:
+        """Return the measurements of files."""
+        try:
+            from nova_perfvm.measure import samples, statistics  # noqa: F401, PLC0415
+        except ImportError as exc:
+            raise PerfVMError(
+                f"{exc}: install what measuring takes: pip install nova-perfvm[measure]"
+            ) from exc
+        return samples.load(paths)
+
+
+class Compare(_Judging):
+    """Compare VMs with their host, metric by metric.
+
+    Vs host is a VM's value by that of one run on the host; vs share by the host's
+    divided by the number of VMs at once, which network and disk are judged by. In
+    brackets are 95 % intervals. Exits with 0 if all pass, 1 if something is
+    inconclusive or doubtful, 2 if something fails, 3 if it could not look.
+    """
+
+    arguments = (
+        file_argument("files", nargs="+", help="measurements that bench run has left"),
+        _TARGET,
+        argument(
+            "--latency-target",
+            type=positive,
+            default=2.0,
+            metavar="RATIO",
+            help="how many times the host's latency passes at most (default: "
+            "%(default)s)",
+        ),
+        argument(
+            "--vms",
+            type=count,
+            metavar="N",
+            help="VMs that share the host (default: as many as ran at once)",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Compare, and keep the code of the worst verdict."""
+        samples = self.loaded(parsed_args.files)
+        from nova_perfvm.measure.statistics import verdict  # noqa: PLC0415
+        from nova_perfvm.measure.statistics.compare import compare  # noqa: PLC0415
+
+        found = compare(
+            samples.measurements,
+            target=parsed_args.target,
+            latency_target=parsed_args.latency_target,
+            vms=parsed_args.vms,
+        )
+        self.exit_status = verdict.worst(row.verdict for row in found).exit_code
+        if any(row.remarks for row in found):
+            self.exit_status = max(self.exit_status, _WARNED)
+        for remark in dict.fromkeys(r for row in found for r in row.remarks):
+            self.warn(remark)
+        columns = (
+            *("Metric", "Threads", "VM", "At once", "Vs host", "Vs share"),
+            *("Target", "Verdict", "Reason"),
+        )
+        return columns, list(map(_row, found))
+
+
+class Scaling(_Judging):
+    """Say whether VMs at once, or more servers, do as much more as they should.
+
+    Exits with 0 if all pass, 1 if something is inconclusive, 2 if something
+    fails, 3 if it could not look.
+    """
+
+    arguments = (
+        file_argument("files", nargs="+", help="measurements, or loads of a service"),
+        _TARGET,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Judge, and keep the code of the worst verdict."""
+        samples = self.loaded(parsed_args.files)
+        from nova_perfvm.measure.statistics import scaling, verdict  # noqa: PLC0415
+
+        found = scaling.judge_all(samples, parsed_args.target)
+        self.exit_status = verdict.worst(row.verdict for row in found).exit_code
+        columns = ("Name", "Number", "What", "Observed", "Limit", "Verdict", "Reason")
+        rows = [
+            (
+                *(row.name, row.number, row.what, f"{row.observed:.4g}"),
+                *(f"{row.limit:g}", row.verdict.name, row.reason),
+            )
+            for row in found
+        ]
+        return columns, rows
+
+
+def _row(found: Comparison) -> tuple[Any, ...]:
+    # The one that the target is for is marked.
+    ratios = [
+        _ratio(value) + ("*" if name == found.against and value else "")
+        for name, value in (("host", found.vs_host), ("share", found.vs_share))
+    ]
+    return (
+        *(found.metric, found.threads, found.who, found.at_once, *ratios),
+        *(f"{found.target:.3g}", found.verdict.name, found.reason),
+    )
+
+
+def _ratio(found: Estimate | None) -> str:
+    if found is None:
+        return ""
+    shown: Callable[[float], str] = "{:.3f}".format
+    if found.low is None or found.high is None:
+        return shown(found.ratio)
+    return f"{shown(found.ratio)} ({shown(found.low)}-{shown(found.high)})"
