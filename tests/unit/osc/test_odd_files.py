@@ -4,6 +4,7 @@
 import fixtures
 
 from tests.fuzz.commands import KINDS, run
+from tests.fuzz.test_collected import CollectedCase
 from tests.fuzz.test_files import FilesCase
 
 
@@ -19,6 +20,11 @@ class OddFilesTest(FilesCase):
             self.assertEqual([], self.cases.good_faults(kind))
             # Modes of hosts and names are drawn, and not all are of these files.
             self.assertGreater(self.cases.outcomes[False], self.cases.outcomes[True])
+
+
+class OddCollectedTest(CollectedCase):
+    def test_some(self):
+        self.assert_foreseen(100)
 
 
 class RunTest(FilesCase):

@@ -1,0 +1,663 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collect what shows whether a host or a guest is as fast as it could be.
+
+This file needs nothing but Python 3.6 or later, and changes nothing on the machine:
+copy it there, or run it through SSH::
+
+    ssh vm1 python3 - guest < collector.py > vm1.json
+
+It reads files below /proc, /sys and /etc, and asks ethtool and virsh, if they are
+there.  What it may not read it names, with the reason, under "unread"; as root it
+reads most.  Nothing is judged here.
+"""
+
+import argparse
+import contextlib
+import errno
+import fnmatch
+import io
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from datetime import datetime, timezone
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+SCHEMA_VERSION = "1.0"
+KINDS = ("host", "guest")
+JSON_NAME = "collected.json"
+DEFAULT_INTERVAL_S = 5.0
+MOST_INTERVAL_S = 3600.0
+# Of one file or output.  What is longer is left out, as half of it would mislead.
+MOST_BYTES = 16 * 1024 * 1024
+_PIECE = 64 * 1024
+_TIMEOUT_S = 30.0
+# Where ethtool is; ordinary users do not look there.
+_MORE_PATH = ("/usr/sbin", "/sbin")
+
+# {a,b} is either; the rest is as in a shell.  A name without a wildcard is looked
+# for in every directory that matches so far, and is unread where it is absent.
+_COUNTERS = (
+    "/proc/{interrupts,softirqs,stat}",
+    "/proc/net/{softnet_stat,snmp,dev,tcp,tcp6}",
+    "/sys/class/net/*/statistics/{rx,tx}_{packets,dropped,bytes}",
+)
+_CPU = "/sys/devices/system/cpu"
+_NODE = "/sys/devices/system/node"
+_CLOCK = "/sys/devices/system/clocksource/clocksource0"
+_FILES = (
+    "/proc/{cpuinfo,meminfo,cmdline,version}",
+    "/proc/sys/kernel/{numa_balancing,osrelease}",
+    "/sys/kernel/mm/ksm/{run,merge_across_nodes,pages_sharing}",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/etc/{tuned/active_profile,os-release}",
+    _CPU + "/{online,possible,present,offline,isolated,nohz_full}",
+    _CPU + "/smt/{active,control}",
+    _CPU + "/cpu[0-9]*/topology/{core_id,physical_package_id,thread_siblings_list}",
+    _CPU + "/cpu[0-9]*/cpufreq/scaling_governor",
+    _NODE + "/{online,has_cpu,has_memory}",
+    _NODE + "/node[0-9]*/{cpulist,meminfo,distance}",
+    _NODE + "/node[0-9]*/hugepages/hugepages-*kB/{nr_hugepages,free_hugepages}",
+    _CLOCK + "/{current_clocksource,available_clocksource}",
+    "/proc/irq/[0-9]*/{smp_affinity_list,effective_affinity_list,node}",
+    "/sys/class/net/*/{operstate,speed,address,mtu}",
+    "/sys/class/net/*/device/{numa_node,local_cpulist}",
+    "/sys/class/net/*/queues/rx-*/{rps_cpus,rps_flow_cnt}",
+    "/sys/class/net/*/queues/tx-*/xps_cpus",
+    "/sys/block/*/queue/{scheduler,nr_requests,nr_hw_queues,rotational}",
+    "/sys/block/*/mq/[0-9]*/cpu_list",
+)
+_HOST_FILES = ("/etc/nova/provider_config/*.yaml",)
+_LISTINGS = ("/sys/class/net/*/device/msi_irqs",)
+_LINKS = (
+    "/sys/class/net/*",
+    "/sys/class/net/*/{device,device/driver}",
+    "/sys/block/*",
+    "/sys/block/*/device/driver",
+)
+_OF_PROCESS = ("cmdline", "comm", "status", "cgroup", "numa_maps")
+_OF_TASK = ("comm", "status", "cgroup")
+_OF_KERNEL_THREAD = ("comm", "status")
+_CPUSET_V1 = ("cpuset.cpus", "cpuset.mems")
+_CPUSET_V2 = tuple(
+    name + effective for name in _CPUSET_V1 for effective in ("", ".effective")
+)
+
+# In /sys/class/net, beside the NICs.
+_NO_DIRECTORIES = ("bonding_masters",)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DIGITS = re.compile(r"\d+")
+# What reads of a process or a NIC that is gone end with.
+_GONE = (errno.ENOENT, errno.ESRCH)
+
+Output = Tuple[int, str, str]
+Document = Dict[str, Any]
+Progress = Callable[[str], None]
+
+
+class UnreadError(Exception):
+    """Something cannot be read; the message is why."""
+
+    def __init__(self, reason: str, *, gone: bool = False) -> None:
+        """Keep the reason, and whether the thing is not there."""
+        self.gone = gone
+        super().__init__(reason)
+
+
+class Machine:
+    """The machine that this runs on.
+
+    Anything with these methods and values can be collected from.
+    """
+
+    def __init__(self) -> None:
+        """Note the machine's name."""
+        self.hostname = socket.gethostname()
+
+    def now(self) -> str:
+        """Return the time in UTC."""
+        return datetime.now(timezone.utc).replace(microsecond=0).isoformat()
+
+    def read(self, path: str) -> str:
+        """Return the text of a file.
+
+        :raises UnreadError: when it cannot be read, or is too long
+        """
+        with _reasons(), open(path, "rb", buffering=0) as file:
+            return _text(b"".join(_pieces(file)))
+
+    def names(self, path: str) -> List[str]:
+        """Return the names in a directory.
+
+        :raises UnreadError: when it cannot be read
+        """
+        with _reasons():
+            return os.listdir(path)
+
+    def link(self, path: str) -> str:
+        """Return where a symbolic link leads to.
+
+        :raises UnreadError: when it is none
+        """
+        with _reasons():
+            return os.readlink(path)
+
+    def run(self, command: Sequence[str]) -> Output:
+        """Return exit code, standard output and standard error of a command.
+
+        :raises UnreadError: when it cannot be run, or does not end
+        """
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_MORE_PATH])
+        program = shutil.which(command[0], path=path)
+        if program is None:
+            raise UnreadError("no such command: " + command[0], gone=True)
+        with _reasons():
+            process = subprocess.Popen(  # noqa: S603
+                [program, *command[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(os.environ, LC_ALL="C", PATH=path),
+                start_new_session=True,
+            )
+        try:
+            stdout, stderr = process.communicate(timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise UnreadError(f"not over after {_TIMEOUT_S:g} s") from None
+        finally:
+            if process.returncode is None:
+                _kill(process)
+        return process.returncode, _text(stdout), _text(stderr)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a command and what it has started."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # What hangs in the kernel does not even end so.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=1)
+
+
+@contextlib.contextmanager
+def _reasons() -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise UnreadError(_reason(exc), gone=exc.errno in _GONE) from None
+
+
+def _reason(exc: OSError) -> str:
+    """Return the words of an error, such as ``permission denied``."""
+    words = exc.strerror or str(exc)
+    return words[:1].lower() + words[1:]
+
+
+def _pieces(file: Any) -> Iterator[bytes]:
+    """Yield the data of a file, up to more than is kept.
+
+    In pieces, as the kernel makes room for all that a read of /proc/sys asks for.
+    """
+    size = 0
+    while size <= MOST_BYTES:
+        piece = file.read(_PIECE)
+        if not piece:
+            return
+        size += len(piece)
+        yield piece
+
+
+def _text(data: bytes) -> str:
+    if len(data) > MOST_BYTES:
+        raise UnreadError(f"longer than {MOST_BYTES >> 20} MiB")
+    return data.decode("utf-8", "replace")
+
+
+class Collector:
+    """Collects from a machine, and notes what could not be read.
+
+    :ivar files: and ``later``, ``links``, ``commands``, ``unread``: as in the JSON
+    """
+
+    def __init__(self, machine: Any) -> None:
+        """Begin with nothing."""
+        self._machine = machine
+        self.files: Dict[str, str] = {}
+        self.later: Dict[str, str] = {}
+        self.links: Dict[str, str] = {}
+        self.commands: Dict[str, Document] = {}
+        self.unread: Dict[str, str] = {}
+
+    def look(self, patterns: Iterable[str]) -> None:
+        """Read files."""
+        for path in self._paths(patterns):
+            self._read(path, self.files)
+
+    def look_again(self, patterns: Iterable[str]) -> None:
+        """Read files a second time, those that were there at the first."""
+        for path in self._paths(patterns):
+            if path in self.files:
+                self._read(path, self.later)
+
+    def list(self, patterns: Iterable[str]) -> None:
+        """Note the names in directories."""
+        for path in self._paths(patterns):
+            names = _sorted(self._names(path))
+            if path not in self.unread:
+                self.files[path] = "".join(name + "\n" for name in names)
+
+    def follow(self, patterns: Iterable[str]) -> None:
+        """Note where links lead to."""
+        for path in self._paths(patterns):
+            try:
+                self.links[path] = self._machine.link(path)
+            except UnreadError as exc:
+                self.unread[path] = str(exc)
+
+    def run(self, *command: str) -> str:
+        """Run a command; return what it printed, nothing if it failed."""
+        line = " ".join(command)
+        try:
+            exit_code, stdout, stderr = self._machine.run(command)
+        except UnreadError as exc:
+            self.unread[line] = str(exc)
+            return ""
+        self.commands[line] = {
+            "exit_code": exit_code,
+            "stdout": stdout,
+            "stderr": stderr,
+        }
+        return "" if exit_code else stdout
+
+    def nics(self) -> None:
+        """Ask ethtool about every interface."""
+        for path in self._paths(("/sys/class/net/*",)):
+            nic = path.rpartition("/")[-1]
+            for option in ("-l", "-i", "-S", "-x"):
+                if nic.startswith("-"):
+                    line = f"ethtool {option} {nic}"
+                    self.unread[line] = "ethtool takes this name for an option"
+                else:
+                    self.run("ethtool", option, nic)
+
+    def domains(self) -> None:
+        """Ask libvirt about its capabilities and every domain."""
+        self.run("virsh", "-r", "capabilities")
+        for line in self.run("virsh", "-r", "list", "--all", "--uuid").splitlines():
+            if _UUID.fullmatch(line.strip()):
+                self.run("virsh", "-r", "dumpxml", line.strip())
+
+    def processes(self) -> None:
+        """Read what the kernel says of QEMU's processes and of vhost's threads."""
+        pids = self._numbers("/proc")
+        if pids and "1" not in pids:
+            self.unread["/proc"] = "processes of others are hidden: run it as root"
+        for pid in pids:
+            path = "/proc/" + pid
+            try:
+                comm = self._machine.read(path + "/comm").strip()
+            except UnreadError as exc:
+                if not exc.gone:
+                    self.unread[path + "/comm"] = str(exc)
+                continue
+            if comm.startswith("qemu-") or comm == "kvm":
+                self._process(path)
+            elif comm.startswith("vhost-"):
+                self._of_process(path, _OF_KERNEL_THREAD)
+
+    def _process(self, path: str) -> None:
+        if not self._of_process(path, _OF_PROCESS):
+            return
+        groups = {path + "/cgroup"}
+        for tid in self._numbers(path + "/task"):
+            task = path + "/task/" + tid
+            if self._of_process(task, _OF_TASK):
+                groups.add(task + "/cgroup")
+        if not self._machine_has(path + "/status"):
+            self._forget(path)
+            return
+        for text in {self.files.get(group, "") for group in groups}:
+            self._cpuset(text)
+
+    def _of_process(self, path: str, names: Sequence[str]) -> bool:
+        """Read files of a process or a task, all or none: it may end meanwhile."""
+        for name in names:
+            self._read(path + "/" + name, self.files)
+        if self._machine_has(path + "/status"):
+            return True
+        self._forget(path)
+        return False
+
+    def _forget(self, path: str) -> None:
+        for known in (self.files, self.unread):
+            for name in [name for name in known if name.startswith(path + "/")]:
+                del known[name]
+
+    def _cpuset(self, cgroup: str) -> None:
+        """Read the cpuset that /proc/PID/cgroup names, or the next one above it.
+
+        A cgroup of version 2 without the controller has none of its own.
+        """
+        version, path = _cpuset_of(cgroup)
+        if not version:
+            return
+        root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
+        if ".." in path.split("/"):
+            self.unread[root + path] = "it is outside of this cgroup namespace"
+            return
+        while True:
+            found = [
+                self._read(root + path.rstrip("/") + "/" + name, self.files)
+                for name in (_CPUSET_V1 if version == 1 else _CPUSET_V2)
+            ]
+            if any(found) or path in {"", "/"}:
+                return
+            path = path.rpartition("/")[0] or "/"
+
+    def _read(self, path: str, into: Dict[str, str]) -> bool:
+        try:
+            into[path] = self._machine.read(path)
+        except UnreadError as exc:
+            self.unread[path] = str(exc)
+            return False
+        return True
+
+    def _machine_has(self, path: str) -> bool:
+        try:
+            self._machine.read(path)
+        except UnreadError as exc:
+            return not exc.gone
+        return True
+
+    def _names(self, path: str) -> List[str]:
+        """Return the names in a directory, none where it cannot be read."""
+        try:
+            names = self._machine.names(path)
+        except UnreadError as exc:
+            self.unread[path] = str(exc)
+            return []
+        return [name for name in names if name not in _NO_DIRECTORIES]
+
+    def _numbers(self, path: str) -> List[str]:
+        names = self._names(path)
+        return _sorted(name for name in names if _DIGITS.fullmatch(name))
+
+    def _paths(self, patterns: Iterable[str]) -> Iterator[str]:
+        for pattern in patterns:
+            for alternative in _alternatives(pattern):
+                yield from self._matching("", alternative.split("/")[1:])
+
+    def _matching(self, above: str, parts: Sequence[str]) -> Iterator[str]:
+        """Yield the paths below a directory that match the rest of a pattern."""
+        if not parts:
+            yield above
+        elif "*" not in parts[0]:
+            yield from self._matching(above + "/" + parts[0], parts[1:])
+        else:
+            for name in _sorted(fnmatch.filter(self._names(above), parts[0])):
+                yield from self._matching(above + "/" + name, parts[1:])
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """Yield what the braces of a pattern stand for."""
+    before, brace, rest = pattern.partition("{")
+    if not brace:
+        yield pattern
+        return
+    names, _, after = rest.partition("}")
+    for name in names.split(","):
+        yield from _alternatives(before + name + after)
+
+
+def _sorted(names: Iterable[str]) -> List[str]:
+    """Sort names, with their numbers as such: cpu2 before cpu10."""
+    return sorted(names, key=lambda n: [(len(p), p) for p in re.split(r"(\d+)", n)])
+
+
+def _cpuset_of(cgroup: str) -> Tuple[int, str]:
+    """Return version and path of the cgroup that has the cpuset, 0 if none has."""
+    found = (0, "")
+    for line in cgroup.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if "cpuset" in controllers.split(","):
+            return 1, path
+        if number == "0" and not controllers:
+            found = (2, path)
+    return found
+
+
+def collect(
+    kind: str,
+    interval_s: float = DEFAULT_INTERVAL_S,
+    machine: Any = None,
+    progress: Optional[Progress] = None,
+) -> Document:
+    """Return what a machine shows.
+
+    :param kind: what it is: host or guest
+    :param interval_s: seconds between two looks at counters; 0 for one look
+    :param machine: another than this one
+    :param progress: is told what is being read
+    """
+    machine = machine or Machine()
+    tell = progress or _tell_nobody
+    found = Collector(machine)
+    tell("files of CPUs, memory, NICs and disks")
+    found.look(_FILES + (_HOST_FILES if kind == "host" else ()))
+    found.list(_LISTINGS)
+    found.follow(_LINKS)
+    tell("ethtool")
+    found.nics()
+    if kind == "host":
+        tell("domains of libvirt")
+        found.domains()
+        tell("QEMU's processes")
+        found.processes()
+    # Last, so that what was done until here does not count.
+    tell("counters")
+    taken_at, began = machine.now(), time.monotonic()
+    found.look(_COUNTERS)
+    passed_s = 0.0
+    if interval_s:
+        tell(f"counters, once more after {interval_s:g} s")
+        time.sleep(max(0.0, began + interval_s - time.monotonic()))
+        passed_s = round(time.monotonic() - began, 3)
+        found.look_again(_COUNTERS)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": kind,
+        "hostname": machine.hostname,
+        "taken_at": taken_at,
+        "interval_s": passed_s,
+        "files": found.files,
+        "later": found.later,
+        "links": found.links,
+        "commands": found.commands,
+        "unread": found.unread,
+    }
+
+
+def _tell_nobody(_what: str) -> None:
+    """Show no progress."""
+
+
+def dumps(document: Document) -> str:
+    """Return the JSON of what was collected."""
+    return json.dumps(document, indent=1) + "\n"
+
+
+def write(document: Document, path: str) -> None:
+    """Write what was collected, whole or not at all, for its owner to read.
+
+    :param path: of the JSON; or of an archive with that and the raw files, if it
+        ends in .tar.gz
+    :raises OSError: when it cannot be written
+    """
+    data = dumps(document).encode("ascii")
+    if path.endswith(".tar.gz"):
+        data = _archive(document, data)
+    if os.path.exists(path) and not os.path.isfile(path):
+        # A pipe, or a device: there is nothing to replace.
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    directory, name = os.path.split(path)
+    handle, scratch = tempfile.mkstemp(prefix="." + name, dir=directory or ".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(scratch, path)
+    except BaseException:
+        os.unlink(scratch)
+        raise
+
+
+class _Member(NamedTuple):
+    name: str
+    data: bytes
+
+
+def _archive(document: Document, data: bytes) -> bytes:
+    top = f"perfvm-{document['kind']}-{_file_name(document['hostname'])}"
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for member in _members(document, data):
+            info = tarfile.TarInfo(top + "/" + member.name)
+            info.size = len(member.data)
+            info.mtime = int(time.time())
+            archive.addfile(info, io.BytesIO(member.data))
+    return buffer.getvalue()
+
+
+def _members(document: Document, data: bytes) -> Iterator[_Member]:
+    """Yield the files of an archive: the JSON has all, the others are for people."""
+    yield _Member(JSON_NAME, data)
+    for look in ("files", "later"):
+        for path, text in document[look].items():
+            yield _Member(look + path, text.encode("utf-8"))
+    names = set()
+    for line, output in document["commands"].items():
+        name = "commands/" + _file_name(line)
+        if name not in names:
+            names.add(name)
+            text = output["stdout"] + output["stderr"]
+            yield _Member(name, text.encode("utf-8"))
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text) or "_"
+
+
+def default_name(document: Document) -> str:
+    """Return a file name that says what was collected, where and when."""
+    hostname = _file_name(document["hostname"])
+    taken_at = re.sub(r"[^0-9T]", "", document["taken_at"].split("+")[0])
+    return f"perfvm-{document['kind']}-{hostname}-{taken_at}Z.json"
+
+
+def interval(text: str) -> float:
+    """Take an interval from the command line.
+
+    :raises argparse.ArgumentTypeError: for what is no number of seconds, or too many
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= MOST_INTERVAL_S:
+        message = f"{text!r}: expected seconds from 0 to {MOST_INTERVAL_S:g}"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+class ProgressLine:
+    """A line of standard error that says what is being done, on a terminal."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self._width = 0
+
+    def __call__(self, what: str) -> None:
+        """Show what is being done."""
+        if sys.stderr.isatty():
+            sys.stderr.write("\r" + what.ljust(self._width))
+            sys.stderr.flush()
+            self._width = len(what)
+
+    def __enter__(self) -> "ProgressLine":  # noqa: PYI034 - not in Python 3.6
+        """Return the line itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Remove the line."""
+        if self._width:
+            self("")
+            sys.stderr.write("\r")
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Collect, and write what was collected.
+
+    :returns: 0; 1 when it cannot be written
+    """
+    parser = argparse.ArgumentParser(
+        prog="collector.py",
+        description=(__doc__ or "").split("\n", 1)[0],
+        epilog="It changes nothing. What it cannot read it names under unread.",
+    )
+    parser.add_argument("kind", choices=KINDS, help="what this machine is")
+    parser.add_argument(
+        "--interval",
+        type=interval,
+        default=DEFAULT_INTERVAL_S,
+        metavar="SECONDS",
+        help="time between the two looks at counters, 0 for one look (default: "
+        "%(default)g)",
+    )
+    parser.add_argument(
+        "--output",
+        default="-",
+        metavar="FILE",
+        help="JSON to write; an archive with the raw files, too, if it ends in "
+        ".tar.gz (default: standard output)",
+    )
+    options = parser.parse_args(arguments)
+    try:
+        with ProgressLine() as progress:
+            document = collect(options.kind, options.interval, progress=progress)
+        if options.output == "-":
+            sys.stdout.write(dumps(document))
+            sys.stdout.flush()
+        else:
+            write(document, options.output)
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return 130
+    except OSError as exc:
+        sys.stderr.write(f"cannot write {options.output}: {_reason(exc)}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

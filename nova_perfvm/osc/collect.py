@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``host collect`` and ``guest collect``: what the machine they run on shows."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import collector
+from nova_perfvm.osc.base import PerfVMCommand, argument, file_argument, flag, one_of
+
+
+class _Collect(PerfVMCommand):
+    """Collect what this machine shows.
+
+    :cvar kind: what it is
+    """
+
+    kind: str
+    arguments = (
+        argument(
+            "--interval",
+            type=collector.interval,
+            default=collector.DEFAULT_INTERVAL_S,
+            metavar="SECONDS",
+            help="time between the two looks at counters, 0 for one look (default: "
+            "%(default)g)",
+        ),
+        one_of(
+            file_argument(
+                "--output",
+                help="JSON to write, - for standard output; an archive with the raw "
+                "files, too, if it ends in .tar.gz (default: a new file here, named "
+                "by host and time)",
+            ),
+            flag(
+                "--script",
+                "only print the script that collects: it needs nothing but Python 3.6, "
+                "on whatever machine",
+            ),
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Collect, and write a file; or print the script."""
+        if parsed_args.script:
+            self.write(Path(collector.__file__).read_text(encoding="utf-8"))
+            return
+        with collector.ProgressLine() as progress:
+            found = collector.collect(
+                self.kind, parsed_args.interval, progress=progress
+            )
+        output = parsed_args.output or collector.default_name(found)
+        if output == "-":
+            self.write(collector.dumps(found))
+            return
+        try:
+            collector.write(found, output)
+        except OSError as exc:
+            raise PerfVMError(f"cannot write {output}: {exc.strerror}") from exc
+        self.write(
+            f"{output}: {len(found['files'])} file(s), {len(found['commands'])} "
+            f"command(s); {len(found['unread'])} not read\n"
+        )
+
+
+class CollectHost(_Collect):
+    """Collect what a hypervisor shows: CPUs, NICs, domains, QEMU's threads."""
+
+    kind = "host"
+
+
+class CollectGuest(_Collect):
+    """Collect what a VM shows: CPUs, interrupts, queues of NICs and disks."""
+
+    kind = "guest"

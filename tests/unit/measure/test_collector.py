@@ -1,0 +1,686 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The script that collects, run as on any machine, and on pretended ones."""
+
+import ast
+import contextlib
+import io
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+
+import fixtures
+import testtools
+
+from nova_perfvm.measure import collector, reading
+
+SCRIPT = pathlib.Path(collector.__file__)
+NOBODY = 65534
+
+# What checks rely on: written down here once more, as the other side of a contract.
+CPU, NODE = "/sys/devices/system/cpu", "/sys/devices/system/node"
+NIC = r"/sys/class/net/[^/]+"
+COUNTERS = (
+    r"/proc/(interrupts|softirqs|stat)",
+    r"/proc/net/(softnet_stat|snmp|dev|tcp|tcp6)",
+    NIC + r"/statistics/[rt]x_(packets|dropped|bytes)",
+)
+FILES = (
+    *COUNTERS,
+    r"/proc/(cpuinfo|meminfo|cmdline|version)",
+    r"/proc/sys/kernel/(numa_balancing|osrelease)",
+    r"/sys/kernel/mm/ksm/(run|merge_across_nodes|pages_sharing)",
+    r"/sys/kernel/mm/transparent_hugepage/enabled",
+    r"/etc/(tuned/active_profile|os-release)",
+    CPU + r"/(online|possible|present|offline|isolated|nohz_full)",
+    CPU + r"/smt/(active|control)",
+    CPU + r"/cpu\d+/topology/(core_id|physical_package_id|thread_siblings_list)",
+    CPU + r"/cpu\d+/cpufreq/scaling_governor",
+    NODE + r"/(online|has_cpu|has_memory)",
+    NODE + r"/node\d+/(cpulist|meminfo|distance)",
+    NODE + r"/node\d+/hugepages/hugepages-\d+kB/(nr|free)_hugepages",
+    r"/sys/devices/system/clocksource/clocksource0/(current|available)_clocksource",
+    r"/proc/irq/\d+/(smp_affinity_list|effective_affinity_list|node)",
+    NIC + r"/(operstate|speed|address|mtu)",
+    NIC + r"/device/(numa_node|local_cpulist)",
+    NIC + r"/queues/(rx-\d+/rps_(cpus|flow_cnt)|tx-\d+/xps_cpus)",
+    r"/sys/block/[^/]+/queue/(scheduler|nr_requests|nr_hw_queues|rotational)",
+    r"/sys/block/[^/]+/mq/\d+/cpu_list",
+)
+LISTINGS = (NIC + r"/device/msi_irqs",)
+LINKS = (
+    NIC + r"(/device(/driver)?)?",
+    r"/sys/block/[^/]+(/device/driver)?",
+)
+PROCESSES = (
+    r"/proc/\d+/(cmdline|comm|status|cgroup|numa_maps)",
+    r"/proc/\d+/task/\d+/(comm|status|cgroup)",
+    r"/sys/fs/cgroup(/.*)?/cpuset\.(cpus|mems)(\.effective)?",
+)
+COMMANDS = (r"ethtool -[liSx] \S+", r"virsh -r (list --all --uuid|capabilities)")
+
+UUID = "0f5a1c2e-1111-4222-8333-444455556666"
+CHANNELS = "Channel parameters for eth0:\nCombined:\t20\n"
+VIRSH = f"""\
+#!/bin/sh
+echo "$LC_ALL" > "$0.locale"
+case "$*" in
+"-r list --all --uuid") printf '{UUID}\\n\\n--pool\\n' ;;
+"-r dumpxml {UUID}") echo '<domain><uuid>{UUID}</uuid></domain>' ;;
+"-r capabilities") echo 'error: no connection' >&2; exit 1 ;;
+*) echo "$*" > "$0.asked" ;;
+esac
+"""
+ETHTOOL = f"#!/bin/sh\n[ $1 = -l ] && printf '{CHANNELS}'\n"
+
+
+def matches(patterns, text):
+    return any(re.fullmatch(pattern, text) for pattern in patterns)
+
+
+def collect(*arguments, code=None, **options):
+    """Run the script in a process of its own; return what it did."""
+    with SCRIPT.open("rb") as script:
+        return subprocess.run(
+            [sys.executable, *(("-c", code) if code else ("-",)), *arguments],
+            stdin=script,
+            capture_output=True,
+            check=False,
+            **options,
+        )
+
+
+class SourceTest(testtools.TestCase):
+    """What can be seen of it without a Python 3.6."""
+
+    # A few that are easily taken for older: vermin knows all.
+    NEWER = frozenset(
+        {
+            *("capture_output", "text", "fromisoformat", "removeprefix"),
+            *("removesuffix", "time_ns", "monotonic_ns", "reconfigure"),
+            *("nullcontext", "is_relative_to", "isascii", "prod", "exit_on_error"),
+            *("Literal", "Final", "Protocol", "TypedDict", "Self", "missing_ok"),
+        }
+    )
+
+    def setUp(self):
+        super().setUp()
+        self.tree = ast.parse(SCRIPT.read_text("utf-8"), feature_version=(3, 6))
+
+    def test_it_needs_the_standard_library_only(self):
+        names = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module.split(".")[0])
+        self.assertIn("json", names)
+        self.assertEqual(set(), names - sys.stdlib_module_names)
+        # They came after 3.6.
+        self.assertEqual(set(), names & {"__future__", "dataclasses", "contextvars"})
+
+    def test_it_uses_nothing_that_came_later(self):
+        used = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute):
+                used.add(node.attr)
+            elif isinstance(node, ast.keyword):
+                used.add(node.arg)
+            elif isinstance(node, ast.alias):
+                used.add(node.name)
+        self.assertIn("start_new_session", used)
+        self.assertEqual(set(), used & self.NEWER)
+
+    def test_it_is_what_a_terminal_can_show(self):
+        self.assertTrue(SCRIPT.read_text("utf-8").isascii())
+
+
+class ThisMachineTest(testtools.TestCase):
+    """Real files of the machine that the tests run on."""
+
+    def collected(self, *arguments, **options):
+        done = collect(*arguments, "--interval", "0.1", **options)
+        self.assertEqual((0, b""), (done.returncode, done.stderr))
+        return reading.loads(done.stdout.decode("ascii"), "the output")
+
+    def test_guest(self):
+        found = self.collected("guest")
+        self.assertEqual("guest", found.kind)
+        self.assertEqual(os.uname().nodename, found.hostname)
+        self.assertGreaterEqual(found.interval_s, 0.1)
+        self.assertEqual(
+            f"{os.uname().release}\n", found.text("/proc/sys/kernel/osrelease")
+        )
+        self.assert_known(found, FILES + LISTINGS, COMMANDS[:1])
+        first, second = found.looks("/proc/stat")
+        self.assertNotEqual(first, second)
+
+    def test_host(self):
+        found = self.collected("host")
+        provider = r"/etc/nova/provider_config(/[^/]*\.yaml)?"
+        known = (*FILES, *LISTINGS, *PROCESSES, provider)
+        self.assert_known(found, known, COMMANDS)
+
+    def assert_known(self, found, files, commands):
+        self.assertEqual([], [p for p in found.files if not matches(files, p)])
+        self.assertEqual([], [p for p in found.later if not matches(COUNTERS, p)])
+        self.assertEqual([], [p for p in found.links if not matches(LINKS, p)])
+        self.assertEqual([], [c for c in found.commands if not matches(commands, c)])
+        # Directories without a wildcard's match may be named, too.
+        for place, reason in found.unread.items():
+            self.assertTrue(reason, place)
+            self.assertNotIn("Error", reason)
+        for there in self.there():
+            found_it = there in found.files or there in found.unread
+            self.assertTrue(found_it, f"{there} is neither read nor named")
+        for nic in pathlib.Path("/sys/class/net").iterdir():
+            if nic.is_symlink():
+                self.assertEqual(str(nic.readlink()), found.link(str(nic)))
+                line = f"ethtool -l {nic.name}"
+                self.assertTrue(line in found.commands or line in found.unread)
+
+    def there(self):
+        """Return files of this machine that are in the list."""
+        below = (
+            *("proc/*", "proc/net/*", "proc/irq/*/*", "proc/sys/kernel/*"),
+            *("sys/class/net/*/*", "sys/class/net/*/*/*"),
+            *("sys/class/net/*/queues/*/*", "sys/devices/system/*/*"),
+            *("sys/devices/system/*/*/*", "sys/devices/system/*/*/*/*"),
+            *("sys/devices/system/node/*/hugepages/*/*", "sys/kernel/mm/*/*"),
+            *("sys/block/*/queue/*", "sys/block/*/mq/*/*"),
+        )
+        found = [
+            str(path)
+            for pattern in below
+            for path in pathlib.Path("/").glob(pattern)
+            if matches(FILES, str(path)) and path.is_file()
+        ]
+        self.assertGreater(len(found), 30)
+        return found
+
+    def test_it_changes_nothing(self):
+        """Every file is opened for reading, and nothing else is done to any."""
+        code = (
+            "import os, sys\n"
+            "def hook(event, args):\n"
+            "    kind = event.split('.')[0]\n"
+            "    if event == 'open' and args[0] != os.devnull:\n"
+            "        bad = args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)\n"
+            "    elif event == 'subprocess.Popen':\n"
+            "        command = [os.path.basename(args[1][0]), args[1][1]]\n"
+            "        bad = (command[0] != 'ethtool' or command[1] not in\n"
+            "            ('-l', '-i', '-S', '-x')) and command != ['virsh', '-r']\n"
+            "    else:\n"
+            "        bad = event in ('os.' + name for name in ('remove', 'rename',\n"
+            "            'mkdir', 'rmdir', 'chmod', 'chown', 'link', 'symlink',\n"
+            "            'truncate', 'utime', 'setxattr', 'system')) or kind in (\n"
+            "            'socket', 'shutil') and event not in ('socket.gethostname',)\n"
+            "    if bad:\n"
+            "        sys.stderr.write('%s %r\\n' % (event, args))\n"
+            "source = sys.stdin.read()\n"
+            "sys.dont_write_bytecode = True\n"
+            "code = compile(source, 'collector.py', 'exec')\n"
+            "sys.addaudithook(hook)\n"
+            "exec(code)\n"
+        )
+        done = collect("host", "--interval", "0.1", code=code)
+        self.assertEqual((0, ""), (done.returncode, done.stderr.decode()))
+        self.assertGreater(len(json.loads(done.stdout)["files"]), 30)
+
+
+class ProcessesTest(testtools.TestCase):
+    """A process with the name of QEMU's."""
+
+    def started(self, name, **options):
+        program = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / name
+        shutil.copy("/bin/sleep", program)
+        process = subprocess.Popen([program, "60"], **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process.pid
+
+    def test_qemu_and_vhost(self):
+        qemu, vhost = self.started("qemu-system-x86_64"), self.started("vhost-4242")
+        other = self.started("qemulator")
+        done = collect("host", "--interval", "0")
+        found = reading.loads(done.stdout.decode(), "the output")
+        self.assertEqual("qemu-system-x86\n", found.text(f"/proc/{qemu}/comm"))
+        self.assertTrue(found.text(f"/proc/{qemu}/cmdline").endswith("\x0060\0"))
+        self.assertIn("Cpus_allowed_list:", found.text(f"/proc/{qemu}/status"))
+        task = f"/proc/{qemu}/task/{qemu}"
+        self.assertIn("Cpus_allowed_list:", found.text(f"{task}/status"))
+        self.assertEqual("qemu-system-x86\n", found.text(f"{task}/comm"))
+        self.assertIn("stack", found.text(f"/proc/{qemu}/numa_maps"))
+        self.assertTrue(found.text(f"/proc/{qemu}/cgroup"))
+        cpusets = [*found.matching("/sys/fs/cgroup/*/cpuset.cpus*")]
+        cpusets += found.matching("/sys/fs/cgroup/cpuset.cpus*")
+        self.assertTrue(cpusets or "/sys/fs/cgroup" in str(found.unread))
+        self.assertEqual(
+            [f"/proc/{vhost}/comm", f"/proc/{vhost}/status"],
+            [*found.matching(f"/proc/{vhost}/*")],
+        )
+        self.assertEqual({}, found.matching(f"/proc/{other}/*"))
+
+    def test_another_user(self):
+        """Who is not root is told what he could not read."""
+        if os.getuid():
+            self.skipTest("only root can become another user")
+        pid = self.started("qemu-kvm")
+        found = reading.loads(self.as_nobody(), "the output")
+        self.assertEqual("permission denied", found.unread[f"/proc/{pid}/numa_maps"])
+        self.assertIn("Cpus_allowed_list:", found.text(f"/proc/{pid}/status"))
+        self.assertIn("/proc/stat", found.files)
+
+    def as_nobody(self):
+        """Return what is collected by a child that has become somebody else.
+
+        Another user may not be let into the directory of this Python.
+        """
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if not child:
+            os.dup2(theirs, 1)
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            sys.stdout = os.fdopen(1, "w")
+            os._exit(collector.main(["host", "--interval", "0"]))
+        os.close(theirs)
+        with os.fdopen(ours, "rb") as pipe:
+            text = pipe.read().decode("ascii")
+        self.assertEqual((child, 0), os.waitpid(child, 0))
+        return text
+
+
+class CommandsTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.bin = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        system = os.environ.get("PATH", os.defpath)
+        self.useFixture(
+            fixtures.EnvironmentVariable("PATH", f"{self.bin}{os.pathsep}{system}")
+        )
+
+    def program(self, name, text):
+        path = self.bin / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def test_what_they_print(self):
+        virsh = self.program("virsh", VIRSH)
+        self.program("ethtool", ETHTOOL)
+        commands = collector.collect("host", 0)["commands"]
+        self.assertEqual(
+            {"exit_code": 0, "stdout": f"{UUID}\n\n--pool\n", "stderr": ""},
+            commands["virsh -r list --all --uuid"],
+        )
+        xml = f"<domain><uuid>{UUID}</uuid></domain>\n"
+        self.assertEqual(xml, commands[f"virsh -r dumpxml {UUID}"]["stdout"])
+        self.assertEqual(
+            {"exit_code": 1, "stdout": "", "stderr": "error: no connection\n"},
+            commands["virsh -r capabilities"],
+        )
+        self.assertEqual(CHANNELS, commands["ethtool -l lo"]["stdout"])
+        self.assertEqual(1, commands["ethtool -S lo"]["exit_code"])
+        self.assertEqual("C\n", virsh.with_suffix(".locale").read_text())
+        self.assertFalse(virsh.with_suffix(".asked").exists())
+
+    def test_guests_are_not_asked_for_domains(self):
+        self.program("virsh", VIRSH)
+        lines = collector.collect("guest", 0)["commands"]
+        self.assertEqual([], [line for line in lines if "virsh" in line])
+
+    def test_none_is_there(self):
+        self.useFixture(fixtures.EnvironmentVariable("PATH", str(self.bin)))
+        self.useFixture(
+            fixtures.MonkeyPatch("nova_perfvm.measure.collector._MORE_PATH", ())
+        )
+        found = collector.collect("host", 0)
+        self.assertEqual({}, found["commands"])
+        for line in ("ethtool -l lo", "virsh -r list --all --uuid"):
+            program = line.split()[0]
+            self.assertEqual(f"no such command: {program}", found["unread"][line])
+
+    def test_one_that_does_not_end(self):
+        """It is killed, with what it has started."""
+        self.program("virsh", '#!/bin/sh\nsleep 60 &\necho $! >> "$0.pids"\nwait\n')
+        self.useFixture(
+            fixtures.MonkeyPatch("nova_perfvm.measure.collector._TIMEOUT_S", 0.5)
+        )
+        found = collector.Collector(collector.Machine())
+        found.domains()
+        self.assertEqual(
+            {"virsh -r capabilities", "virsh -r list --all --uuid"}, {*found.unread}
+        )
+        self.assertEqual({"not over after 0.5 s"}, {*found.unread.values()})
+        for pid in (self.bin / "virsh.pids").read_text().split():
+            self.assert_ends(int(pid))
+
+    def assert_ends(self, pid):
+        for _ in range(100):
+            try:
+                state = pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2]
+            except OSError:
+                return
+            if state == "Z":
+                return
+            time.sleep(0.05)
+        os.kill(pid, signal.SIGKILL)
+        self.fail(f"{pid} still runs")
+
+    def test_one_that_cannot_be_run(self):
+        self.program("virsh", "#!/no/such/interpreter\n")
+        found = collector.Collector(collector.Machine())
+        found.domains()
+        self.assertEqual({"no such file or directory"}, {*found.unread.values()})
+
+
+class Pretended:
+    """A machine of a few files; a value that is an exception is raised."""
+
+    hostname = "pretended"
+
+    def __init__(self, files, links=()):
+        self.files = files
+        self.links = dict(links)
+        self.asked = []
+
+    def now(self):
+        return "2026-11-22T10:00:00+00:00"
+
+    def read(self, path):
+        self.asked.append(path)
+        text = self.files.get(path)
+        if isinstance(text, list):
+            text = text.pop(0) if len(text) > 1 else text[0]
+        if text is None:
+            raise collector.UnreadError("no such file or directory", gone=True)
+        if isinstance(text, Exception):
+            raise text
+        return text
+
+    def names(self, path):
+        start = path.rstrip("/") + "/"
+        found = {
+            known.removeprefix(start).split("/")[0]
+            for known in (*self.files, *self.links)
+            if known.startswith(start)
+        }
+        if not found:
+            raise collector.UnreadError("no such file or directory", gone=True)
+        return sorted(found)
+
+    def link(self, path):
+        if path not in self.links:
+            raise collector.UnreadError("invalid argument")
+        return self.links[path]
+
+    def run(self, command):
+        return 0, "", ""
+
+
+GONE = collector.UnreadError("no such process", gone=True)
+DENIED = collector.UnreadError("permission denied")
+
+
+def processes(**changes):
+    """Return files of a QEMU process with one vCPU, with changes."""
+    files = {
+        "/proc/1/comm": "systemd\n",
+        "/proc/7/comm": "qemu-kvm\n",
+        "/proc/7/cmdline": "qemu-kvm\0",
+        "/proc/7/status": "Name:\tqemu-kvm\n",
+        "/proc/7/cgroup": "0::/machine.slice/vm.scope/libvirt/emulator\n",
+        "/proc/7/numa_maps": "7f default anon=1\n",
+        "/proc/7/task/7/comm": "qemu-kvm\n",
+        "/proc/7/task/7/status": "Name:\tqemu-kvm\n",
+        "/proc/7/task/7/cgroup": "0::/machine.slice/vm.scope/libvirt/emulator\n",
+        "/proc/7/task/8/comm": "CPU 0/KVM\n",
+        "/proc/7/task/8/status": "Name:\tCPU 0/KVM\n",
+        "/proc/7/task/8/cgroup": "0::/machine.slice/vm.scope/libvirt/vcpu0\n",
+    }
+    changes = {path.replace("_", "/"): text for path, text in changes.items()}
+    return files | changes
+
+
+class PretendedTest(testtools.TestCase):
+    def found(self, files, links=()):
+        found = collector.Collector(Pretended(files, links))
+        found.processes()
+        return found
+
+    def test_cpusets_of_version_2(self):
+        """The tasks' own, or that of the next group above."""
+        scope = "/sys/fs/cgroup/machine.slice/vm.scope"
+        cpusets = {
+            f"{scope}/libvirt/vcpu0/cpuset.cpus": "4\n",
+            f"{scope}/libvirt/vcpu0/cpuset.cpus.effective": "4\n",
+            f"{scope}/cpuset.cpus.effective": "0-7\n",
+            "/sys/fs/cgroup/cpuset.cpus.effective": "0-15\n",
+        }
+        found = self.found(processes() | cpusets)
+        got = {p: t for p, t in found.files.items() if p.startswith("/sys")}
+        del cpusets["/sys/fs/cgroup/cpuset.cpus.effective"]
+        self.assertEqual(cpusets, got)
+        self.assertIn(f"{scope}/libvirt/emulator/cpuset.cpus", found.unread)
+
+    def test_cpusets_of_version_1(self):
+        group = "11:cpuset:/machine/vm\n0::/machine.slice\n"
+        cpuset = "/sys/fs/cgroup/cpuset/machine/vm/cpuset."
+        cpusets = {f"{cpuset}cpus": "0-3\n", f"{cpuset}mems": "0\n"}
+        names = ("_proc_7_cgroup", "_proc_7_task_7_cgroup", "_proc_7_task_8_cgroup")
+        files = processes(**dict.fromkeys(names, group)) | cpusets
+        files["/sys/fs/cgroup/machine.slice/cpuset.cpus"] = "no"
+        found = self.found(files)
+        got = {p: t for p, t in found.files.items() if p.startswith("/sys")}
+        self.assertEqual(cpusets, got)
+
+    def test_a_cgroup_elsewhere(self):
+        files = processes(_proc_7_cgroup="0::/../../x\n")
+        reason = "it is outside of this cgroup namespace"
+        found = self.found(files)
+        self.assertEqual(reason, found.unread["/sys/fs/cgroup/../../x"])
+
+    def test_processes_and_tasks_that_end_meanwhile(self):
+        whole = self.found(processes())
+        for ended in ("comm", "cmdline", "status", "cgroup", "numa_maps"):
+            files = {
+                path: GONE if path == f"/proc/7/{ended}" else text
+                for path, text in processes().items()
+            }
+            files["/proc/7/status"] = GONE
+            found = self.found(files)
+            self.assertEqual(({}, {}), (found.files, found.unread), ended)
+        # While its tasks are read.
+        seen = processes()["/proc/7/status"]
+        found = self.found(processes(_proc_7_status=[seen, seen, GONE]))
+        self.assertEqual(({}, {}), (found.files, found.unread))
+        found = self.found(processes(_proc_7_task_8_status=["x", GONE]))
+        lost = {f"/proc/7/task/8/{name}" for name in ("comm", "status", "cgroup")}
+        self.assertEqual(lost, whole.files.keys() - found.files.keys())
+
+    def test_what_is_denied_is_named(self):
+        found = self.found(processes(_proc_7_cmdline=DENIED))
+        self.assertEqual("permission denied", found.unread["/proc/7/cmdline"])
+        self.assertIn("/proc/7/status", found.files)
+        found = self.found(processes(_proc_7_comm=DENIED))
+        self.assertEqual({"/proc/7/comm": "permission denied"}, found.unread)
+
+    def test_hidden_processes(self):
+        """Mounted with hidepid, /proc does not even have their names."""
+        files = {p: t for p, t in processes().items() if not p.startswith("/proc/1/")}
+        found = self.found(files)
+        self.assertIn("hidden", found.unread["/proc"])
+
+    def test_nics(self):
+        nics = {f"/sys/class/net/{n}": "../../x" for n in ("eth10", "eth9", "-E")}
+        machine = Pretended({"/sys/class/net/bonding_masters": ""}, nics)
+        found = collector.Collector(machine)
+        found.nics()
+        self.assertEqual(
+            [f"ethtool {o} eth{n}" for n in (9, 10) for o in ("-l", "-i", "-S", "-x")],
+            [*found.commands],
+        )
+        self.assertEqual(
+            {"ethtool takes this name for an option"}, {*found.unread.values()}
+        )
+
+    def test_counters_twice(self):
+        nic = "/sys/class/net/eth0/statistics/rx_bytes"
+        files = {
+            "/proc/stat": ["cpu 1", "cpu 2"],
+            nic: ["7", GONE],
+            "/proc/cmdline": "q",
+        }
+        found = collector.collect("guest", 0.01, Pretended(files))
+        self.assertEqual({"/proc/stat": "cpu 2"}, found["later"])
+        self.assertEqual("cpu 1", found["files"]["/proc/stat"])
+        self.assertEqual("7", found["files"][nic])
+        self.assertEqual("no such process", found["unread"][nic])
+        self.assertGreaterEqual(found["interval_s"], 0.01)
+        once = collector.collect("guest", 0, Pretended({"/proc/stat": "cpu 1"}))
+        self.assertEqual((0, {}), (once["interval_s"], once["later"]))
+
+    def test_counters_are_read_last(self):
+        """What the collector did before would be in the first look's rates."""
+        machine = Pretended({"/proc/stat": "cpu 1", "/proc/cpuinfo": "x"})
+        collector.collect("host", 0.01, machine)
+        first = machine.asked.index("/proc/interrupts")
+        rest = machine.asked[first:]
+        self.assertEqual([], [p for p in rest if not matches(COUNTERS, p)])
+
+    def test_interrupts_of_a_device(self):
+        irqs = "/sys/class/net/eth0/device/msi_irqs"
+        machine = Pretended({f"{irqs}/{number}": "msix" for number in (100, 9, 24)})
+        found = collector.collect("guest", 0, machine)
+        self.assertEqual("9\n24\n100\n", found["files"][irqs])
+
+    def test_long_files_and_odd_bytes(self):
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "file"
+        path.write_bytes(b"a\xffb")
+        machine = collector.Machine()
+        self.assertEqual("a\ufffdb", machine.read(str(path)))
+        with fixtures.MonkeyPatch("nova_perfvm.measure.collector.MOST_BYTES", 1 << 20):
+            path.write_bytes(b"x" * (1 << 20))
+            self.assertEqual(1 << 20, len(machine.read(str(path))))
+            for endless in (path, "/dev/zero"):
+                path.write_bytes(b"x" * ((1 << 20) + 1))
+                error = self.assertRaises(
+                    collector.UnreadError, machine.read, str(endless)
+                )
+                self.assertEqual("longer than 1 MiB", str(error))
+
+
+class OutputTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def main(self, *arguments):
+        """Run it in this process; return exit status and what it said."""
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            try:
+                status = collector.main(arguments)
+            except SystemExit as exc:
+                status = exc.code
+        return status, stdout.getvalue(), stderr.getvalue()
+
+    def test_a_file(self):
+        path = self.directory / "vm1.json"
+        path.write_text("of yesterday")
+        done = self.main("guest", "--interval", "0", "--output", str(path))
+        self.assertEqual((0, "", ""), done)
+        self.assertIn("/proc/stat", reading.read(str(path)).files)
+        # Command lines and names of others are in it.
+        self.assertEqual(0o600, stat.S_IMODE(path.stat().st_mode))
+        self.assertEqual([path], [*self.directory.iterdir()])
+
+    def test_an_archive(self):
+        path = self.directory / "vm1.tar.gz"
+        done = self.main("guest", "--interval", "0.01", "--output", str(path))
+        self.assertEqual((0, "", ""), done)
+        found = reading.read(str(path))
+        top = f"perfvm-guest-{found.hostname}"
+        with tarfile.open(path) as archive:
+            for directory, texts in (("files", found.files), ("later", found.later)):
+                for name, text in texts.items():
+                    with archive.extractfile(f"{top}/{directory}{name}") as file:
+                        self.assertEqual(text, file.read().decode())
+            for line, output in found.commands.items():
+                name = line.replace(" ", "_")
+                with archive.extractfile(f"{top}/commands/{name}") as file:
+                    self.assertEqual(
+                        output.stdout + output.stderr, file.read().decode()
+                    )
+
+    def test_it_cannot_be_written(self):
+        for output, reason in (
+            (self.directory, "is a directory"),
+            (self.directory / "none" / "vm1.json", "no such file or directory"),
+            ("/dev/full", "no space left on device"),
+        ):
+            done = self.main("guest", "--interval", "0", "--output", str(output))
+            self.assertEqual((1, "", f"cannot write {output}: {reason}\n"), done)
+        self.assertEqual([], [*self.directory.iterdir()])
+
+    def test_standard_output_cannot_be_written(self):
+        with pathlib.Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [sys.executable, SCRIPT, "guest", "--interval", "0"],
+                check=False,
+                stdout=full,
+                stderr=subprocess.PIPE,
+            )
+        self.assertEqual(1, done.returncode)
+        said = done.stderr.decode().splitlines()
+        self.assertEqual("cannot write -: no space left on device", said[0])
+        self.assertNotIn("Traceback", str(said))
+
+    def test_wrong_use(self):
+        for interval in ("-1", "nan", "inf", "1e9", "soon", ""):
+            status, stdout, stderr = self.main("guest", f"--interval={interval}")
+            self.assertEqual((2, ""), (status, stdout))
+            self.assertIn("expected seconds from 0 to 3600", stderr)
+        self.assertEqual(2, self.main("server")[0])
+
+    def test_progress_on_a_terminal(self):
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            done = subprocess.run(
+                [sys.executable, SCRIPT, "host", "--interval", "0.01"],
+                check=True,
+                stdout=subprocess.PIPE,
+                stderr=theirs,
+            )
+            os.close(theirs)
+            said = terminal.read(10_000).decode()
+        self.assertIn("counters, once more after 0.01 s", said)
+        self.assertEqual("", said.split("\r")[-1])
+        self.assertIn("files", json.loads(done.stdout))
+
+    def test_interrupted(self):
+        with fixtures.MonkeyPatch(
+            "nova_perfvm.measure.collector.Machine.now",
+            lambda _self: signal.raise_signal(signal.SIGINT),
+        ):
+            self.assertEqual((130, "", "\n"), self.main("guest"))
+
+    def test_default_name(self):
+        found = {
+            "kind": "guest",
+            "hostname": "../vm 1",
+            "taken_at": "2026-11-22T10:00:00+00:00",
+        }
+        self.assertEqual(
+            "perfvm-guest-.._vm_1-20261122T100000Z.json", collector.default_name(found)
+        )

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import io
+import json
+import pathlib
+import tarfile
+
+import fixtures
+import testtools
+
+from nova_perfvm.exceptions import UnreadableFileError
+from nova_perfvm.measure import collector, reading
+from nova_perfvm.measure.archive import ArchiveError
+from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.reading import CollectedError
+from tests.unit.measure import reports
+
+
+class ReadingCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        directory = self.useFixture(fixtures.TempDir()).path
+        self.path = pathlib.Path(directory) / "collected"
+
+    def read(self, data, kind=None):
+        if isinstance(data, dict):
+            data = json.dumps(data)
+        self.path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return reading.read(str(self.path), kind)
+
+    def assert_refused(self, error, words, data, kind=None):
+        """Assert one message that names the file."""
+        said = str(self.assertRaises(error, self.read, data, kind))
+        self.assertIn(str(self.path), said)
+        for word in words if isinstance(words, tuple) else (words,):
+            self.assertIn(word, said)
+        return said
+
+
+class JSONTest(ReadingCase):
+    def test_what_was_written(self):
+        found = self.read(reports.document(), "guest")
+        self.assertEqual(("guest", "vm1"), (found.kind, found.hostname))
+        self.assertEqual(5.001, found.interval_s)
+        self.assertEqual(("cpu 1\n", "cpu 2\n"), found.looks("/proc/stat"))
+        self.assertEqual("Combined:\t20\n", found.output("ethtool -l eth0"))
+        error = self.assertRaises(NotReadError, found.text, "/proc/7/numa_maps")
+        self.assertEqual("permission denied", error.reason)
+
+    def test_standard_input(self):
+        stdin = io.TextIOWrapper(io.BytesIO(json.dumps(reports.document()).encode()))
+        with fixtures.MonkeyPatch("sys.stdin", stdin):
+            self.assertEqual("vm1", reading.read("-").hostname)
+
+    def test_all_mistakes_at_once(self):
+        document = reports.document(
+            kind="server",
+            taken_at="yesterday",
+            interval_s=-1,
+            files={"proc/stat": 1},
+            links=[],
+            commands={"a": 1, "b": {"exit_code": "0", "stdout": None, "stderr": ""}},
+            surplus=1,
+        )
+        del document["hostname"]
+        said = self.assert_refused(CollectedError, "11 mistakes", document)
+        for line in (
+            "kind: found 'server', expected host or guest",
+            "hostname: missing",
+            "taken_at: found 'yesterday', expected a time",
+            "interval_s: found -1, expected a number of seconds",
+            "files.proc/stat: expected an absolute path",
+            "files.proc/stat: found 1, expected text",
+            "links: found [], expected an object",
+            "commands.a: found 1, expected an object of exit_code, stdout, stderr",
+            "commands.b.exit_code: found '0', expected a whole number",
+            "commands.b.stdout: found None, expected text",
+            "surplus: not known",
+        ):
+            self.assertIn(line, said)
+
+    def test_what_is_no_number_of_seconds(self):
+        for text in ("1e999", "-0.5", "true", '"5"', "1" + "0" * 400):
+            data = json.dumps(reports.document()).replace("5.001", text)
+            if text != "1" + "0" * 400:
+                self.assert_refused(CollectedError, "a number of seconds", data)
+        self.assert_refused(CollectedError, "no JSON", data.replace(text, "NaN"))
+
+    def test_what_is_no_json(self):
+        for text in ("", "{", "[" * 100_000, "cpu 1"):
+            self.assert_refused(CollectedError, "1 mistake", text)
+        self.assert_refused(UnreadableFileError, "no UTF-8", b"{\xff")
+
+    def test_another_version(self):
+        for document in ({}, [], {"schema_version": "9"}, {"schema_version": [1]}):
+            self.assert_refused(
+                CollectedError, ("schema_version", "'1.0'"), json.dumps(document)
+            )
+
+    def test_another_kind(self):
+        words = ("found 'guest', expected 'host'", "guest check")
+        self.assert_refused(CollectedError, words, reports.document(), "host")
+
+    def test_files_that_cannot_be_read(self):
+        for path, reason in (
+            ("/none", "No such file"),
+            ("/", "Is a directory"),
+            ("a\0b", "null byte"),
+        ):
+            error = self.assertRaises(UnreadableFileError, reading.read, path)
+            self.assertIn(reason, str(error))
+
+    def test_a_million_mistakes_are_a_few(self):
+        document = reports.document(files=dict.fromkeys(map(str, range(10_000)), 1))
+        error = self.assertRaises(CollectedError, self.read, document)
+        self.assertEqual(20, len(error.problems))
+
+
+class SosReportTest(ReadingCase):
+    def setUp(self):
+        super().setUp()
+        files = reports.SOSREPORT | {
+            "sos_reports/manifest.json": reports.manifest(reports.EXIT_CODES)
+        }
+        self.members = reports.sosreport(files)
+        self.found = self.read(reports.packed(self.members, "w:xz"))
+
+    def test_the_machine(self):
+        self.assertEqual(("host", "compute1"), (self.found.kind, self.found.hostname))
+        self.assertTrue(self.found.taken_at.startswith("2026-11-18T"))
+        self.assertEqual(0, self.found.interval_s)
+        guest = self.read(reports.packed(self.members), "guest")
+        self.assertEqual("guest", guest.kind)
+        self.assertNotIn("virsh -r capabilities", guest.commands | guest.unread)
+
+    def test_however_it_is_packed(self):
+        for mode in ("w:gz", "w:xz", "w:bz2", "w"):
+            again = self.read(reports.packed(self.members, mode))
+            self.assertEqual(self.found, again, mode)
+
+    def test_files_behind_links(self):
+        nic = "/sys/class/net/eth0"
+        self.assertEqual("1500\n", self.found.text(f"{nic}/mtu"))
+        self.assertEqual("12\n", self.found.text(f"{nic}/statistics/rx_packets"))
+        self.assertEqual("1\n", self.found.text(f"{nic}/device/numa_node"))
+        self.assertEqual(reports.LINKS["sys/class/net/eth0"], self.found.link(nic))
+        self.assertEqual(
+            "../../../bus/pci/drivers/mlx5_core",
+            self.found.link(f"{nic}/device/driver"),
+        )
+
+    def test_links_that_lead_nowhere(self):
+        self.assertEqual(
+            "its link leads out of the sosreport",
+            self.found.unread["/sys/block/sda/queue/scheduler"],
+        )
+        self.assertEqual(
+            "too many links lead to it",
+            self.found.unread["/sys/block/vda/queue/scheduler"],
+        )
+
+    def test_commands(self):
+        self.assertEqual("Combined:\t20\n", self.found.output("ethtool -l eth0"))
+        error = self.assertRaises(NotReadError, self.found.output, "ethtool -S eth0")
+        self.assertEqual("exit code 94: no stats available", error.reason)
+        for line, reason in (
+            ("ethtool -i eth0", "the sosreport has only its end"),
+            ("ethtool -x eth0", "the sosreport has no output of it"),
+            ("virsh -r capabilities", "it was not over when sos gave up"),
+        ):
+            self.assertEqual(reason, self.found.unread[line])
+
+    def test_without_exit_codes(self):
+        """Of sos 3, or with a manifest that is none."""
+        for text in (None, "{", "[]", '{"components": {"report": {"plugins": 1}}}'):
+            files = dict(reports.SOSREPORT)
+            files["sos_commands/networking/ethtool_-S_eth0"] = "Cannot get: no"
+            if text:
+                files["sos_reports/manifest.json"] = text
+            found = self.read(reports.packed(reports.sosreport(files)))
+            self.assertEqual("Combined:\t20\n", found.output("ethtool -l eth0"))
+            self.assertEqual(1, found.commands["ethtool -S eth0"].exit_code)
+
+    def test_domains(self):
+        listed = self.found.output("virsh -r list --all --uuid")
+        self.assertEqual(f"{reports.UUID}\n", listed)
+        xml = self.found.output(f"virsh -r dumpxml {reports.UUID}")
+        self.assertEqual(reports.XML, xml)
+
+    def test_processes(self):
+        self.assertEqual("qemu-kvm\n", self.found.text("/proc/7/comm"))
+        self.assertIn("bind:0", self.found.text("/proc/7/numa_maps"))
+        group = "/sys/fs/cgroup/machine.slice/vm.scope/cpuset.cpus.effective"
+        self.assertEqual("0-3\n", self.found.text(group))
+        absent = "the sosreport does not have it"
+        self.assertEqual(absent, self.found.unread["/proc/7/task"])
+        self.assertEqual(absent, self.found.unread["/proc/softirqs"])
+        self.assertEqual({}, self.found.matching("/proc/8/*"))
+
+    def test_one_look(self):
+        error = self.assertRaises(NotReadError, self.found.looks, "/proc/stat")
+        self.assertEqual("it was read only once", error.reason)
+
+
+class ArchiveTest(ReadingCase):
+    def members(self, *more):
+        return [*reports.sosreport(), *more]
+
+    def test_names_that_lead_elsewhere(self):
+        """All are told, and nothing is taken of such an archive."""
+        bad = (
+            "/etc/passwd",
+            f"{reports.TOP}/../../etc/passwd",
+            "../x",
+            "other/proc/stat",
+            f"{reports.TOP}/{'x/' * 3000}",
+        )
+        members = self.members(*(reports.member(name, "x") for name in bad))
+        said = self.assert_refused(ArchiveError, "5 mistakes", reports.packed(members))
+        for name in bad[:4]:
+            self.assertIn(f"  {name}: ", said)
+
+    def test_what_is_no_file_is_left_out(self):
+        kinds = (tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.LNKTYPE)
+        for kind in kinds:
+            odd = reports.member(
+                f"{reports.TOP}/proc/meminfo", type=kind, linkname="/etc/passwd"
+            )
+            found = self.read(reports.packed(self.members(odd)))
+            self.assertEqual(
+                "it is no file in the archive", found.unread["/proc/meminfo"]
+            )
+
+    def test_too_large(self):
+        module = "nova_perfvm.measure.archive"
+        data = reports.packed(self.members())
+        for name, value, words in (
+            ("MOST_KEPT", 100, "to look at"),
+            ("MOST_UNPACKED", 100, "unpacked"),
+            ("MOST_MEMBERS", 3, "more than 3 files"),
+        ):
+            with fixtures.MonkeyPatch(f"{module}.{name}", value):
+                self.assert_refused(UnreadableFileError, words, data)
+
+    def test_a_long_file_is_left_out(self):
+        long = reports.member(f"{reports.TOP}/proc/meminfo", "x" * (16 << 20) + "x")
+        found = self.read(reports.packed(self.members(long)))
+        self.assertEqual(
+            "it is longer than 16 MiB in the archive", found.unread["/proc/meminfo"]
+        )
+
+    def test_a_header_that_would_fill_the_memory(self):
+        info = tarfile.TarInfo("././@LongLink")
+        info.type, info.size = tarfile.GNUTYPE_LONGNAME, 8 << 30
+        header = info.tobuf(tarfile.GNU_FORMAT)
+        self.assert_refused(UnreadableFileError, "header", header + b"x" * 10_240)
+
+    def test_a_part_of_one(self):
+        for mode in ("w:gz", "w:xz", "w:bz2", "w"):
+            data = reports.packed(self.members(), mode)
+            # tarfile takes what is not compressed for whole wherever it ends.
+            for size in (len(data) // 2, 300) if mode != "w" else (300,):
+                self.assert_refused(
+                    UnreadableFileError, "no archive, or only a part", data[:size]
+                )
+
+    def test_neither_of_both(self):
+        data = reports.packed([reports.member("backup/etc/passwd", "x")])
+        words = ("neither collected.json nor sos_commands", "sosreport")
+        self.assert_refused(UnreadableFileError, words, data)
+
+    def test_mistakes_in_its_json_name_it(self):
+        name = f"perfvm-guest-vm1/{collector.JSON_NAME}"
+        data = reports.packed([reports.member(name, "{}")])
+        self.assert_refused(CollectedError, f"({name})", data)
+
+    def test_its_json(self):
+        text = json.dumps(reports.document())
+        data = reports.packed([reports.member(f"./top/{collector.JSON_NAME}", text)])
+        self.assertIsInstance(self.read(data), Collected)

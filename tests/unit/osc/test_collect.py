@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import importlib.metadata
+import json
+import os
+import pathlib
+
+import fixtures
+
+from nova_perfvm.measure import collector, reading
+from tests.unit.osc.test_shell import CommandCase
+
+
+class CollectTest(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.addCleanup(os.chdir, pathlib.Path.cwd())
+        os.chdir(self.directory)
+
+    def test_a_new_file_here(self):
+        for kind in ("host", "guest"):
+            arguments = (kind, "collect", "--interval", "0.01")
+            self.assertEqual(0, self.run_command(*arguments), self.stderr)
+            (path,) = self.directory.glob(f"perfvm-{kind}-*Z.json")
+            found = reading.read(str(path), kind)
+            self.assertGreater(found.interval_s, 0)
+            self.assertEqual(
+                f"{path.name}: {len(found.files)} file(s), {len(found.commands)} "
+                f"command(s); {len(found.unread)} not read\n",
+                self.stdout,
+            )
+
+    def test_output(self):
+        arguments = ("guest", "collect", "--interval", "0", "--output")
+        self.assertEqual(0, self.run_command(*arguments, "vm1.tar.gz"))
+        self.assertEqual("guest", reading.read("vm1.tar.gz").kind)
+        self.assertEqual(0, self.run_command(*arguments, "-"))
+        self.assertEqual("guest", json.loads(self.stdout)["kind"])
+        self.assert_refused(
+            1, "cannot write none/vm1.json", *arguments, "none/vm1.json"
+        )
+        self.assert_refused(2, "an empty path", *arguments, "")
+
+    def test_script(self):
+        self.assertEqual(0, self.run_command("guest", "collect", "--script"))
+        source = pathlib.Path(collector.__file__).read_text("utf-8")
+        self.assertEqual(source, self.stdout)
+        self.assertEqual([], [*self.directory.iterdir()])
+
+    def test_wrong_use(self):
+        self.assert_refused(
+            2, "expected seconds from 0", "host", "collect", "--interval", "x"
+        )
+        arguments = ("host", "collect", "--script", "--output", "x")
+        self.assert_refused(2, "not allowed with", *arguments)
+
+    def test_it_is_part_of_the_client_and_needs_no_cloud(self):
+        for kind in ("host", "guest"):
+            (entry,) = importlib.metadata.entry_points(
+                group="openstack.perfvm.v1", name=f"perfvm_{kind}_collect"
+            )
+            self.assertFalse(entry.load().auth_required)
