@@ -16,7 +16,7 @@ SANDBOX_CONCURRENCY ?= 2
 # has none.
 UNVERSIONED := $(if $(shell git rev-parse HEAD 2>/dev/null),,PBR_VERSION=0.0.1)
 
-SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* \
+SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measure/cure/*.sh \
     tests/contract/*.sh tests/contract/commands/* tests/contract/doubles/*
 
 # Nova's test fixtures read these; the scheduler of Nova 34 runs native threads.

@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 import argparse
-import io
-from collections.abc import Callable
-from typing import Any, Final
-
-from cliff.formatters.base import ListFormatter
+from typing import Final
 
 from nova_perfvm import textfile
 from nova_perfvm.cloud import placement_database
@@ -16,27 +12,12 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Report
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc import output
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Arguments, Table, argument, file_argument, flag
 from nova_perfvm.osc.formats import monitoring, page
-from nova_perfvm.osc.judging import JudgingLister
+from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 
 _COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
-
-
-class ReportFormatter(ListFormatter):
-    """Prints the whole report, not the rows of a table."""
-
-    render: Callable[[Report], str]
-
-    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        """Add nothing."""
-
-    def emit_list(self, *arguments: Any) -> None:
-        """Print the report that the command has left."""
-        *_, stdout, parsed_args = arguments
-        stdout.write(type(self).render(parsed_args.report))
 
 
 class HTMLFormatter(ReportFormatter):
@@ -78,13 +59,10 @@ def _arguments(*, snapshot_required: bool) -> Arguments:
             "(default: %(default)s)",
         ),
         flag("--strict", "exit with 1 for what is unknown, too"),
-        file_argument(
-            "--output", help="replace this file as a whole instead of printing"
-        ),
     )
 
 
-class AuditCommand(JudgingLister):
+class AuditCommand(ReportingLister):
     """A command that judges a snapshot, and prints a report."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -113,6 +91,7 @@ class AuditCommand(JudgingLister):
             for f in report.findings
         ]
 
+<<<<<<< HEAD
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Any, data: Any
     ) -> int:
@@ -129,6 +108,18 @@ class AuditCommand(JudgingLister):
             textfile.replace(parsed_args.output, text.getvalue())
         self.app.stderr.write(_summary(parsed_args.report))
         return 0
+=======
+    def summary(self, report: Report) -> str:
+        """Say in one line what was found."""
+        counts = ", ".join(
+            f"{report.count(severity)} {severity.value}"
+            for severity in reversed(audit.Severity)
+        )
+        return (
+            f"{len(report.results)} checks on {report.hosts} host(s) and "
+            f"{report.servers} server(s): {counts}"
+        )
+>>>>>>> m3
 
     @property
     def formatter_namespace(self) -> str:
@@ -155,14 +146,3 @@ class AuditOffline(AuditCommand):
 
     auth_required = False
     arguments = _arguments(snapshot_required=True)
-
-
-def _summary(report: Report) -> str:
-    counts = ", ".join(
-        f"{report.count(severity)} {severity.value}"
-        for severity in reversed(audit.Severity)
-    )
-    return (
-        f"{len(report.results)} checks on {report.hosts} host(s) and "
-        f"{report.servers} server(s): {counts}\n"
-    )

@@ -11,6 +11,8 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.generate import flavors
+from nova_perfvm.measure.checks import guest, spread
+from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.policy import loader
 from tests.unit.test_boundaries import ROOMS
 
@@ -101,6 +103,23 @@ class AuditCodesTest(testtools.TestCase):
                 self.assertNotIn(code, documented)
                 documented[code] = severity
         self.assertEqual(SEVERITIES, documented)
+
+
+class GuestChecksTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.text = (ROOT / "doc/source/admin/guest-checks.rst").read_text()
+
+    def test_every_check_is_documented_in_its_order(self):
+        documented = re.findall(r"^   \* - ``([a-z_.]+)``$", self.text, re.MULTILINE)
+        self.assertEqual([check.code for check in checks_of(guest)], documented)
+
+    def test_the_limits_of_spread_are_those_that_are_judged_by(self):
+        rows = re.findall(r"^(\d+) +([\d.]+)$", self.text, re.MULTILINE)
+        self.assertGreater(len(rows), 3)
+        for flows, limit in rows:
+            found = spread.least_effective(int(flows), 20)
+            self.assertEqual(limit, f"{found:.2f}", flows)
 
 
 class ArchitectureTest(testtools.TestCase):

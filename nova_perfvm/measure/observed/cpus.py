@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CPUs and NUMA nodes of a machine, as its kernel shows them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError
+from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.observed import interrupts
+
+CPU: Final = "/sys/devices/system/cpu"
+NODE: Final = "/sys/devices/system/node"
+
+
+class CPUs(NamedTuple):
+    """CPUs and the file that told them."""
+
+    numbers: frozenset[int]
+    source: str
+
+
+def numbers(collected: Collected, path: str) -> frozenset[int]:
+    """Return the CPUs or nodes that a file lists.
+
+    :raises NotReadError: when it was not read, or is no such list
+    """
+    try:
+        return cpuset.parse(collected.text(path).strip())
+    except CPUSetError as exc:
+        raise NotReadError(path, str(exc)) from exc
+
+
+def some_numbers(collected: Collected, path: str) -> frozenset[int]:
+    """Return the CPUs or nodes that a file lists, of which there is one at least.
+
+    :raises NotReadError: when it was not read, or is no such list
+    """
+    found = numbers(collected, path)
+    if not found:
+        raise NotReadError(path, "it is empty")
+    return found
+
+
+def online(collected: Collected) -> CPUs:
+    """Return the CPUs that run.
+
+    :raises NotReadError: when neither sysfs nor the columns of /proc/interrupts
+        were read
+    """
+    path = f"{CPU}/online"
+    try:
+        return CPUs(some_numbers(collected, path), path)
+    except NotReadError:
+        if interrupts.PATH not in collected.files:
+            raise
+    columns = interrupts.parse(collected.text(interrupts.PATH)).cpus
+    return CPUs(frozenset(columns), f"columns of {interrupts.PATH}")
+
+
+def threads_per_core(collected: Collected) -> int:
+    """Return how many CPUs share a core at most.
+
+    :raises NotReadError: when that was not read
+    """
+    pattern = f"{CPU}/cpu*/topology/thread_siblings_list"
+    paths = collected.matching(pattern)
+    if not paths:
+        raise NotReadError(pattern, "it was not collected")
+    return max(len(some_numbers(collected, path)) for path in paths)
+
+
+def read_mask(text: str) -> frozenset[int]:
+    """Return the CPUs of a mask such as ``f,00000001``: 32 bits a word."""
+    bits = int(text.strip().replace(",", "") or "0", 16)
+    return frozenset(n for n in range(bits.bit_length()) if bits >> n & 1)

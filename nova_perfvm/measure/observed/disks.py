@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Disks: what drives them, their queues and their scheduler."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from nova_perfvm.measure.collected import Collected
+
+BLOCK: Final = "/sys/block"
+# As the kernel names the drivers of virtio-blk, and of what hangs on virtio-scsi.
+VIRTIO_BLK: Final = "virtio_blk"
+VIRTIO_SCSI: Final = "virtio_scsi"
+
+
+class Disk(NamedTuple):
+    """One disk that is a device.
+
+    :ivar driver: empty if unknown
+    :ivar queues: hardware queues, 0 if that was not read
+    :ivar scheduler: the one in use, empty if that was not read
+    """
+
+    name: str
+    driver: str
+    queues: int
+    scheduler: str
+
+
+def read(collected: Collected) -> tuple[Disk, ...]:
+    """Return the disks that are devices: no loop devices, LVM, zram..."""
+    pattern = re.compile(rf"{BLOCK}/([^/]+)(?:/.*)?")
+    places = (*collected.links, *collected.files)
+    names = {match[1] for place in places if (match := pattern.fullmatch(place))}
+    return tuple(_disk(collected, name) for name in sorted(names) if _is_device(name))
+
+
+def _is_device(name: str) -> bool:
+    return re.fullmatch(r"(?:vd|sd|xvd)[a-z]+|nvme\d+n\d+", name) is not None
+
+
+def _disk(collected: Collected, name: str) -> Disk:
+    base = f"{BLOCK}/{name}"
+    lists = [path for path in collected.files if path.startswith(f"{base}/mq/")]
+    told = collected.files.get(f"{base}/queue/nr_hw_queues", "").strip()
+    schedulers = collected.files.get(f"{base}/queue/scheduler", "")
+    match = re.search(r"\[([\w-]+)\]", schedulers)
+    return Disk(
+        name,
+        _driver(collected, name),
+        len({path.split("/")[5] for path in lists}) or int(told or 0),
+        # Old kernels write no brackets where there is no choice.
+        match[1] if match else schedulers.strip(),
+    )
+
+
+def _driver(collected: Collected, name: str) -> str:
+    link = collected.links.get(f"{BLOCK}/{name}/device/driver", "")
+    driver = link.rpartition("/")[2]
+    place = collected.links.get(f"{BLOCK}/{name}", "")
+    if name.startswith("sd") and re.search(r"/virtio\d+/host", place):
+        return VIRTIO_SCSI
+    if name.startswith("vd") and not driver:
+        return VIRTIO_BLK
+    return driver

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``guest check`` by the console script, in every format."""
+
+import contextlib
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+from xml.etree import ElementTree as ET
+
+import fixtures
+import testtools
+import yaml
+
+from nova_perfvm.measure import cure
+from nova_perfvm.measure.checks import guest as package
+from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.osc import shell
+from tests.unit.measure import guests
+
+CHECKS = checks_of(package)
+CLASS = ("--class", "high-performance")
+
+
+class CheckGuestTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.clean = self.save("clean", guests.guest())
+        path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        slow = guests.having(guests.guest(), files={path: "hpet\n"})
+        self.slow = self.save("slow", slow)
+        self.ly = self.save("ly", guests.ly())
+
+    def save(self, name, collected):
+        document = dataclasses.asdict(collected) | {
+            "schema_version": "1.0",
+            "commands": {
+                line: output._asdict() for line, output in collected.commands.items()
+            },
+        }
+        path = self.directory / name
+        path.write_text(json.dumps(document))
+        return path
+
+    def check(self, *arguments):
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            try:
+                status = shell.main(["guest", "check", *map(str, arguments)])
+            except SystemExit as exc:
+                status = exc.code
+        self.assertNotIn("Traceback", stderr.getvalue())
+        return status, stdout.getvalue(), stderr.getvalue()
+
+    def test_exit_codes(self):
+        broken = self.directory / "broken"
+        broken.write_text('{"kind": "guest"')
+        other = self.directory / "other"
+        other.write_text('{"kind": "guest"}')
+        for expected, arguments in (
+            (0, [self.clean, *CLASS]),
+            (0, [self.clean, *CLASS, "--strict"]),
+            (0, [self.clean]),
+            (1, [self.clean, "--strict"]),
+            (1, [self.slow, *CLASS]),
+            (2, [self.ly]),
+            (3, [self.directory / "absent"]),
+            (3, [broken]),
+            (3, [other]),
+            (3, [self.clean, "--class", "huge"]),
+            (2, [self.clean, "--fix-script"]),
+        ):
+            with self.subTest(arguments=arguments):
+                status, _, stderr = self.check(*arguments)
+                self.assertEqual(expected, status, stderr)
+
+    def test_table_and_summary(self):
+        _, stdout, stderr = self.check(self.ly, "--max-width", "0")
+        first = stdout.splitlines()[3]
+        self.assertIn("guest.nic_queues", first)
+        self.assertIn("| fail ", first)
+        self.assertEqual(
+            f"{len(CHECKS)} checks of guest rgw1: 3 fail, 0 warn, 12 skip, 0 pass\n",
+            stderr,
+        )
+
+    def test_formats_of_the_client(self):
+        (first, *_) = json.loads(self.check(self.slow, *CLASS, "-f", "json")[1])
+        self.assertEqual(
+            {
+                "Code": "guest.clocksource",
+                "Status": "warn",
+                "Subject": "clock source",
+                "Expected": "kvm-clock or tsc",
+                "Observed": "hpet",
+            },
+            {name: first[name] for name in list(first)[:5]},
+        )
+        rows = yaml.safe_load(self.check(self.ly, "-f", "yaml")[1])
+        self.assertEqual(["fail"] * 3, [row["Status"] for row in rows[:3]])
+        rows = csv.reader(io.StringIO(self.check(self.ly, "-f", "csv")[1]))
+        self.assertEqual(16, len(list(rows)))
+        stdout = self.check(self.slow, *CLASS, "-f", "value", "-c", "Status")[1]
+        self.assertEqual("warn", stdout.split()[0])
+        self.assertEqual({"pass"}, set(stdout.split()[1:]))
+
+    def test_junit(self):
+        suite = ET.fromstring(self.check(self.ly, "-f", "junit")[1])
+        cases = list(suite.iter("testcase"))
+        self.assertEqual(
+            [check.title for check in CHECKS], [c.get("name") for c in cases]
+        )
+        failed = [case for case in cases if case.find("failure") is not None]
+        self.assertEqual(
+            (str(len(CHECKS)), "2", str(len(CHECKS) - 2), 2),
+            (*(suite.get(n) for n in ("tests", "failures", "skipped")), len(failed)),
+        )
+        (_, spread) = failed
+        failure = spread.find("failure")
+        self.assertIn("guest.nic_spread virtio0 input: 1.22", failure.get("message"))
+        self.assertIn("remedy: resize the server", failure.text)
+        suite = ET.fromstring(self.check(self.clean, *CLASS, "-f", "junit")[1])
+        self.assertEqual("0", suite.get("failures"))
+        for case in suite.iter("testcase"):
+            self.assertIn("observed: ", case.find("system-out").text)
+
+    def test_prometheus(self):
+        collected = dataclasses.replace(guests.ly(), hostname='a"b')
+        path = self.save("odd", collected)
+        lines = self.check(path, "-f", "prometheus")[1].splitlines()
+        metric = "perfvm_check_outcomes"
+        machine = r'kind="guest",hostname="a\"b"'
+        for line in (
+            f'{metric}{{{machine},code="guest.nic_spread",status="fail"}} 2',
+            f'{metric}{{{machine},code="guest.xps",status="fail"}} 0',
+            f"perfvm_check_timestamp_seconds{{{machine}}} 1795341600",
+        ):
+            self.assertIn(line, lines)
+        samples = [line for line in lines if not line.startswith("#")]
+        self.assertEqual(4 * len(CHECKS) + 1, len(samples))
+
+    def test_output_replaces_a_file(self):
+        path = self.directory / "metrics"
+        status, stdout, _ = self.check(
+            self.ly, "-f", "prometheus", "--output", path
+        )  # fmt: skip
+        self.assertEqual((2, ""), (status, stdout))
+        self.assertIn("perfvm_check_outcomes", path.read_text())
+
+    def test_a_policy_is_for_a_class(self):
+        policy = self.directory / "perfvm.yaml"
+        policy.write_text("schema_version: '1.0'\nclasses: 3\n")
+        status, _, stderr = self.check(self.clean, *CLASS, "--policy", policy)
+        self.assertEqual(3, status)
+        self.assertIn("classes", stderr)
+        stderr = self.check(self.clean, "--policy", policy)[2]
+        self.assertIn("without --class nothing of the policy is judged", stderr)
+
+    def test_without_a_file(self):
+        status, _, stderr = self.check()
+        self.assertEqual(3, status)
+        self.assertIn("name the file that guest collect has written", stderr)
+
+    def test_fix_script(self):
+        self.assertEqual((0, cure.user_data(), ""), self.check("--fix-script"))
