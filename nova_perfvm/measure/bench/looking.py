@@ -106,7 +106,9 @@ async def look(target: Target, scenario: Scenario) -> Look:
         kernel=facts.get("kernel") or None,
         cpu_model=facts.get("cpu_model") or None,
         governor=facts.get("governor", "").strip() or None,
-        versions={name: _version(value) for name, value in told.items()},
+        versions={
+            name: _version(told[name]) for name in _VERSIONS if name in told
+        },
         missing=missing,
         clock=Clock() if missing else await connection.clock(target),
         collected=collected,

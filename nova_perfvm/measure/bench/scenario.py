@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -143,16 +144,18 @@ class Scenario:
     def steps(self) -> Iterator[Step]:
         """Yield what is run, in this order.
 
-        Whatever changes in the course of time is to hit all groups alike, so each
-        of them is measured in each round, and begins in turn.
+        Whatever changes in the course of time is to hit all groups alike: each of
+        them is measured in each round, and who comes first is drawn by lot.  It is
+        the same lot whenever a scenario is gone on with.
         """
+        runs = {group.name: self._runs(group) for group in self.groups}
+        each = len(next(iter(runs.values())))
         for number in range(1 - self.warm_up, self.repeats + 1):
-            turn = number % len(self.groups)
-            groups = self.groups[turn:] + self.groups[:turn]
-            runs = [self._runs(group) for group in groups]
-            for together in zip(*runs, strict=True):
-                for group, of_group in zip(groups, together, strict=True):
-                    yield Step(number, group.name, of_group)
+            for index in range(each):
+                order = list(runs)
+                random.Random(f"{number} {index}").shuffle(order)  # noqa: S311
+                for name in order:
+                    yield Step(number, name, runs[name][index])
 
     def _runs(self, group: Group) -> list[dict[str, Run]]:
         places = [Place(who, number) for number, who in enumerate(group.targets)]

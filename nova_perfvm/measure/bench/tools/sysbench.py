@@ -99,7 +99,7 @@ def parse_cpu(text: str) -> list[Figure]:
     events = _number(_EVENTS, text, "events per second")
     return [
         Figure("cpu.events_per_second", events, "1/s", "higher"),
-        *_tails("cpu", text),
+        *_tails("cpu.", text),
     ]
 
 
@@ -111,7 +111,7 @@ def parse_memory(operation: str, text: str) -> list[Figure]:
     rate = _number(_MIB, text, "MiB/sec")
     return [
         Figure(f"memory.{operation}_mib_per_second", rate, "MiB/s", "higher"),
-        *_tails(f"memory.{operation}", text),
+        *_tails(f"memory.{operation}_", text),
     ]
 
 
@@ -123,7 +123,7 @@ def _tails(name: str, text: str) -> Iterator[Figure]:
         value = _number(pattern, text, words)
         # Two decimals are printed: 0.00 is shorter than it can tell.
         if value > 0:
-            yield Figure(f"{name}_latency_{label}_ms", value, "ms", "lower")
+            yield Figure(f"{name}latency_{label}_ms", value, "ms", "lower")
 
 
 def _number(pattern: re.Pattern[str], text: str, words: str) -> float:
