@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from nova_perfvm import textfile
 from nova_perfvm.cloud import placement_database
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Report
@@ -91,24 +90,6 @@ class AuditCommand(ReportingLister):
             for f in report.findings
         ]
 
-<<<<<<< HEAD
-    def produce_output(
-        self, parsed_args: argparse.Namespace, column_names: Any, data: Any
-    ) -> int:
-        """Print, or write to the file, and say in one line what was found."""
-        if parsed_args.output is None:
-            super().produce_output(parsed_args, column_names, data)
-        else:
-            kept, text = self.app.stdout, io.StringIO()
-            self.app.stdout = output.escaping(text)
-            try:
-                super().produce_output(parsed_args, column_names, data)
-            finally:
-                self.app.stdout = kept
-            textfile.replace(parsed_args.output, text.getvalue())
-        self.app.stderr.write(_summary(parsed_args.report))
-        return 0
-=======
     def summary(self, report: Report) -> str:
         """Say in one line what was found."""
         counts = ", ".join(
@@ -119,7 +100,6 @@ class AuditCommand(ReportingLister):
             f"{len(report.results)} checks on {report.hosts} host(s) and "
             f"{report.servers} server(s): {counts}"
         )
->>>>>>> m3
 
     @property
     def formatter_namespace(self) -> str:

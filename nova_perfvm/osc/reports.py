@@ -10,8 +10,8 @@ from typing import Any
 
 from cliff.formatters.base import ListFormatter
 
+from nova_perfvm import textfile
 from nova_perfvm.osc import output
-from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Arguments, file_argument
 from nova_perfvm.osc.judging import JudgingLister
 
@@ -56,6 +56,6 @@ class ReportingLister(JudgingLister):
                 super().produce_output(parsed_args, column_names, data)
             finally:
                 self.app.stdout = kept
-            snapshots.write_whole(parsed_args.output, text.getvalue())
+            textfile.replace(parsed_args.output, text.getvalue())
         self.app.stderr.write(f"{self.summary(parsed_args.report)}\n")
         return 0
