@@ -74,10 +74,11 @@ storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
 fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
 	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
-benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals
+benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals, intervals' coverage
 	$(BIN)/python -m tests.benchmark.filter_cost
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
+	$(BIN)/python -m tests.benchmark.coverage
 
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)

@@ -31,6 +31,8 @@ _ROUNDS_TO_SEE_A_DRIFT: Final = 10
 # units of 1 / sqrt(n), is rare where there is none.
 _NOTICEABLE: Final = 1.645
 _STRONGEST: Final = 0.95
+# What rounding leaves of no deviation.
+_NONE: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def estimate(ratios: Sequence[float]) -> Estimate:
     spread = float(np.std(logs, ddof=1)) * math.sqrt(
         (rounds - 1) / max(rounds - rounds / effective, 0.5)
     )
+    spread = spread if spread > _NONE else 0.0
     half = half_width(spread, effective)
     return Estimate(
         ratio=math.exp(mean),
@@ -103,7 +106,7 @@ def effective_rounds(logs: Sequence[float] | np.ndarray) -> float:
     """
     centred = np.asarray(logs, dtype=float) - np.mean(logs)
     rounds, total = len(centred), float(np.sum(centred**2))
-    if rounds < _ROUNDS_TO_SEE_A_DRIFT or total == 0:
+    if rounds < _ROUNDS_TO_SEE_A_DRIFT or total < _NONE:
         return float(rounds)
     lag_1 = float(np.sum(centred[1:] * centred[:-1])) / total
     # Without autocorrelation its expectation is -1 / n.

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from dataclasses import replace
+
+import testtools
+
+from nova_perfvm.measure.samples import Machine
+from nova_perfvm.measure.statistics.compare import CannotCompareError, compare
+from nova_perfvm.measure.statistics.verdict import FAR, Verdict
+from tests.unit.measure import published
+
+STEADY = (0.99, 1.01, 1.0, 0.995, 1.005)
+NOISY = (0.8, 1.25, 1.0, 0.9, 1.1)
+
+
+def cpu(host, vm, factors=STEADY, **given):
+    rows = [
+        published.measurement(who, "cpu.events_per_second", 4, value, **given)
+        for who, value in (("host", host), ("vm1", vm))
+    ]
+    return published.repeated(rows, factors)
+
+
+class PublishedTest(testtools.TestCase):
+    def test_one_vm(self):
+        found = {row.metric: row for row in compare(published.ly_alone())}
+        self.assertEqual(
+            {
+                "cpu.events_per_second": 97.7,
+                "cpu.latency_max_ms": 2027.3,
+                "memory.write_mib_per_second": 84.9,
+                "disk.read_75_25_iops": 97.2,
+                "disk.write_75_25_iops": 83.3,
+                "disk.read_iops": 81.3,
+                "disk.write_iops": 107.5,
+            },
+            {name: round(100 * row.vs_host.ratio, 1) for name, row in found.items()},
+        )
+        tail = found.pop("cpu.latency_max_ms")
+        self.assertEqual(Verdict.FAIL, tail.verdict)
+        self.assertIsNone(tail.vs_share)
+        for row in found.values():
+            self.assertEqual(Verdict.INCONCLUSIVE, row.verdict)
+            self.assertEqual("1 round(s): repeat it in at least 5", row.reason)
+            self.assertIsNone(row.vs_host.low)
+            self.assertEqual(
+                "sysbench: 1.0.17 on the host, 1.0.20 in the VM", row.remarks[0]
+            )
+
+    def test_two_vms(self):
+        found = compare(published.ly_two())
+
+        def percents(metric, who, ratio):
+            return [
+                round(100 * getattr(row, ratio).ratio)
+                for row in found
+                if (row.metric, row.who) == (metric, who)
+            ]
+
+        network = "network.gbit_per_second"
+        self.assertEqual([69, 96, 105, 89], percents(network, "vm1", "vs_share"))
+        self.assertEqual([67, 76, 64, 107], percents(network, "vm2", "vs_share"))
+        self.assertEqual([34, 48, 52, 44], percents(network, "vm1", "vs_host"))
+        cpu = "cpu.events_per_second"
+        self.assertEqual([100, 100, 99, 90], percents(cpu, "vm1", "vs_host"))
+        self.assertEqual([100, 100, 100, 90], percents(cpu, "vm2", "vs_host"))
+        write = "memory.write_mib_per_second"
+        self.assertEqual([97, 175, 154, 159], percents(write, "vm1", "vs_host"))
+        self.assertEqual([97, 179, 150, 160], percents(write, "vm2", "vs_host"))
+        read = "memory.read_mib_per_second"
+        self.assertEqual([96, 107, 115, 78], percents(read, "vm1", "vs_host"))
+        self.assertEqual({2}, {row.at_once for row in found})
+        judged = {row.metric.split(".")[0]: row.against for row in found}
+        self.assertEqual({"cpu": "host", "memory": "host", "network": "share"}, judged)
+        self.assertEqual({Verdict.INCONCLUSIVE}, {row.verdict for row in found})
+        for row in found:
+            unbound = any("not bound" in remark for remark in row.remarks)
+            self.assertEqual(row.vs_host.ratio > 1, unbound)
+
+    def test_repeated_throughput_hides_the_tail(self):
+        found = {
+            row.metric: row.verdict
+            for row in compare(published.repeated(published.ly_alone(), STEADY))
+        }
+        self.assertEqual(Verdict.FAIL, found["cpu.latency_max_ms"])
+        self.assertEqual(Verdict.PASS, found["cpu.events_per_second"])
+
+    def test_well_pinned_linux_is_ahead_of_esxi(self):
+        rows = [
+            published.measurement("host-esxi", "pod.throughput", 8, 1.08),
+            published.measurement("linux-numactl", "pod.throughput", 8, 1.17),
+        ]
+        (found,) = compare(rows)
+        self.assertAlmostEqual(1.17 / 1.08, found.vs_host.ratio)
+
+
+class VerdictTest(testtools.TestCase):
+    def verdict(self, measurements, **given):
+        (found,) = compare(measurements, **given)
+        return found.verdict
+
+    def test_by_the_interval(self):
+        self.assertEqual(Verdict.PASS, self.verdict(cpu(100, 90)))
+        self.assertEqual(Verdict.FAIL, self.verdict(cpu(100, 60)))
+        self.assertEqual(Verdict.FAIL, self.verdict(cpu(100, 90), target=0.95))
+        (found,) = compare(cpu(100, 75, NOISY))
+        self.assertEqual(Verdict.INCONCLUSIVE, found.verdict)
+        self.assertRegex(found.reason, "about [0-9]+ rounds would tell")
+
+    def test_latency(self):
+        for vm, verdict in ((1.5, Verdict.PASS), (3.0, Verdict.FAIL)):
+            rows = [
+                published.measurement(who, "cpu.latency_p99_ms", 4, value, "lower")
+                for who, value in (("host", 1.0), ("vm1", vm))
+            ]
+            rows = published.repeated(rows, STEADY)
+            self.assertEqual(verdict, self.verdict(rows))
+            self.assertEqual(Verdict.PASS, self.verdict(rows, latency_target=4))
+
+    def test_time_for_the_same_work(self):
+        rows = [
+            published.measurement(who, "gmake.seconds", 4, value, "lower")
+            for who, value in (("host", 100), ("vm1", 140))
+        ]
+        (found,) = compare(published.repeated(rows, STEADY))
+        self.assertEqual((Verdict.PASS, 1 / 0.7), (found.verdict, found.target))
+
+    def test_nothing_passes_without_five_rounds(self):
+        self.assertEqual(Verdict.INCONCLUSIVE, self.verdict(cpu(100, 99, STEADY[:4])))
+
+    def test_repeats_in_one_round_are_no_rounds(self):
+        rows = [replace(m, round=1, repeat=m.round) for m in cpu(100, 99)]
+        self.assertEqual(Verdict.INCONCLUSIVE, self.verdict(rows))
+
+    def test_rounds_apart_have_no_interval(self):
+        rows = [replace(m, round=m.round + 5 * (m.who == "vm1")) for m in cpu(100, 99)]
+        (found,) = compare(rows)
+        self.assertEqual(Verdict.INCONCLUSIVE, found.verdict)
+        self.assertIn("interleave", found.reason)
+        self.assertIsNone(found.vs_host.low)
+
+    def test_what_no_noise_explains_fails_without_repeats(self):
+        for part, verdict in ((0.9, Verdict.FAIL), (1.1, Verdict.INCONCLUSIVE)):
+            rows = cpu(100, 70 / FAR * part, (1.0,))
+            self.assertEqual(verdict, self.verdict(rows))
+
+    def test_a_vm_without_a_baseline(self):
+        rows = cpu(100, 99)
+        rows = [m if m.who == "host" else replace(m, threads=8) for m in rows]
+        (found,) = compare(rows)
+        self.assertEqual(Verdict.INCONCLUSIVE, found.verdict)
+        self.assertIn("on the host with 8 threads", found.reason)
+
+    def test_only_one_side(self):
+        for who in ("host", "vm1"):
+            rows = [m for m in cpu(100, 99) if m.who == who]
+            self.assertRaises(CannotCompareError, compare, rows)
+
+
+class BaselineTest(testtools.TestCase):
+    def test_two_bound_runs_are_the_baseline_of_two_vms(self):
+        rows = [
+            published.measurement(who, "network.gbit", 4, value)
+            for who, value in (
+                *(("host-0", 11), ("host-1", 12)),
+                *(("vm1", 11.5), ("vm2", 9.2)),
+            )
+        ]
+        found = compare(published.repeated(rows, STEADY))
+        for row, ratio in zip(found, (1.0, 0.8), strict=True):
+            self.assertAlmostEqual(ratio, row.vs_host.ratio, 3)
+            self.assertAlmostEqual(ratio, row.vs_share.ratio, 3)
+
+    def test_the_number_of_vms_may_be_given(self):
+        rows = [
+            published.measurement(who, "network.gbit", 4, value)
+            for who, value in (("host", 20), ("vm1", 4))
+        ]
+        (found,) = compare(rows, vms=4)
+        self.assertAlmostEqual(0.8, found.vs_share.ratio)
+
+    def test_what_differs_is_named(self):
+        machines = {
+            "host": Machine("host", "6.1.0", "Xeon 6248", "powersave", 0),
+            "vm1": Machine("guest", "5.15.0", "Xeon 6248"),
+        }
+        rows = [replace(m, machine=machines[m.who]) for m in cpu(100, 90)]
+        (found,) = compare(rows)
+        self.assertEqual(
+            (
+                "kernel: 6.1.0 on the host, 5.15.0 in the VM",
+                "the host ran with governor powersave, which flatters the VM",
+            ),
+            found.remarks,
+        )
+        self.assertEqual((), compare(cpu(100, 90))[0].remarks)
+
+    def test_more_than_a_bound_host(self):
+        bound = Machine("host", node=0)
+        rows = [
+            replace(m, machine=bound) if m.who == "host" else m for m in cpu(100, 120)
+        ]
+        (found,) = compare(rows)
+        self.assertEqual(
+            ("more than the host, though bound: is it the same machine?",),
+            found.remarks,
+        )
+
+    def test_values_that_were_copied(self):
+        (found,) = compare(cpu(100, 90, (1.0,) * 5))
+        self.assertIn("the same ratio in every round", found.remarks[0])
