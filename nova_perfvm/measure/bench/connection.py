@@ -303,5 +303,3 @@ def _exit_words(code: int) -> str:
 
 def _end_of(text: str) -> str:
     return text[-2000:]
-
-

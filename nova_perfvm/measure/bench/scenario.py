@@ -290,7 +290,7 @@ def _same_size(members: dict[str, list[str]]) -> Iterator[Problem]:
             yield Problem(
                 ("groups", other),
                 f"{', '.join(both)} is in {name}, too, which has as many targets: their "
-                "figures could not be told apart; remove one of the groups",
+                "figures could not be told apart; remove one",
             )
 
 

@@ -40,13 +40,12 @@ figure.wide { grid-column: 1 / -1; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: .25rem; }
 .plot { width: 100%; overflow-x: auto; }
 .scroll { overflow-x: auto; }
-.scroll:focus-visible, summary:focus-visible, a:focus-visible {
+.scroll table { min-width: 46rem; } figure .scroll table { min-width: 0; }
+.scroll:focus-visible, summary:focus-visible {
   outline: 2px solid #4c78a8; outline-offset: 2px; }
 summary { cursor: pointer; color: var(--unknown); }
 details .scroll { max-height: 20rem; overflow-y: auto; }
-nav a { margin-right: 1rem; color: inherit; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-:root { --grid: #8883; }
 """
 _SCRIPT: Final = """
 const specs = JSON.parse(document.getElementById("plots").textContent);
@@ -90,9 +89,7 @@ def html(content: Content) -> str:
         f'<p class="facts">{escape(", ".join(content.files))}</p>\n',
         _verdicts(content),
         _failures(content),
-        *(
-            _section(name, members, numbers) for name, members in sections
-        ),
+        *(_section(name, members, numbers) for name, members in sections),
         _machines(content),
         _list("Not shown", content.not_shown),
     ]
@@ -113,9 +110,8 @@ def _verdicts(content: Content) -> str:
         f"{verdict.value}</li>"
         for verdict in reversed(Verdict)
     )
-    worst_first = sorted(
-        content.comparisons, key=lambda row: list(Verdict).index(row.verdict)
-    )[::-1]
+    order = list(Verdict)
+    worst_first = sorted(content.comparisons, key=lambda row: -order.index(row.verdict))
     rows = [
         (
             f'<td class="{_CLASSES[row.verdict]}">{row.verdict.value}</td>',
@@ -172,7 +168,7 @@ def _figure(plot: Plot, number: int) -> str:
     rows = [tuple(map(_cell, row)) for row in plot.rows]
     table = _table(plot.columns, rows, f"Figures of {plot.title}")
     return (
-        f'<figure{" class=wide" if plot.wide else ""}>'
+        f"<figure{' class=wide' if plot.wide else ''}>"
         f"<figcaption>{escape(plot.title)}</figcaption>"
         f'<div class="plot" id="plot{number}"></div>'
         f"<details><summary>Figures</summary>{table}</details></figure>\n"
