@@ -365,18 +365,23 @@ class FaultsTest(RunCase):
         """ssh's part is played by a script: a shell with the words joined."""
         self.need("sysbench")
         said = self.directory / "said"
+        there = self.directory / "there"
+        there.mkdir()
+        date = there / "date"
+        date.write_text(f'#!/bin/sh\nexec {shutil.which("date")} -d "1 hour" "$@"\n')
+        date.chmod(0o755)
         environment = self.fake(
             "ssh",
             f'echo "$*" >> {said}\n'
             'while [ "$1" != -- ]; do shift; done\n'
             'echo "Welcome to $2"\n'
-            # Its clock is an hour ahead.
-            'date() { command date "$@" | sed "s/$/ /"; }\n'
-            'shift 2; exec sh -c "$*"',
+            f'shift 2; PATH={there}:$PATH exec sh -c "$*"',
         )
-        vm = {"kind": "guest", "ssh": "root@192.0.2.1", "ssh_options": ["-p", "2222"]}
+        far = {"kind": "guest", "ssh": "root@192.0.2.1", "ssh_options": ["-p", "2222"]}
         scenario = self.scenario(
-            self.TOOLS, targets={"vm1": vm}, groups={"vms": ["vm1"]}
+            self.TOOLS,
+            targets={"vm1": far, "vm2": {"kind": "guest"}},
+            groups={"vms": ["vm1", "vm2"]},
         )
         status, _, stderr = self.run_bench(scenario, **environment)
         self.assertEqual(0, status, stderr)
@@ -384,6 +389,10 @@ class FaultsTest(RunCase):
             "-o BatchMode=yes -o ConnectTimeout=15 -p 2222 -- root@192.0.2.1 sh -c",
             said.read_text(),
         )
-        look = self.document()["run"]["sessions"][0]["targets"]["vm1"]
+        run = self.document()["run"]
+        look = run["sessions"][0]["targets"]["vm1"]
         self.assertGreater(look["clock"]["uncertainty_s"], 0)
-        self.assertLess(abs(look["clock"]["offset_s"]), 1)
+        # Its clock is an hour ahead, and yet both start at once.
+        self.assertLess(abs(look["clock"]["offset_s"] - 3600), 1)
+        (step,) = run["steps"]
+        self.assertLess(step["started_apart_s"], 1)
