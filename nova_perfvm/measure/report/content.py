@@ -171,7 +171,7 @@ def _shown(
     for who, collected in machines.items():
         try:
             spread = _spread(who, collected)
-            if spread.fired:
+            if any(spread.fired.values()):
                 spreads.append(spread)
             else:
                 not_shown.append(
@@ -247,13 +247,14 @@ def _spread(who: str, collected: Collected) -> Spread:
         name = ", ".join(vector.names) or f"IRQ {vector.irq}"
         totals[name] += vector.total
         fired.update({(name, cpu): times for cpu, times in vector.counts.items()})
-    busiest = {name for name, total in totals.most_common(_MOST_VECTORS) if total}
+    # Queues that are idle show what is wrong as well as the busy one does.
+    busiest = {name for name, _total in totals.most_common(_MOST_VECTORS)}
     shown = [name for name in totals if name in busiest]
     return Spread(
         who,
         found.source,
         {(name, cpu): fired[name, cpu] for name in shown for cpu in found.cpus},
-        len([total for total in totals.values() if total]) - len(shown),
+        len(totals) - len(shown),
     )
 
 

@@ -7,6 +7,7 @@ the network.  Names in it are anybody's choice: they are escaped.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -215,11 +216,18 @@ def _number(value: object) -> str:
     return f'<td class="number">{escape(str(value))}</td>'
 
 
+@functools.cache
+def _bundle() -> str:
+    """Return Vega with the script of the page; making it takes a moment."""
+    found: str = vl_convert.javascript_bundle(_SCRIPT)
+    return found.replace("</script", "<\\/script")
+
+
 def _scripts(found: Iterable[Plot]) -> str:
     specs: list[dict[str, Any]] = [plot.spec for plot in found]
     # No text in it can end the element.
     data = json.dumps(specs, allow_nan=False).replace("<", "\\u003c")
-    bundle = vl_convert.javascript_bundle(_SCRIPT).replace("</script", "<\\/script")
+    bundle = _bundle()
     return (
         f'<script type="application/json" id="plots">{data}</script>\n'
         f"<script type=module>{bundle}</script>\n"
