@@ -30,7 +30,7 @@ class BrowserTest(testtools.TestCase):
         self.browser = next(filter(None, map(shutil.which, BROWSERS)), None)
         if self.browser is None:
             why = f"no browser: none of {', '.join(BROWSERS)} is installed"
-            print(f"SKIPPED {self.id()}: {why}", file=sys.stderr)
+            print(f"SKIPPED {self.id()}: {why}", file=sys.stderr)  # noqa: T201
             self.skipTest(why)
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
 

@@ -25,8 +25,10 @@ TOOLS = ("sysbench", "fio", "iperf3", "cyclictest")
 COMMAND = (
     sys.executable,
     "-c",
-    "import sys; sys.argv[0] = 'nova-perfvm'\n"
-    "from nova_perfvm.osc.shell import main; sys.exit(main())",
+    (
+        "import sys; sys.argv[0] = 'nova-perfvm'\n"
+        "from nova_perfvm.osc.shell import main; sys.exit(main())"
+    ),
 )
 # A machine that others use, too, may take a while.
 PATIENCE_S = 300
@@ -61,7 +63,7 @@ class RunCase(testtools.TestCase):
     def need(self, *tools):
         """Skip, and say so, where tools are absent."""
         if why := missing(*tools):
-            print(f"SKIPPED {self.id()}: {why}", file=sys.stderr)
+            print(f"SKIPPED {self.id()}: {why}", file=sys.stderr)  # noqa: T201
             self.skipTest(why)
 
     def scenario(self, tools, **changes):
@@ -142,14 +144,20 @@ class AllToolsTest(RunCase):
                 "sysbench_memory": {"threads": [1], "seconds": 1},
                 "cyclictest": {"seconds": 1},
                 "iperf3": {
-                    **{"server": "server", "address": "127.0.0.1"},
-                    **{"port": free_ports(4), "processes": [2]},
-                    **{"seconds": 1, "omit_s": 0},
+                    "server": "server",
+                    "address": "127.0.0.1",
+                    "port": free_ports(4),
+                    "processes": [2],
+                    "seconds": 1,
+                    "omit_s": 0,
                 },
                 "fio": {
-                    **{"directory": str(work), "size": "1m", "seconds": 1},
+                    "directory": str(work),
+                    "size": "1m",
+                    "seconds": 1,
                     # A temporary directory may be in memory.
-                    **{"numjobs": 1, "direct": False},
+                    "numjobs": 1,
+                    "direct": False,
                 },
             },
             targets={
@@ -314,8 +322,12 @@ class FaultsTest(RunCase):
         work.mkdir()
         tools = self.TOOLS | {
             "fio": {
-                **{"directory": str(work), "size": "1m", "numjobs": 1, "seconds": 1},
-                **{"direct": False, "jobs": {"read": {"rw": "randread"}}},
+                "directory": str(work),
+                "size": "1m",
+                "numjobs": 1,
+                "seconds": 1,
+                "direct": False,
+                "jobs": {"read": {"rw": "randread"}},
             }
         }
         environment = self.fake(
