@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No more VMs of a class than it allows are here, and nobody beside them it excludes."""
+
+from collections.abc import Iterator
+
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject, unread
+from nova_perfvm.measure.observed import domains as observed
+from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.policy import VMClass
+
+_MOVE = "openstack server migrate {}; how it came here: openstack perfvm audit"
+
+
+def find(subject: HostSubject) -> Iterator[Finding]:
+    """Look at the VMs that run, by their classes."""
+    if subject.policy is None:
+        yield skipped("", NO_POLICY)
+        return
+    by_class = {
+        vm_class: [d for d in subject.domains if subject.class_of(d) == vm_class]
+        for vm_class in subject.policy.classes
+    }
+    source = f"{observed.LIST}; virsh -r dumpxml of {len(subject.domains)} VM(s)"
+    for vm_class, own in by_class.items():
+        if not own:
+            continue
+        if vm_class.max_per_host is not None:
+            yield judged(
+                f"number, class {vm_class.name}",
+                f"at most {vm_class.max_per_host}",
+                f"{len(own)}: {_names(own)}",
+                source,
+                holds=len(own) <= vm_class.max_per_host,
+                remedy=_MOVE.format(own[-1].uuid),
+            )
+        yield from _sizes(vm_class, own)
+        others = [domain for domain in subject.domains if domain not in own]
+        if vm_class.exclusive == "host":
+            yield judged(
+                f"nobody beside, class {vm_class.name}",
+                "no VM of another class on the host",
+                f"{len(others)}: {_names(others)}"
+                if others
+                else f"{len(own)} VM(s) alone",
+                source,
+                holds=not others,
+                remedy=_MOVE.format(others[0].uuid) if others else "",
+            )
+        elif vm_class.exclusive == "cell":
+            yield _beside(subject, vm_class, own, others, source)
+    yield from unread(subject)
+
+
+def _names(domains: list[Domain]) -> str:
+    return ", ".join(domain.name for domain in domains[:5])
+
+
+def _sizes(vm_class: VMClass, own: list[Domain]) -> Iterator[Finding]:
+    if not vm_class.sizes:
+        return
+    for domain in own:
+        yield judged(
+            f"{domain.name}: size",
+            f"{' or '.join(map(str, vm_class.sizes))} vCPUs",
+            f"{domain.vcpus}",
+            domain.source,
+            holds=domain.vcpus in vm_class.sizes,
+            remedy=f"resize it to a flavor of class {vm_class.name}",
+        )
+
+
+def _beside(
+    subject: HostSubject,
+    vm_class: VMClass,
+    own: list[Domain],
+    others: list[Domain],
+    source: str,
+) -> Finding:
+    nodes = frozenset().union(*(subject.nodes_of(d.pinned_cpus) for d in own))
+    met = [d for d in others if subject.nodes_of(subject.cpus_of(d)) & nodes]
+    return judged(
+        f"nobody beside, class {vm_class.name}",
+        f"no VM of another class on node {format_cpus(nodes)}",
+        f"{len(met)}: {_names(met)}" if met else f"{len(own)} VM(s) alone there",
+        source,
+        holds=not met,
+        remedy=_MOVE.format(met[0].uuid) if met else "",
+    )
+
+
+CHECK = Check(
+    110, "check.class_rules", "Classes meet on a host as the policy says", find
+)

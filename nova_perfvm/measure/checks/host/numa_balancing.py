@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel does not look for better nodes for memory that is bound."""
+
+from collections.abc import Iterator
+
+from nova_perfvm.measure.checks.check import Check, Finding, judged
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.outcome import Status
+
+_PATH = "/proc/sys/kernel/numa_balancing"
+
+
+def find(subject: HostSubject) -> Iterator[Finding]:
+    """Look whether it is on where VMs own CPUs."""
+    if not subject.cpu_sets.dedicated:
+        return
+    value = subject.collected.text(_PATH).strip()
+    yield judged(
+        "NUMA balancing",
+        "0: off",
+        value or "nothing",
+        _PATH,
+        holds=value == "0",
+        otherwise=Status.WARN,
+        remedy="sysctl kernel.numa_balancing=0, and numa_balancing=disable on the "
+        "kernel's command line: pinned VMs gain nothing from its page faults",
+    )
+
+
+CHECK = Check(100, "check.numa_balancing", "NUMA balancing is off", find)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host that is checked: what was read on it, the policy, and what Nova says."""
+
+from __future__ import annotations
+
+import configparser
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError
+from nova_perfvm.generate.hosts import Topology
+from nova_perfvm.measure.checks.check import Finding, skipped
+from nova_perfvm.measure.checks.nova_view import NovaView
+from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
+from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.observed.interrupts import Interrupts
+from nova_perfvm.measure.observed.processes import Process
+from nova_perfvm.measure.observed.topology import NUMANode
+from nova_perfvm.policy import Policy, VMClass
+
+NOVA_CONF: Final = "/etc/nova/nova.conf"
+NO_POLICY: Final = "there is no policy to judge it by"
+
+
+class CPUSets(NamedTuple):
+    """Which CPUs VMs own, and which they share.
+
+    :ivar whole: whether it is what Nova was told; else it is what the VMs that are
+        there have, and others may come
+    """
+
+    dedicated: frozenset[int]
+    shared: frozenset[int]
+    source: str
+    whole: bool
+
+
+@dataclass(frozen=True)
+class HostSubject:
+    """A host as its kernel and libvirt show it.
+
+    Whatever was not read raises :class:`NotReadError` when it is asked for.
+
+    :ivar policy: None: what depends on it is not judged
+    :ivar nova: None: what depends on it is not judged
+    """
+
+    collected: Collected
+    policy: Policy | None = None
+    nova: NovaView | None = None
+
+    @cached_property
+    def nodes(self) -> tuple[NUMANode, ...]:
+        """The NUMA nodes."""
+        return topology.nodes(self.collected)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The NUMA nodes that have CPUs, with their cores."""
+        return topology.read(self.collected)
+
+    @cached_property
+    def online(self) -> cpus.CPUs:
+        """The CPUs that run."""
+        return cpus.online(self.collected)
+
+    def nodes_of(self, numbers: frozenset[int]) -> frozenset[int]:
+        """Return the NUMA nodes that CPUs are on."""
+        return frozenset(node.number for node in self.nodes if node.cpus & numbers)
+
+    @cached_property
+    def interrupts(self) -> Interrupts:
+        """What fired between the looks; since boot, if there was but one."""
+        return interrupts.read(self.collected)
+
+    @cached_property
+    def _read_domains(self) -> tuple[tuple[Domain, ...], dict[str, str]]:
+        read, unread = [], {}
+        for uuid in domains.uuids(self.collected):
+            try:
+                read.append(domains.read(self.collected, uuid))
+            except NotReadError as exc:
+                unread[uuid] = exc.reason
+        return tuple(read), unread
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The VMs that run."""
+        return tuple(domain for domain in self._read_domains[0] if domain.running)
+
+    @property
+    def stopped(self) -> tuple[Domain, ...]:
+        """The VMs that do not run."""
+        return tuple(domain for domain in self._read_domains[0] if not domain.running)
+
+    @property
+    def unread_domains(self) -> Mapping[str, str]:
+        """{UUID: why its XML was not read}."""
+        return self._read_domains[1]
+
+    @cached_property
+    def pinned(self) -> tuple[Domain, ...]:
+        """The VMs that run and own their CPUs, or should."""
+        return tuple(domain for domain in self.domains if self.is_pinned(domain))
+
+    def is_pinned(self, domain: Domain) -> bool:
+        """Return whether a VM owns its CPUs, or should."""
+        vm_class = self.class_of(domain)
+        if vm_class is not None and vm_class.pinned:
+            return True
+        return self._asks_for_pins(domain) or domain.all_pinned
+
+    def class_of(self, domain: Domain) -> VMClass | None:
+        """Return the class of a VM; None if it belongs to none, or nobody can tell.
+
+        The flavor's extra specs tell it, as Nova or the domain has them; in a domain
+        of an older Nova only the flavor's name.
+        """
+        if self.policy is None or domain.nova is None:
+            return None
+        pinned = self._asks_for_pins(domain) or domain.all_pinned
+        specs = self._extra_specs(domain)
+        if specs is not None:
+            if const.CLASS_KEY in specs:
+                return self.policy.by_name.get(specs[const.CLASS_KEY])
+            return None if pinned else self.policy.default_class
+        for vm_class in self.policy.classes:
+            template = vm_class.flavors
+            for size in template.sizes if template else ():
+                if template and domain.nova.flavor == template.name_of(
+                    vm_class.name, size
+                ):
+                    return vm_class
+        if not pinned:
+            return self.policy.default_class
+        alike = [c for c in self.policy.pinned_classes if domain.vcpus in c.sizes]
+        return alike[0] if len(alike) == 1 else None
+
+    def _extra_specs(self, domain: Domain) -> Mapping[str, str] | None:
+        server = self.nova and self.nova.servers.get(domain.uuid)
+        if server:
+            return server.extra_specs
+        return domain.nova.extra_specs if domain.nova else None
+
+    def _asks_for_pins(self, domain: Domain) -> bool:
+        specs = self._extra_specs(domain) or {}
+        properties = (domain.nova and domain.nova.image_properties) or {}
+        asked = {specs.get("hw:cpu_policy"), properties.get("hw_cpu_policy")}
+        return "dedicated" in asked
+
+    def cpus_of(self, domain: Domain) -> frozenset[int]:
+        """Return the CPUs that a VM's vCPUs may use, by its XML."""
+        return domain.pinned_cpus or domain.cpus or self.online.numbers
+
+    @cached_property
+    def cpu_sets(self) -> CPUSets:
+        """What Nova was told of the host's CPUs, else what its VMs have."""
+        if NOVA_CONF in self.collected.files:
+            told = _configured(self.collected.files[NOVA_CONF])
+            if told.dedicated or told.shared:
+                return told
+        if self.nova is not None and self.nova.cells_are_known:
+            cells = self.nova.host.cells
+            dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
+            shared = frozenset().union(*(cell.cpuset for cell in cells))
+            # With neither set each CPU is in both.
+            if dedicated != shared:
+                return CPUSets(dedicated, shared, self.nova.source, whole=True)
+        return CPUSets(
+            frozenset().union(*(domain.pinned_cpus for domain in self.pinned)),
+            frozenset().union(
+                *(self.cpus_of(d) for d in self.domains if d not in self.pinned)
+            ),
+            "virsh -r dumpxml of the VMs that run",
+            whole=False,
+        )
+
+    @cached_property
+    def processes(self) -> tuple[Process, ...]:
+        """QEMU's processes."""
+        return processes.read(self.collected)
+
+    def process_of(self, domain: Domain) -> Process:
+        """Return the process of a VM.
+
+        :raises NotReadError: when it was not seen
+        """
+        for process in self.processes:
+            if process.uuid == domain.uuid.lower():
+                return process
+        place = f"/proc/*/cmdline with -uuid {domain.uuid}"
+        raise NotReadError(place, "no such process was collected")
+
+
+def _configured(text: str) -> CPUSets:
+    """Return what nova.conf says.
+
+    :raises NotReadError: when it cannot be understood
+    """
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string(text)
+        dedicated, shared = (
+            cpuset.parse(parser.get("compute", name, fallback="") or "")
+            for name in ("cpu_dedicated_set", "cpu_shared_set")
+        )
+    except (configparser.Error, CPUSetError) as exc:
+        raise NotReadError(NOVA_CONF, f"it cannot be understood: {exc}") from exc
+    return CPUSets(dedicated, shared, NOVA_CONF, whole=True)
+
+
+Look = Callable[[HostSubject, Domain], Iterator[Finding]]
+
+
+def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Finding]]:
+    """Return a check's function that looks at each VM that owns its CPUs."""
+
+    def find(subject: HostSubject) -> Iterator[Finding]:
+        for domain in subject.pinned:
+            try:
+                yield from look(subject, domain)
+            except NotReadError as exc:
+                yield skipped(domain.name, exc.reason, exc.place)
+        yield from unread(subject)
+
+    return find
+
+
+def unread(subject: HostSubject) -> Iterator[Finding]:
+    """Say of which VMs nobody can tell anything."""
+    for uuid, reason in subject.unread_domains.items():
+        yield skipped(uuid, reason, domains.dumpxml(uuid))

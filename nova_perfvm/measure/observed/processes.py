@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QEMU's processes and threads: where the kernel lets them run, and their memory."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError
+from nova_perfvm.measure.collected import Collected, NotReadError
+
+_COMM: Final = re.compile(r"/proc/(\d+)(?:/task/(\d+))?/comm")
+_VCPU: Final = re.compile(r"CPU (\d+)/\w+")
+_IOTHREAD: Final = re.compile(r"IO iothread(\d+)")
+_VHOST: Final = re.compile(r"vhost-(\d+)")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_ON_NODE: Final = re.compile(r"N(\d+)=(\d+)")
+_SIZE: Final = "kernelpagesize_kB="
+# Files that are a VM's memory, not QEMU's own: huge pages, memfd, and where libvirt
+# has the memory of VMs that share it with others.
+_OF_VM: Final = ("/dev/", "/memfd:", "/var/lib/libvirt/qemu/ram/")
+_SMALL_KB: Final = 4
+
+
+class Role(enum.Enum):
+    """What a thread does."""
+
+    VCPU = "vCPU"
+    IOTHREAD = "I/O thread"
+    VHOST = "vhost thread"
+    EMULATOR = "emulator thread"
+
+
+class Task(NamedTuple):
+    """One thread.
+
+    :ivar number: of the vCPU or the I/O thread; of others the thread's ID
+    :ivar path: of its directory below /proc
+    """
+
+    role: Role
+    number: int
+    comm: str
+    path: str
+
+    def __str__(self) -> str:
+        """Return how to call it."""
+        return f"{self.role.value} {self.number}"
+
+
+class Process(NamedTuple):
+    """One process of QEMU.
+
+    :ivar uuid: of its domain, empty if its command line names none
+    :ivar tasks: its threads, and those that vhost runs for it
+    """
+
+    pid: int
+    uuid: str
+    tasks: tuple[Task, ...]
+
+    @property
+    def path(self) -> str:
+        """Its directory."""
+        return f"/proc/{self.pid}"
+
+    def of(self, role: Role) -> tuple[Task, ...]:
+        """Return its threads that do something."""
+        return tuple(task for task in self.tasks if task.role is role)
+
+
+class Memory(NamedTuple):
+    """The memory of a VM that its process has in use.
+
+    :ivar by_node: KiB on each NUMA node
+    :ivar by_page: KiB in pages of each size in KiB
+    :ivar source: where that was read
+    """
+
+    by_node: Mapping[int, int]
+    by_page: Mapping[int, int]
+    source: str
+
+
+class CPUSet(NamedTuple):
+    """What a cgroup lets its threads use.
+
+    :ivar source: the directory of the cgroup
+    """
+
+    cpus: frozenset[int]
+    mems: frozenset[int]
+    source: str
+
+
+def read(collected: Collected) -> tuple[Process, ...]:
+    """Return the processes of QEMU, in the order of their numbers.
+
+    :raises NotReadError: when processes were hidden from who collected
+    """
+    if reason := collected.unread.get("/proc"):
+        raise NotReadError("/proc", reason)
+    threads: dict[int, list[Task]] = {}
+    vhost: dict[int, list[Task]] = {}
+    for path, text in collected.files.items():
+        match = _COMM.fullmatch(path)
+        if match is None:
+            continue
+        pid, comm, directory = int(match[1]), text.strip(), path.rpartition("/")[0]
+        owner = _VHOST.fullmatch(comm)
+        if match[2]:
+            threads.setdefault(pid, []).append(_task(comm, int(match[2]), directory))
+        elif owner:
+            # Up to Linux 6.3 a thread of the kernel, named after whom it works for.
+            task = Task(Role.VHOST, pid, comm, directory)
+            vhost.setdefault(int(owner[1]), []).append(task)
+        else:
+            threads.setdefault(pid, [])
+    return tuple(
+        Process(pid, _uuid(collected, pid), (*threads[pid], *vhost.get(pid, ())))
+        for pid in sorted(threads)
+    )
+
+
+def _task(comm: str, tid: int, path: str) -> Task:
+    if match := _VCPU.fullmatch(comm):
+        return Task(Role.VCPU, int(match[1]), comm, path)
+    if match := _IOTHREAD.fullmatch(comm):
+        return Task(Role.IOTHREAD, int(match[1]), comm, path)
+    role = Role.VHOST if _VHOST.fullmatch(comm) else Role.EMULATOR
+    return Task(role, tid, comm, path)
+
+
+def _uuid(collected: Collected, pid: int) -> str:
+    arguments = collected.files.get(f"/proc/{pid}/cmdline", "").split("\0")
+    for option, value in pairwise(arguments):
+        if option in {"-uuid", "--uuid"} and _UUID.fullmatch(value):
+            return value.lower()
+    return ""
+
+
+def allowed_cpus(collected: Collected, path: str) -> frozenset[int]:
+    """Return the CPUs that a process or thread may run on.
+
+    :param path: of its directory
+    :raises NotReadError: when that was not read
+    """
+    return _allowed(collected, f"{path}/status", "Cpus_allowed_list")
+
+
+def allowed_nodes(collected: Collected, path: str) -> frozenset[int]:
+    """Return the NUMA nodes that it may take memory from.
+
+    :raises NotReadError: when that was not read
+    """
+    return _allowed(collected, f"{path}/status", "Mems_allowed_list")
+
+
+def _allowed(collected: Collected, path: str, name: str) -> frozenset[int]:
+    match = re.search(rf"^{name}:\s*(\S+)", collected.text(path), re.MULTILINE)
+    if match is None:
+        raise NotReadError(path, f"it has no {name}")
+    return _parsed(path, match[1])
+
+
+def _parsed(path: str, text: str) -> frozenset[int]:
+    try:
+        return cpuset.parse(text.strip())
+    except CPUSetError as exc:
+        raise NotReadError(path, str(exc)) from exc
+
+
+def memory(collected: Collected, process: Process) -> Memory:
+    """Return where the memory of a VM is.
+
+    Files that QEMU has mapped, its program and libraries, are left out: they are
+    shared by all VMs, and are on one node only.
+
+    :raises NotReadError: when that was not read, or names no memory
+    """
+    path = f"{process.path}/numa_maps"
+    by_node: Counter[int] = Counter()
+    by_page: Counter[int] = Counter()
+    for line in collected.text(path).splitlines():
+        words = line.split()
+        sizes = [word.removeprefix(_SIZE) for word in words if word.startswith(_SIZE)]
+        if not _is_memory(words):
+            continue
+        if "huge" in words and not sizes:
+            raise NotReadError(path, "it does not tell how large huge pages are")
+        size_kb = int(sizes[0]) if sizes and sizes[0].isdigit() else _SMALL_KB
+        for word in words:
+            if match := _ON_NODE.fullmatch(word):
+                by_node[int(match[1])] += int(match[2]) * size_kb
+                by_page[size_kb] += int(match[2]) * size_kb
+    if not by_node:
+        raise NotReadError(path, "it names no memory on any node")
+    return Memory(dict(by_node), dict(by_page), path)
+
+
+def _is_memory(words: list[str]) -> bool:
+    names = [w.removeprefix("file=") for w in words if w.startswith("file=")]
+    return "huge" in words or not names or names[0].startswith(_OF_VM)
+
+
+def cpu_set(collected: Collected, path: str) -> CPUSet:
+    """Return what the cgroup of a process or thread lets it use.
+
+    :param path: of the directory of the process or thread
+    :raises NotReadError: when that was not read
+    """
+    version, group = _group(collected.text(f"{path}/cgroup"))
+    if not version:
+        raise NotReadError(f"{path}/cgroup", "it names no cgroup with a cpuset")
+    root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
+    suffix = "" if version == 1 else ".effective"
+    for directory in _upwards(root, group):
+        names = [f"{directory}/cpuset.{kind}{suffix}" for kind in ("cpus", "mems")]
+        if all(name in collected.files for name in names):
+            cpus, mems = (_parsed(name, collected.files[name]) for name in names)
+            return CPUSet(cpus, mems, directory)
+    first = f"{root}{group}/cpuset.cpus{suffix}"
+    raise NotReadError(first, collected.unread.get(first, "it was not collected"))
+
+
+def _upwards(root: str, group: str) -> Iterator[str]:
+    """Yield the directory of a cgroup, then those above it."""
+    path = group.rstrip("/")
+    while path:
+        yield f"{root}{path}"
+        path = path.rpartition("/")[0]
+    yield root
+
+
+def _group(text: str) -> tuple[int, str]:
+    """Return version and path of the cgroup that has the cpuset; 0 if none has."""
+    found = (0, "")
+    for line in text.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if "cpuset" in controllers.split(","):
+            return 1, path
+        if number == "0" and not controllers:
+            found = (2, path)
+    return found
