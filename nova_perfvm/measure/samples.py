@@ -217,8 +217,10 @@ SCHEMA: Final = {
             },
             "measurements": _list(_MEASUREMENT),
             "scale_out": _list(_object({"name": _TEXT, "loads": _list(_LOAD, 1)})),
+            # How they were made: bench/record.py knows it.
+            "run": {"type": "object", "description": "what bench run recorded"},
         },
-        *("measurements", "scale_out"),
+        *("measurements", "scale_out", "run"),
     ),
 }
 

@@ -4,40 +4,9 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Final
 
 from nova_perfvm.diagnose.audit import AuditResult, Finding, Report, Severity
-
-_STYLE: Final = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --text: #1b1f24;
-  --critical: #c4262e; --warning: #b36b00; --unknown: #6b7280; --ok: #1a7f4b; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6e9ed;
-  --critical: #ff7b82;
-  --warning: #f5b14c; --unknown: #a3aab5; --ok: #5fd39a; } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto;
-  padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
-h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; }
-.facts { color: var(--unknown); margin: 0 0 1.5rem; overflow-wrap: anywhere; }
-.counts { display: flex; gap: 1rem; flex-wrap: wrap; list-style: none; padding: 0; }
-.counts li { border: 1px solid var(--line); border-radius: .5rem;
-  padding: .5rem 1.25rem; min-width: 7rem; }
-.counts b { display: block; font-size: 1.7rem; line-height: 1.2; }
-.critical { color: var(--critical); } .warning { color: var(--warning); }
-.unknown, .note { color: var(--unknown); } .ok { color: var(--ok); }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0;
-  border-bottom: 1px solid var(--line); }
-th { font-weight: 600; white-space: nowrap; }
-article { border: 1px solid var(--line); border-left: 4px solid currentColor;
-  border-radius: .35rem; padding: .6rem 1rem; margin: .75rem 0;
-  break-inside: avoid; }
-article > * { color: var(--text); margin: .2rem 0; overflow-wrap: anywhere; }
-article .code { color: inherit; font-weight: 600; }
-pre { background: var(--soft); padding: .5rem .75rem; border-radius: .25rem;
-  white-space: pre-wrap; font: 13px/1.5 ui-monospace, monospace; }
-"""
-
+from nova_perfvm.measure.report import style
 
 def html(report: Report) -> str:
     """Return the page: counts, checks in their order, findings worst first."""
@@ -50,16 +19,9 @@ def html(report: Report) -> str:
     findings = "".join(_finding(finding) for finding in report.findings)
     if not findings:
         findings = '<p class="ok">Nothing was found.</p>'
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>perfvm audit {escape(report.taken_at)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>perfvm audit</h1>
+    return style.document(
+        f"perfvm audit {report.taken_at}",
+        f"""<h1>perfvm audit</h1>
 <p class="facts">{report.hosts} host(s) and {report.servers} server(s), seen
 {escape(report.taken_at)}<br>policy {escape(report.policy_digest)}</p>
 <ul class="counts">{counts}</ul>
@@ -70,9 +32,8 @@ def html(report: Report) -> str:
 </table>
 <h2>Findings</h2>
 {findings}
-</body>
-</html>
-"""
+""",
+    )
 
 
 def _check(result: AuditResult) -> str:

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of a run: measurements, and all that says how they were made.
+
+It is one that :mod:`nova_perfvm.measure.samples` reads, with the key ``run`` beside
+the measurements, and it is written anew after each step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, Self
+
+from nova_perfvm import textfile
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.bench.scenario import Scenario, Step
+from nova_perfvm.measure.samples import Measurement
+
+_MOST_BYTES: Final = 256 * 1024 * 1024
+
+
+class RecordError(PerfVMError):
+    """A file of a run that cannot be begun, or gone on with."""
+
+
+class Record:
+    """What a run has left so far.
+
+    :ivar done: keys of the steps that are done
+    :ivar failures: of the steps that are not, and of what beside them failed
+    """
+
+    def __init__(self, path: str, scenario: Scenario) -> None:
+        """Begin a record; nothing is written yet."""
+        self.path = path
+        self._document: dict[str, Any] = {
+            "schema_version": samples.SCHEMA_VERSION,
+            "run": {
+                "scenario": scenario.as_document(),
+                "sessions": [],
+                "steps": [],
+                "failures": [],
+            },
+            "measurements": [],
+        }
+
+    @classmethod
+    def begin(cls, path: str, scenario: Scenario) -> Self:
+        """Return the record of a new run.
+
+        :raises RecordError: when the file is there, as it may hold hours of work
+        """
+        if Path(path).exists():
+            raise RecordError(
+                f"{path} is there already: go on with it by --resume, or name another"
+            )
+        return cls(path, scenario)
+
+    @classmethod
+    def resume(cls, path: str, scenario: Scenario) -> Self:
+        """Return the record of a run to go on with; of a new one without a file.
+
+        :raises RecordError: when it is of another scenario
+        """
+        record = cls(path, scenario)
+        if not Path(path).exists():
+            return record
+        document = json_of(path)
+        run = document.get("run")
+        if not isinstance(run, dict) or not isinstance(run.get("scenario"), dict):
+            raise RecordError(f"{path} is of no run of bench: name another file")
+        wanted = record._document["run"]["scenario"]
+        other = [
+            key
+            for key in dict.fromkeys([*wanted, *run["scenario"]])
+            if wanted.get(key) != run["scenario"].get(key)
+        ]
+        if other:
+            raise RecordError(
+                f"{path} was begun with another scenario ({', '.join(other)} differ): "
+                "go on with that one, or name another file"
+            )
+        # It fails for what nobody could compare afterwards.
+        if document.get("measurements"):
+            samples.loads(json.dumps(document), path)
+        document.setdefault("measurements", [])
+        document["run"] = record._document["run"] | run | {"failures": []}
+        record._document = document
+        return record
+
+    @property
+    def done(self) -> frozenset[str]:
+        """Return the keys of the steps that are done."""
+        return frozenset(step["key"] for step in self._document["run"]["steps"])
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """Return what failed, each with where and why."""
+        found: list[dict[str, Any]] = self._document["run"]["failures"]
+        return found
+
+    def session(self, started_at: str, targets: Mapping[str, Any]) -> None:
+        """Record what the targets are, from now on."""
+        found = {"started_at": started_at, "targets": dict(targets)}
+        self._document["run"]["sessions"].append(found)
+
+    def fail(self, where: str, who: str, reason: str, stderr: str = "") -> None:
+        """Record that something failed."""
+        found = {"where": where, "who": who, "reason": reason, "stderr": stderr}
+        self._document["run"]["failures"].append(found)
+
+    def step(
+        self, step: Step, measured: Iterable[Measurement], how: Mapping[str, Any]
+    ) -> None:
+        """Record a step that is done.
+
+        :param how: when it was started, and how far apart the targets
+        """
+        found = {"key": step.key, "warm_up": step.round < 1, **how}
+        self._document["run"]["steps"].append(found)
+        self._document["measurements"] += [asdict(one) for one in measured]
+
+    def save(self) -> None:
+        """Write the file, or leave it as it was.
+
+        :raises PerfVMError: when it cannot be written
+        """
+        text = json.dumps(self._document, indent=1, allow_nan=False) + "\n"
+        textfile.replace(self.path, text)
+
+
+def json_of(path: str) -> dict[str, Any]:
+    """Return the mapping in a file of JSON.
+
+    :raises RecordError: when there is none
+    """
+    try:
+        document = json.loads(textfile.read(path, _MOST_BYTES))
+    except (ValueError, RecursionError) as exc:
+        raise RecordError(f"{path}: no JSON: {exc}") from None
+    if not isinstance(document, dict):
+        raise RecordError(f"{path}: expected a mapping")
+    return document

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry a scenario out: look at the targets, then measure step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure.bench import connection, looking
+from nova_perfvm.measure.bench.connection import Output, TargetError
+from nova_perfvm.measure.bench.looking import Look
+from nova_perfvm.measure.bench.record import Record
+from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step, Target
+from nova_perfvm.measure.bench.tools.tool import OutputError, Place
+from nova_perfvm.measure.samples import Machine, Measurement
+
+# From when all are ready to the start: what the message there takes.
+_AHEAD_S: Final = 0.5
+# Of starts that are further apart something is wrong.
+_FAR_APART_S: Final = 0.5
+# What a step takes beside the tool's time, until it is known.
+_OVERHEAD_S: Final = 2.0
+_REMOVE_S: Final = 60
+
+# What is done, how many steps are, of how many.
+Tell = Callable[[str, int, int], None]
+Warn = Callable[[str], None]
+
+
+class NothingToRunError(PerfVMError):
+    """Targets on which the scenario cannot run; all reasons in one message."""
+
+
+class Outcome(NamedTuple):
+    """How a run ended."""
+
+    steps: int
+    failures: list[dict[str, Any]]
+
+
+def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> Outcome:
+    """Carry out what is not done yet.
+
+    The record is written after each step: after Ctrl-C, what is there is whole.
+
+    :raises NothingToRunError: when targets do not answer, or lack tools
+    """
+    return asyncio.run(_run(scenario, record, tell, warn))
+
+
+async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> Outcome:
+    steps = list(scenario.steps())
+    done = record.done
+    left = [step for step in steps if step.key not in done]
+    if not left:
+        return Outcome(len(steps), record.failures)
+    if scenario.repeats < LEAST_REPEATS:
+        warn(f"fewer than {LEAST_REPEATS} repeats: bench compare can tell no interval")
+    tell("looking at the targets", 0, 0)
+    looks = await _looks(scenario)
+    for who, look in looks.items():
+        if look.not_collected:
+            warn(f"{who}: its state is not recorded: {look.not_collected}")
+    record.session(_now(), {who: look.as_document() for who, look in looks.items()})
+    record.save()
+    await _prepare(scenario, record, tell)
+    overheads: list[float] = []
+    for number, step in enumerate(left):
+        remaining = _remaining(left[number:], overheads)
+        tell(f"{step.title}; {remaining} left", len(steps) - len(left) + number + 1,
+             len(steps))
+        before = time.monotonic()
+        await _step(step, scenario, looks, record, warn)
+        overheads.append(time.monotonic() - before - step.run.seconds)
+        record.save()
+    if not record.failures:
+        await _remove(scenario, warn)
+    return Outcome(len(steps), record.failures)
+
+
+async def _looks(scenario: Scenario) -> dict[str, Look]:
+    """Look at all targets at once.
+
+    :raises NothingToRunError: with all that is missing on any of them
+    """
+    targets = scenario.targets
+    found = await asyncio.gather(
+        *(looking.look(target, scenario) for target in targets), return_exceptions=True
+    )
+    looks: dict[str, Look] = {}
+    reasons = []
+    for target, result in zip(targets, found, strict=True):
+        if isinstance(result, TargetError):
+            reasons.append(f"{target.name}: {result}")
+        elif isinstance(result, BaseException):
+            raise result
+        elif result.missing:
+            reasons.append(f"{target.name}: not installed: {', '.join(result.missing)}")
+        else:
+            looks[target.name] = result
+    if reasons:
+        lines = "\n".join(f"  {reason}" for reason in reasons)
+        raise NothingToRunError(f"the scenario cannot run on all targets:\n{lines}")
+    return looks
+
+
+async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
+    """Write the files that fio works on, so that no run has to begin with that."""
+    fio = scenario.tools.fio
+    if fio is None:
+        return
+    tell("writing fio's files", 0, 0)
+    targets = _measuring(scenario)
+    await asyncio.gather(
+        *(
+            _tried(
+                connection.run(
+                    target, fio.preparation(Place(target.name, 0)), scenario.prepare_s
+                ),
+                record,
+                target.name,
+            )
+            for target in targets
+        )
+    )
+
+
+async def _tried(
+    doing: Coroutine[Any, Any, str], record: Record, who: str
+) -> None:
+    try:
+        await doing
+    except TargetError as exc:
+        record.fail("fio's files", who, exc.reason, exc.stderr)
+
+
+async def _remove(scenario: Scenario, warn: Warn) -> None:
+    fio = scenario.tools.fio
+    if fio is None:
+        return
+    for target in _measuring(scenario):
+        try:
+            command = fio.removal(Place(target.name, 0))
+            await connection.run(target, command, _REMOVE_S)
+        except TargetError as exc:
+            warn(f"{target.name}: fio's files are not removed: {exc}")
+
+
+def _measuring(scenario: Scenario) -> list[Target]:
+    busy = {who for group in scenario.groups for who in group.targets}
+    return [target for target in scenario.targets if target.name in busy]
+
+
+async def _step(
+    step: Step,
+    scenario: Scenario,
+    looks: Mapping[str, Look],
+    record: Record,
+    warn: Warn,
+) -> None:
+    """Run a step; record its figures, or what failed."""
+    limit_s = step.run.seconds + scenario.grace_s
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            await _serve(step, scenario, stack, limit_s)
+        except TargetError as exc:
+            who = step.run.server.target if step.run.server else step.group
+            record.fail(step.key, who, exc.reason, exc.stderr)
+            warn(f"{step.title}: {who}: {exc}")
+            return
+        outputs = await _at_once(step, scenario, looks, stack, limit_s)
+    measured: list[Measurement] = []
+    failed = []
+    for who, output in outputs.items():
+        try:
+            if isinstance(output, TargetError):
+                raise output
+            measured += _measurements(step, who, output, scenario, looks[who])
+        except TargetError as exc:
+            failed.append(who)
+            record.fail(step.key, who, exc.reason, exc.stderr)
+        except OutputError as exc:
+            failed.append(who)
+            record.fail(step.key, who, str(exc))
+    if failed:
+        for failure in record.failures[-len(failed) :]:
+            words = f"{failure['reason']}\n{failure['stderr']}".strip()
+            warn(f"{step.title}: {failure['who']}: {words}")
+        # The others were not as many at once as their figures would say.
+        return
+    starts = {
+        who: output.started_s - looks[who].clock.offset_s
+        for who, output in outputs.items()
+        if isinstance(output, Output)
+    }
+    apart = max(starts.values()) - min(starts.values())
+    if apart > _FAR_APART_S:
+        warn(f"{step.title}: the targets started {apart:.2f} s apart")
+    record.step(
+        step,
+        measured if step.round > 0 else (),
+        {
+            "started_at": _iso(min(starts.values())),
+            "started_apart_s": round(apart, 6),
+        },
+    )
+
+
+async def _serve(
+    step: Step, scenario: Scenario, stack: contextlib.AsyncExitStack, limit_s: int
+) -> None:
+    for run in step.runs.values():
+        server = run.server
+        if server is not None:
+            await stack.enter_async_context(
+                connection.serving(
+                    scenario.target(server.target),
+                    *(server.command, server.ready, server.times),
+                    limit_s + scenario.grace_s,
+                )
+            )
+
+
+async def _at_once(
+    step: Step,
+    scenario: Scenario,
+    looks: Mapping[str, Look],
+    stack: contextlib.AsyncExitStack,
+    limit_s: int,
+) -> dict[str, Output | TargetError]:
+    """Start a step's runs at the same time, as soon as all of them wait for it."""
+    found: dict[str, Output | TargetError] = {}
+    waiting: dict[str, connection.Waiting] = {}
+    for who, run in step.runs.items():
+        try:
+            waiting[who] = await stack.enter_async_context(
+                connection.waiting(scenario.target(who), run.command, limit_s)
+            )
+        except TargetError as exc:
+            found[who] = exc
+    ready = await _all_of({who: one.ready() for who, one in waiting.items()})
+    found |= {who: e for who, e in ready.items() if isinstance(e, TargetError)}
+    if found:
+        # No figure of this step would be kept.
+        return found
+    at_s = time.time() + _AHEAD_S
+    return await _all_of(
+        {
+            who: one.start(at_s + looks[who].clock.offset_s)
+            for who, one in waiting.items()
+        }
+    )
+
+
+async def _all_of(doing: Mapping[str, Coroutine[Any, Any, Any]]) -> dict[str, Any]:
+    found = await asyncio.gather(*doing.values(), return_exceptions=True)
+    for result in found:
+        if isinstance(result, BaseException) and not isinstance(result, TargetError):
+            raise result
+    return dict(zip(doing, found, strict=True))
+
+
+def _measurements(
+    step: Step, who: str, output: Output, scenario: Scenario, look: Look
+) -> list[Measurement]:
+    run = step.runs[who]
+    target = scenario.target(who)
+    machine = Machine(
+        target.kind, look.kernel, look.cpu_model, look.governor, target.node
+    )
+    found = []
+    for figure in run.parse(output.stdout):
+        if not figure.value > 0:
+            raise OutputError(f"{figure.metric} is {figure.value:g}: nothing was done")
+        found.append(
+            Measurement(
+                who=who,
+                machine=machine,
+                tool=run.tool,
+                tool_version=look.versions[run.tool],
+                metric=figure.metric,
+                unit=figure.unit,
+                better=figure.better,
+                threads=run.threads,
+                value=figure.value,
+                round=step.round,
+                at_once=len(step.runs),
+            )
+        )
+    return found
+
+
+def _remaining(left: list[Step], overheads: list[float]) -> str:
+    """Say how long steps take, each as much longer as the others were so far."""
+    overhead = sum(overheads) / len(overheads) if overheads else _OVERHEAD_S
+    seconds = sum(step.run.seconds + overhead for step in left)
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def _now() -> str:
+    return _iso(time.time())
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

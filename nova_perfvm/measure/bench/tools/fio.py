@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fio: I/O operations of a disk; by default LY's jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+from nova_perfvm.measure.bench.tools.tool import (
+    Figure,
+    OutputError,
+    Place,
+    Run,
+    Seconds,
+    at,
+    number,
+    shell,
+)
+from nova_perfvm.policy.keys import NAME as KEY
+from nova_perfvm.policy.keys import Form, count, says
+
+NAME: Final = "fio"
+VERSION: Final = (NAME, "--version")
+
+_NS_PER_MS: Final = 1e6
+_TAILS: Final = {"p99": "99.000000", "p99_9": "99.900000"}
+# What fio calls the file of a thread begins with the name of the job.
+_JOB: Final = "test"
+_IN_DIRECTORY: Final = 'mkdir -p -- "$1" && cd -- "$1" && shift && exec "$@"'
+_REMOVE: Final = f'rm -f -- "$1"/{_JOB}.*.* && rmdir -- "$1"'
+
+Size = Annotated[
+    str,
+    says(
+        pattern=r"^[1-9][0-9]{0,9}[kmgtKMGT]?\Z",
+        description="a size as fio takes it, such as 20g",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One mixture of reads and writes.
+
+    :ivar rw: fio's name of the pattern
+    :ivar rwmixread: percentage of reads, where the pattern is mixed
+    """
+
+    name: str = field(metadata=KEY)
+    rw: Literal["read", "write", "rw", "randread", "randwrite", "randrw"] = "randrw"
+    rwmixread: Annotated[int, count(0, 100, "per cent")] = 50
+
+
+# LY: 75/25, 100 % read, 100 % write.
+LY_JOBS: Final = (
+    Job("mixed", "randrw", 75),
+    Job("read", "randrw", 100),
+    Job("write", "randrw", 0),
+)
+_JOB_NAME: Final = {
+    "pattern": r"^[a-z][a-z0-9_]{0,31}\Z",
+    "description": "a name of lower-case letters, digits and _, at most 32 long",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fio:
+    """``fio`` with files of its own for each target.
+
+    :ivar directory: on the disk to measure; the files are below it
+    :ivar size: of the file of each of the ``numjobs`` threads
+    :ivar seconds: of each job; LY's figure
+    """
+
+    directory: Annotated[
+        str, says(pattern=r"^/", description="the path of a directory, from the root")
+    ]
+    size: Size = "20g"
+    seconds: Seconds = 300
+    jobs: Annotated[
+        tuple[Job, ...],
+        Form.BY_NAME,
+        says(minProperties=1, propertyNames=_JOB_NAME),
+        says(description="a mapping of names to jobs"),
+    ] = LY_JOBS
+    block_size: Size = "4k"
+    iodepth: Annotated[int, count(1, 65536, "I/Os at once of each thread")] = 32
+    numjobs: Annotated[int, count(1, 1024, "threads")] = 4
+    direct: bool = True
+
+    def runs(self, place: Place) -> Iterator[Run]:
+        """Yield the runs, one for each job."""
+        for job in self.jobs:
+            yield Run(
+                NAME,
+                f"fio {job.name}",
+                self.numjobs,
+                self.seconds,
+                self._in_directory(place, *self._line(job)),
+                partial(parse, job.name),
+            )
+
+    def preparation(self, place: Place) -> tuple[str, ...]:
+        """Return the command that writes the files, which is not measured."""
+        line = self._line(self.jobs[0])
+        return self._in_directory(place, *line, "--create_only=1")
+
+    def removal(self, place: Place) -> tuple[str, ...]:
+        """Return the command that removes the files."""
+        return shell(_REMOVE, self._path(place))
+
+    def _path(self, place: Place) -> str:
+        return f"{self.directory.rstrip('/')}/perfvm-{place.who}"
+
+    def _in_directory(self, place: Place, *command: str) -> tuple[str, ...]:
+        return shell(_IN_DIRECTORY, self._path(place), *command)
+
+    def _line(self, job: Job) -> tuple[str, ...]:
+        """Return LY's command line."""
+        return (
+            *(NAME, f"--name={_JOB}", "--directory=.", f"--size={self.size}"),
+            *(f"--direct={int(self.direct)}", f"--bs={self.block_size}"),
+            *("--ioengine=libaio", f"--iodepth={self.iodepth}", "--thread"),
+            *(f"--numjobs={self.numjobs}", f"--runtime={self.seconds}"),
+            *(f"--rw={job.rw}", f"--rwmixread={job.rwmixread}", "--group_reporting"),
+            *("--time_based=1", "--output-format=json+"),
+        )
+
+
+def parse(job: str, text: str) -> list[Figure]:
+    """Read fio's JSON.
+
+    :param job: what the metrics are named after
+    :raises OutputError: when it is no such thing, or the job failed
+    """
+    # Warnings stand before it.
+    start = text.find("{")
+    try:
+        document = json.loads(text[start:] if start >= 0 else text)
+    except ValueError as exc:
+        raise OutputError(f"fio printed no JSON: {exc}") from None
+    found = at(document, "jobs", 0)
+    error = number(found, "error")
+    if error:
+        raise OutputError(f"fio: the job ended with error {error:g}")
+    figures = [f for way in ("read", "write") for f in _figures(job, way, found)]
+    if not figures:
+        raise OutputError("fio: the job did no I/O")
+    return figures
+
+
+def _figures(job: str, way: str, found: Any) -> Iterator[Figure]:
+    if not number(found, way, "total_ios"):
+        return
+    name = f"disk.{job}.{way}"
+    yield Figure(f"{name}_iops", number(found, way, "iops"), "1/s", "higher")
+    for label, key in _TAILS.items():
+        ns = number(found, way, "clat_ns", "percentile", key)
+        yield Figure(f"{name}_latency_{label}_ms", ns / _NS_PER_MS, "ms", "lower")

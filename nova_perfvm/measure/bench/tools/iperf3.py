@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iperf3: throughput of TCP.
+
+Before version 3.16 (Debian 12 has 3.12) all streams of a process share a thread,
+which is the limit long before 25 Gbit/s are: several processes run at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from nova_perfvm.measure.bench.tools.tool import (
+    LY_THREADS,
+    Figure,
+    OutputError,
+    Place,
+    Run,
+    Seconds,
+    Server,
+    Threads,
+    at,
+    number,
+    shell,
+)
+from nova_perfvm.policy.keys import count, says
+
+NAME: Final = "iperf3"
+VERSION: Final = (NAME, "--version")
+
+# A seventeenth connection may not fail a run for a moment's load.
+_CONNECT_MS: Final = 10_000
+# Each process writes to a file, as they would mix on one standard output.
+_CLIENTS: Final = """\
+d=$(mktemp -d) || exit
+trap 'rm -rf "$d"' EXIT
+first=$1 n=$2
+shift 2
+i=0
+while [ "$i" -lt "$n" ]; do
+  "$@" --port "$((first + i))" > "$d/$i" &
+  i=$((i + 1))
+done
+wait
+i=0
+while [ "$i" -lt "$n" ]; do cat "$d/$i"; i=$((i + 1)); done
+"""
+_SERVERS: Final = """\
+i=0
+while [ "$i" -lt "$2" ]; do
+  iperf3 --server --one-off --forceflush --port "$(($1 + i))" &
+  i=$((i + 1))
+done
+wait
+"""
+
+Address = Annotated[str, says(minLength=1, description="an address of the server")]
+Port = Annotated[int, count(1024, 65535, "a port")]
+
+
+@dataclass(frozen=True, slots=True)
+class IPerf3:
+    """``iperf3`` from the targets to a machine that serves.
+
+    :ivar server: name of the target that serves, which measures nothing itself
+    :ivar address: of the server, for the others
+    :ivar port: the first of as many ports as processes run at once, on all targets
+    :ivar processes: numbers of processes with one connection each
+    :ivar reverse: whether the server sends
+    :ivar omit_s: what is dropped at the start, in which TCP finds its speed
+    """
+
+    server: Annotated[str, says(description="the name of a target")]
+    address: Address
+    port: Port = 5201
+    processes: Threads = LY_THREADS
+    seconds: Seconds = 30
+    omit_s: Annotated[int, count(0, 60, "seconds")] = 2
+    reverse: bool = False
+
+    def runs(self, place: Place) -> Iterator[Run]:
+        """Yield the runs, one for each number of processes."""
+        name = "iperf3 reverse" if self.reverse else NAME
+        for processes in self.processes:
+            first = self.port + place.number * max(self.processes)
+            client = [
+                *(NAME, "--client", self.address, "--json"),
+                *("--time", str(self.seconds), "--omit", str(self.omit_s)),
+                *("--connect-timeout", str(_CONNECT_MS)),
+                *(["--reverse"] if self.reverse else []),
+            ]
+            yield Run(
+                NAME,
+                name,
+                processes,
+                self.seconds + self.omit_s,
+                shell(_CLIENTS, str(first), str(processes), *client),
+                parse,
+                Server(
+                    self.server,
+                    shell(_SERVERS, str(first), str(processes)),
+                    "Server listening",
+                    processes,
+                ),
+            )
+
+    def last_port(self, targets: int) -> int:
+        """Return the highest port that so many targets at once need."""
+        return self.port + targets * max(self.processes) - 1
+
+
+def parse(text: str) -> list[Figure]:
+    """Read the JSON of one or several processes, one after the other.
+
+    :raises OutputError: when it is no such thing, or says that one of them failed
+    """
+    found = list(_documents(text))
+    if not found:
+        raise OutputError("iperf3 printed nothing")
+    for document in found:
+        if isinstance(document, dict) and "error" in document:
+            raise OutputError(f"iperf3: {document['error']}")
+    rates = [number(d, "end", "sum_received", "bits_per_second") for d in found]
+    reverse = at(found[0], "start", "test_start", "reverse")
+    metric = "network.received" if reverse else "network"
+    return [Figure(f"{metric}.bits_per_second", sum(rates), "bit/s", "higher")]
+
+
+def _documents(text: str) -> Iterator[Any]:
+    decoder = json.JSONDecoder()
+    rest = text.lstrip()
+    while rest:
+        try:
+            found, end = decoder.raw_decode(rest)
+        except ValueError as exc:
+            raise OutputError(f"iperf3 printed no JSON: {exc}") from None
+        yield found
+        rest = rest[end:].lstrip()

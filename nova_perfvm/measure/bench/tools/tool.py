@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tools have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, NamedTuple
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure.samples import Better
+from nova_perfvm.policy.keys import count, says
+
+# A day; a benchmark that takes longer is a typing error.
+Seconds = Annotated[int, count(1, 24 * 3600, "seconds")]
+_THREADS: Final = count(1, 1024, "threads")
+Threads = Annotated[
+    tuple[Annotated[int, _THREADS], ...],
+    says(
+        minItems=1,
+        uniqueItems=True,
+        description="a list of numbers of threads from 1 to 1024, such as [1, 4]",
+    ),
+]
+# LY's.
+LY_THREADS: Final = (1, 4, 8, 16)
+
+
+class OutputError(PerfVMError):
+    """A tool's output in which its figures are not found."""
+
+
+class Figure(NamedTuple):
+    """One figure of a tool's output.
+
+    :ivar metric: as in :class:`nova_perfvm.measure.samples.Measurement`
+    :ivar better: whether a higher or a lower value is better
+    """
+
+    metric: str
+    value: float
+    unit: str
+    better: Better
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What has to run elsewhere while a tool runs.
+
+    :ivar target: name of the machine
+    :ivar command: what to run there
+    :ivar ready: what it prints when it is ready
+    :ivar times: how often it prints that
+    """
+
+    target: str
+    command: tuple[str, ...]
+    ready: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a tool on one target.
+
+    :ivar name: of the run in reports, such as ``sysbench cpu``
+    :ivar threads: threads, jobs or connections
+    :ivar seconds: how long it measures
+    :ivar command: the command line
+    :ivar parse: what makes figures of its standard output
+    :ivar server: what has to run elsewhere meanwhile
+    """
+
+    tool: str
+    name: str
+    threads: int
+    seconds: int
+    command: tuple[str, ...]
+    parse: Callable[[str], list[Figure]]
+    server: Server | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """For whom a command line is made.
+
+    :ivar who: name of the target
+    :ivar number: of the target among those that run at once, from 0
+    """
+
+    who: str
+    number: int
+
+
+def shell(script: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command line of a shell script; its arguments are $1, $2..."""
+    return ("sh", "-c", script, "sh", *arguments)
+
+
+def at(document: Any, *keys: str | int) -> Any:
+    """Return what stands in JSON below keys.
+
+    :raises OutputError: when it is not there
+    """
+    found = document
+    for key in keys:
+        try:
+            found = found[key]
+        except (KeyError, IndexError, TypeError):
+            place = ".".join(map(str, keys))
+            raise OutputError(f"the tool's output has no {place}") from None
+    return found
+
+
+def number(document: Any, *keys: str | int) -> float:
+    """Return the number that stands in JSON below keys.
+
+    :raises OutputError: when there is none
+    """
+    found = at(document, *keys)
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        place = ".".join(map(str, keys))
+        raise OutputError(f"the tool's output has no number as {place}")
+    return float(found)

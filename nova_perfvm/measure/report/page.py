@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report as one HTML file.
+
+Its scripts are Vega's, all inside; its policy of contents forbids it any other, and
+the network.  Names in it are anybody's choice: they are escaped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any, Final
+
+import vl_convert
+
+from nova_perfvm.measure.report import style
+from nova_perfvm.measure.report.content import Content
+from nova_perfvm.measure.report.plots import Plot, plots
+from nova_perfvm.measure.statistics.intervals import Estimate
+from nova_perfvm.measure.statistics.verdict import Verdict
+
+_CLASSES: Final = {
+    Verdict.PASS: "ok",
+    Verdict.INCONCLUSIVE: "warning",
+    Verdict.FAIL: "critical",
+}
+# What has "unsafe" in its name is what stands in this file itself; expressions of
+# Vega are interpreted, as eval is not allowed.
+_POLICY: Final = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:"
+)
+_STYLE: Final = """
+.plots { display: grid; gap: 1.5rem; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
+figure { margin: 0; min-width: 0; }
+figure.wide { grid-column: 1 / -1; }
+figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: .25rem; }
+.plot { width: 100%; overflow-x: auto; }
+.scroll { overflow-x: auto; }
+.scroll:focus-visible, summary:focus-visible, a:focus-visible {
+  outline: 2px solid #4c78a8; outline-offset: 2px; }
+summary { cursor: pointer; color: var(--unknown); }
+details .scroll { max-height: 20rem; overflow-y: auto; }
+nav a { margin-right: 1rem; color: inherit; }
+td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+:root { --grid: #8883; }
+"""
+_SCRIPT: Final = """
+const specs = JSON.parse(document.getElementById("plots").textContent);
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+let shown = [];
+async function show() {
+  for (const view of shown) { view.finalize(); }
+  shown = [];
+  const look = getComputedStyle(document.documentElement);
+  const text = look.getPropertyValue("--text").trim();
+  const line = look.getPropertyValue("--line").trim();
+  const words = { labelColor: text, titleColor: text };
+  const config = {
+    background: "transparent",
+    font: "system-ui, sans-serif",
+    axis: { ...words, gridColor: line, domainColor: line, tickColor: line },
+    legend: words,
+    view: { stroke: "transparent" },
+  };
+  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true,
+    config, tooltip: { theme: dark.matches ? "dark" : "light" } };
+  for (const [index, spec] of specs.entries()) {
+    shown.push(await vegaEmbed("#plot" + index, spec, options));
+  }
+  document.documentElement.dataset.drawn = String(shown.length);
+}
+dark.addEventListener("change", show);
+show();
+"""
+
+
+def html(content: Content) -> str:
+    """Return the page: verdicts, failures, plots, machines."""
+    found = list(plots(content))
+    sections = [
+        (name, list(members)) for name, members in groupby(found, lambda p: p.section)
+    ]
+    numbers = {id(plot): number for number, plot in enumerate(found)}
+    body = [
+        "<h1>Is the VM as fast as the machine?</h1>\n",
+        f'<p class="facts">{escape(", ".join(content.files))}</p>\n',
+        _verdicts(content),
+        _failures(content),
+        *(
+            _section(name, members, numbers) for name, members in sections
+        ),
+        _machines(content),
+        _list("Not shown", content.not_shown),
+    ]
+    if found:
+        body.append(_scripts(found))
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f"<style>{_STYLE}</style>\n"
+    )
+    return style.document("perfvm bench report", "".join(body), head)
+
+
+def _verdicts(content: Content) -> str:
+    if content.not_compared:
+        return f'<p class="warning">{escape(content.not_compared)}</p>\n'
+    counts = "".join(
+        f'<li><b class="{_CLASSES[verdict]}">{content.count(verdict)}</b>'
+        f"{verdict.value}</li>"
+        for verdict in reversed(Verdict)
+    )
+    worst_first = sorted(
+        content.comparisons, key=lambda row: list(Verdict).index(row.verdict)
+    )[::-1]
+    rows = [
+        (
+            f'<td class="{_CLASSES[row.verdict]}">{row.verdict.value}</td>',
+            *map(_cell, (row.metric, row.who)),
+            *map(_number, (row.threads, row.at_once)),
+            *(
+                _number(_ratio(value, marked=name == row.against))
+                for name, value in (("host", row.vs_host), ("share", row.vs_share))
+            ),
+            _number(("≥ " if row.better == "higher" else "≤ ") + f"{row.target:.3g}"),
+            _cell(row.reason),
+        )
+        for row in worst_first
+    ]
+    head = (
+        *("Verdict", "Metric", "VM", "Threads", "At once"),
+        *("VM / host", "VM / share", "Target", "Reason"),
+    )
+    remarks = dict.fromkeys(r for row in content.comparisons for r in row.remarks)
+    return (
+        f'<ul class="counts">{counts}</ul>\n'
+        f"<h2>Verdicts</h2>\n{_table(head, rows, 'Verdicts')}"
+        '<p class="note">In brackets: 95 % interval. The ratio that the target is for '
+        "has a *.</p>\n" + _list("Doubts", remarks)
+    )
+
+
+def _ratio(found: Estimate | None, *, marked: bool) -> str:
+    if found is None:
+        return ""
+    mark = "*" if marked else ""
+    if found.low is None or found.high is None:
+        return f"{found.ratio:.3f}{mark}"
+    return f"{found.ratio:.3f}{mark} ({found.low:.3f}-{found.high:.3f})"
+
+
+def _failures(content: Content) -> str:
+    found = "".join(
+        f'<article class="critical"><p class="code">{escape(one.where)}: '
+        f"{escape(one.who)}</p><p>{escape(one.reason)}</p>"
+        + (f"<pre>{escape(one.stderr)}</pre>" if one.stderr else "")
+        + "</article>\n"
+        for one in content.failures
+    )
+    return f"<h2>Not measured</h2>\n{found}" if found else ""
+
+
+def _section(name: str, members: Sequence[Plot], numbers: dict[int, int]) -> str:
+    figures = "".join(_figure(plot, numbers[id(plot)]) for plot in members)
+    return f'<h2>{escape(name)}</h2>\n<div class="plots">\n{figures}</div>\n'
+
+
+def _figure(plot: Plot, number: int) -> str:
+    rows = [tuple(map(_cell, row)) for row in plot.rows]
+    table = _table(plot.columns, rows, f"Figures of {plot.title}")
+    return (
+        f'<figure{" class=wide" if plot.wide else ""}>'
+        f"<figcaption>{escape(plot.title)}</figcaption>"
+        f'<div class="plot" id="plot{number}"></div>'
+        f"<details><summary>Figures</summary>{table}</details></figure>\n"
+    )
+
+
+def _machines(content: Content) -> str:
+    rows = [
+        tuple(
+            map(
+                _cell,
+                (
+                    *(one.who, one.hostname, one.kernel, one.cpu_model),
+                    *(one.governor, one.versions, one.clock),
+                ),
+            )
+        )
+        for one in content.machines
+    ]
+    head = ("Who", "Hostname", "Kernel", "CPU", "Governor", "Tools", "Clock")
+    return f"<h2>Machines</h2>\n{_table(head, rows, 'Machines')}" if rows else ""
+
+
+def _list(title: str, items: Iterable[str]) -> str:
+    found = "".join(f"<li>{escape(item)}</li>\n" for item in items)
+    return f"<h2>{escape(title)}</h2>\n<ul>{found}</ul>\n" if found else ""
+
+
+def _table(head: Iterable[str], rows: Iterable[Sequence[str]], label: str) -> str:
+    """Return a table that scrolls, by keyboard, too, where it is too wide."""
+    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
+    body = "".join(f"<tr>{''.join(cells)}</tr>\n" for cells in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f"<table><thead><tr>{titles}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
+    )
+
+
+def _cell(value: object) -> str:
+    return f"<td>{escape(str(value))}</td>"
+
+
+def _number(value: object) -> str:
+    return f'<td class="number">{escape(str(value))}</td>'
+
+
+def _scripts(found: Iterable[Plot]) -> str:
+    specs: list[dict[str, Any]] = [plot.spec for plot in found]
+    # No text in it can end the element.
+    data = json.dumps(specs, allow_nan=False).replace("<", "\\u003c")
+    bundle = vl_convert.javascript_bundle(_SCRIPT).replace("</script", "<\\/script")
+    return (
+        f'<script type="application/json" id="plots">{data}</script>\n'
+        f"<script type=module>{bundle}</script>\n"
+    )

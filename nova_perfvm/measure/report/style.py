@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How pages look that need nothing else: one file, no network."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final
+
+STYLE: Final = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --text: #1b1f24;
+  --critical: #c4262e; --warning: #b36b00; --unknown: #6b7280; --ok: #1a7f4b; }
+@media (prefers-color-scheme: dark) { :root { --text: #e6e9ed;
+  --critical: #ff7b82;
+  --warning: #f5b14c; --unknown: #a3aab5; --ok: #5fd39a; } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
+h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; }
+.facts { color: var(--unknown); margin: 0 0 1.5rem; overflow-wrap: anywhere; }
+.counts { display: flex; gap: 1rem; flex-wrap: wrap; list-style: none; padding: 0; }
+.counts li { border: 1px solid var(--line); border-radius: .5rem;
+  padding: .5rem 1.25rem; min-width: 7rem; }
+.counts b { display: block; font-size: 1.7rem; line-height: 1.2; }
+.critical { color: var(--critical); } .warning { color: var(--warning); }
+.unknown, .note { color: var(--unknown); } .ok { color: var(--ok); }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0;
+  border-bottom: 1px solid var(--line); }
+th { font-weight: 600; white-space: nowrap; }
+article { border: 1px solid var(--line); border-left: 4px solid currentColor;
+  border-radius: .35rem; padding: .6rem 1rem; margin: .75rem 0;
+  break-inside: avoid; }
+article > * { color: var(--text); margin: .2rem 0; overflow-wrap: anywhere; }
+article .code { color: inherit; font-weight: 600; }
+pre { background: var(--soft); padding: .5rem .75rem; border-radius: .25rem;
+  white-space: pre-wrap; font: 13px/1.5 ui-monospace, monospace; }
+"""
+
+
+def document(title: str, body: str, head: str = "") -> str:
+    """Return a whole page.
+
+    :param title: plain text
+    :param body: HTML, as is ``head``, which may be empty
+    """
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+{head}<style>{STYLE}</style>
+</head>
+<body>
+{body}</body>
+</html>
+"""

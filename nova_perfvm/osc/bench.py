@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``bench run`` and ``bench report``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from typing import Final
+
+from nova_perfvm import textfile
+from nova_perfvm.osc.base import file_argument, flag
+from nova_perfvm.osc.judging import JudgingCommand
+from nova_perfvm.osc.output import ProgressLine
+
+_SOME_FAILED: Final = 1
+# As a shell says it of a process that SIGINT ended.
+_INTERRUPTED: Final = 128 + signal.SIGINT
+
+
+class Run(JudgingCommand):
+    """Measure what a scenario file asks for, on all of its targets.
+
+    What is measured is written after each step; after Ctrl-C, --resume goes on.
+    Exits with 0 if all was measured, 1 if something failed, 3 if it could not
+    begin, 130 if it was interrupted.
+    """
+
+    arguments = (
+        file_argument("scenario", help="who measures what, how often"),
+        file_argument("--output", required=True, help="JSON of the measurements"),
+        flag(
+            "--resume",
+            "go on with the run that --output is of: measure what is missing, or has "
+            "failed",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Run, and say how it ended."""
+        from nova_perfvm.measure.bench import run, scenario  # noqa: PLC0415
+        from nova_perfvm.measure.bench.record import Record  # noqa: PLC0415
+
+        wanted = scenario.load(parsed_args.scenario)
+        output = parsed_args.output
+        begin = Record.resume if parsed_args.resume else Record.begin
+        record = begin(output, wanted)
+        try:
+            with ProgressLine() as progress:
+
+                def warn(text: str) -> None:
+                    progress.clear()
+                    self.warn(text)
+
+                outcome = run.run(wanted, record, progress, warn)
+        except KeyboardInterrupt:
+            done, steps = len(record.done), sum(1 for _ in wanted.steps())
+            self.app.stderr.write(
+                f"interrupted: {done} of {steps} steps are in {output}; go on by the "
+                "same command with --resume\n"
+            )
+            self.exit_status = _INTERRUPTED
+            return
+        failed = len(outcome.failures)
+        self.write(
+            f"{output}: {len(record.done)} of {outcome.steps} steps; {failed} "
+            f"failure(s)\n"
+        )
+        if failed:
+            self.exit_status = _SOME_FAILED
+
+
+class Report(JudgingCommand):
+    """Write a page of verdicts and plots: one HTML file that needs no network.
+
+    The verdicts are those of bench compare.
+    """
+
+    arguments = (
+        file_argument("files", nargs="+", help="measurements that bench run has left"),
+        file_argument("--output", required=True, help="HTML to write"),
+        file_argument(
+            "--collected",
+            action="append",
+            default=[],
+            help="what host collect or guest collect has written, for the plots of "
+            "interrupts and pins, several times for several machines (default: what "
+            "the measurements have with them)",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Write the page."""
+        from nova_perfvm.measure.report import content, page  # noqa: PLC0415
+
+        found = content.read(parsed_args.files, parsed_args.collected)
+        textfile.replace(parsed_args.output, page.html(found))
+        self.write(f"{parsed_args.output}: {content.summary(found)}\n")
