@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a certificate is made of: the files, read, with all mistakes at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from nova_perfvm import textfile
+from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
+from nova_perfvm.measure import reading, samples
+from nova_perfvm.measure.checks import nova_view
+from nova_perfvm.measure.checks.host_subject import NOVA_CONF, HostSubject
+from nova_perfvm.measure.collected import Collected, Kind
+from nova_perfvm.measure.observed import cpus
+from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.samples import Samples
+from nova_perfvm.policy import Policy, VMClass, loader
+
+UUID: Final = "/sys/class/dmi/id/product_uuid"
+DEFAULT_WITHIN_S: Final = 3600.0
+_MAC: Final = "/sys/class/net/*/address"
+# The longest nova.conf, with all its comments, has half a megabyte.
+_MOST_OF_CONF: Final = 4 * 1024 * 1024
+
+T = TypeVar("T")
+
+
+class InputsError(PerfVMError):
+    """Files that no certificate can be made of; ``mistakes`` has all of them."""
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        """Keep the mistakes, each with its file."""
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(mistakes))
+
+
+class Source(NamedTuple):
+    """A file that a certificate rests on.
+
+    :ivar role: policy, host, guest, samples...
+    :ivar sha256: of its bytes, in hex
+    """
+
+    role: str
+    path: str
+    sha256: str
+
+
+class Target(NamedTuple):
+    """A machine as bench run saw it, before it measured."""
+
+    who: str
+    kind: Kind
+    hostname: str
+
+
+class Run(NamedTuple):
+    """What bench run noted beside its measurements.
+
+    :ivar begun: and ``ended``: when it measured
+    :ivar failures: what it could not measure
+    """
+
+    targets: tuple[Target, ...]
+    begun: datetime
+    ended: datetime
+    failures: tuple[str, ...]
+
+
+class Guest(NamedTuple):
+    """A VM, seen from inside.
+
+    :ivar domain: which of the host's VMs it is, None if none of them
+    :ivar how: by what that is known; else why it is not
+    :ivar known: whether it is known which VM it is, or that it is none of them
+    """
+
+    collected: Collected
+    domain: Domain | None
+    how: str
+    known: bool
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return self.collected.hostname
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The files that are named."""
+
+    host: str
+    guests: Sequence[str]
+    samples: str
+    policy: str | None = None
+    nova_conf: str | None = None
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All that a certificate rests on.
+
+    :ivar run: None of samples that bench run has not made
+    :ivar within_s: how far apart in time the files may be
+    """
+
+    policy: Policy
+    flavor: PolicyFlavor
+    host: HostSubject
+    collected: tuple[Collected, ...]
+    samples: Samples
+    run: Run | None = None
+    sources: tuple[Source, ...] = ()
+    within_s: float = DEFAULT_WITHIN_S
+
+    @cached_property
+    def vm_class(self) -> VMClass:
+        """The class of the flavor."""
+        return self.policy.get_class(self.flavor.class_name)
+
+    @cached_property
+    def guests(self) -> tuple[Guest, ...]:
+        """The VMs that were looked into.
+
+        :raises NotReadError: when the host's VMs are not known
+        """
+        domains = self.host.domains
+        return tuple(_matched(one, domains) for one in self.collected)
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The VMs of the flavor that run on the host.
+
+        :raises NotReadError: when they are not known
+        """
+        return tuple(
+            domain
+            for domain in self.host.domains
+            if domain.nova is not None and domain.nova.flavor == self.flavor.name
+        )
+
+    def target_of(self, guest: Guest) -> Target | None:
+        """Return who a VM is in the samples; None if that is not to be told."""
+        alike = [
+            target
+            for target in (self.run.targets if self.run else ())
+            if target.kind == "guest" and target.hostname == guest.collected.hostname
+        ]
+        namesakes = [
+            one for one in self.collected if one.hostname == guest.collected.hostname
+        ]
+        return alike[0] if len(alike) == len(namesakes) == 1 else None
+
+
+def load(
+    paths: Paths,
+    flavor: str,
+    *,
+    read_snapshot: Callable[[str], Snapshot],
+    host_name: str | None = None,
+    within_s: float = DEFAULT_WITHIN_S,
+) -> Inputs:
+    """Read all files.
+
+    :param flavor: the name of one of the policy's flavors
+    :param host_name: the host's name in the snapshot; None for its own
+    :raises InputsError: with all mistakes of all files
+    """
+    mistakes: list[str] = []
+
+    def attempt(call: Callable[..., T], *arguments: Any) -> T | None:
+        try:
+            return call(*arguments)
+        except PerfVMError as exc:
+            mistakes.append(str(exc))
+            return None
+
+    found = list(_named(paths))
+    sources = [attempt(_hashed, role, path) for role, path in found]
+    # One that cannot be read at all is named once.
+    good = {one.path for one in sources if one is not None}
+    policy = None
+    if paths.policy is None or paths.policy in good:
+        policy = attempt(loader.load, paths.policy)
+    wanted = attempt(_flavor, policy, flavor) if policy else None
+    conf = nova = host = measured = run = None
+    if paths.nova_conf in good:
+        conf = attempt(textfile.read, paths.nova_conf, _MOST_OF_CONF)
+    if paths.host in good:
+        host = attempt(reading.read, paths.host, "host")
+    if paths.snapshot in good:
+        snapshot = attempt(read_snapshot, paths.snapshot)
+        if snapshot and host:
+            nova = attempt(nova_view.of_host, snapshot, host_name or host.hostname)
+    guests = [
+        attempt(reading.read, path, "guest") for path in paths.guests if path in good
+    ]
+    if paths.samples in good:
+        measured = attempt(samples.load, [paths.samples])
+    if measured is not None:
+        run = attempt(_run, paths.samples, {m.who for m in measured.measurements})
+        if not measured.measurements:
+            mistakes.append(f"{paths.samples}: expected measurements, and it has none")
+    twice = {path for path in paths.guests if list(paths.guests).count(path) > 1}
+    mistakes += [f"{path}: --guest-collect names it twice" for path in sorted(twice)]
+    if mistakes or policy is None or wanted is None or host is None or measured is None:
+        raise InputsError(list(dict.fromkeys(mistakes)))
+    if conf is not None:
+        host = replace(host, files={**host.files, NOVA_CONF: conf})
+    return Inputs(
+        policy=policy,
+        flavor=wanted,
+        host=HostSubject(host, policy, nova),
+        collected=tuple(one for one in guests if one is not None),
+        samples=measured,
+        run=run,
+        sources=tuple(one for one in sources if one is not None),
+        within_s=within_s,
+    )
+
+
+def _named(paths: Paths) -> Iterator[tuple[str, str]]:
+    optional = (
+        *(("policy", paths.policy), ("nova.conf", paths.nova_conf)),
+        ("snapshot", paths.snapshot),
+    )
+    yield from ((role, path) for role, path in optional if path is not None)
+    yield "host", paths.host
+    yield from (("guest", path) for path in dict.fromkeys(paths.guests))
+    yield "samples", paths.samples
+
+
+def _hashed(role: str, path: str) -> Source:
+    try:
+        with Path(path).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError) as exc:
+        reason = getattr(exc, "strerror", None) or str(exc)
+        raise UnreadableFileError(path, reason) from exc
+    return Source(role, path, digest)
+
+
+def _flavor(policy: Policy, name: str) -> PolicyFlavor:
+    known = generate_flavors(policy)
+    for flavor in known:
+        if flavor.name == name:
+            return flavor
+    listed = ", ".join(flavor.name for flavor in known)
+    raise PerfVMError(
+        f"--flavor {name}: the policy has no such flavor; it has: {listed}"
+    )
+
+
+def _matched(collected: Collected, domains: Sequence[Domain]) -> Guest:
+    """Return which VM a guest is: by its UUID, else by its NICs' addresses."""
+    uuid = collected.files.get(UUID, "").strip().lower()
+    if uuid:
+        for domain in domains:
+            if domain.uuid.lower() == uuid:
+                return Guest(collected, domain, f"UUID {uuid}, {UUID}", known=True)
+        return Guest(collected, None, f"UUID {uuid}, {UUID}", known=True)
+    own = {text.strip().lower() for text in collected.matching(_MAC).values()}
+    by_mac = [d for d in domains if own & {i.mac.lower() for i in d.interfaces} - {""}]
+    if len(by_mac) == 1:
+        how = f"addresses of its NICs, {_MAC}"
+        return Guest(collected, by_mac[0], how, known=True)
+    reason = collected.unread.get(UUID, "it was not collected")
+    return Guest(
+        collected, None, f"{UUID}: {reason}: run guest collect as root", known=False
+    )
+
+
+def _run(path: str, measured: Collection[str]) -> Run | None:
+    """Return what bench run noted in a file of measurements.
+
+    :param measured: who has some; others only served
+    :raises PerfVMError: when that is not what it writes
+    """
+    document = json.loads(textfile.read(path, samples.MOST_BYTES))
+    run = document.get("run")
+    if run is None:
+        return None
+    try:
+        return _noted(run, measured)
+    except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        raise PerfVMError(
+            f"{path}: run: not what bench run writes ({type(exc).__name__}: {exc})"
+        ) from exc
+
+
+def _noted(run: Mapping[str, Any], measured: Collection[str]) -> Run:
+    targets = dict.fromkeys(
+        Target(str(who), run["scenario"]["targets"][who]["kind"], str(seen["hostname"]))
+        for session in run["sessions"]
+        for who, seen in session["targets"].items()
+        if who in measured
+    )
+    times = [
+        datetime.fromisoformat(part["started_at"])
+        for part in (*run["sessions"], *run["steps"])
+    ]
+    if not times or any(time.tzinfo is None for time in times):
+        raise ValueError("when it was started is not told, or not in UTC")
+    return Run(
+        targets=tuple(targets),
+        begun=min(times),
+        ended=max(times),
+        failures=tuple(
+            f"{one['where']}: {one['who']}: {one['reason']}" for one in run["failures"]
+        ),
+    )
+
+
+def cpu_models(collected: Collected) -> frozenset[str]:
+    """Return the CPU models that a machine names; none if that was not read."""
+    lines = collected.files.get("/proc/cpuinfo", "").splitlines()
+    pairs = (line.partition(":") for line in lines)
+    return frozenset(v.strip() for k, _, v in pairs if k.strip() == "model name")
+
+
+def vcpus(collected: Collected) -> int:
+    """Return how many CPUs of a guest run.
+
+    :raises NotReadError: when that was not read
+    """
+    return len(cpus.online(collected).numbers)
