@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``guest check``: whether a guest has what its class promises."""
+"""``host check`` and ``guest check``: whether a machine has what classes promise."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from nova_perfvm import textfile
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import collector
+from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     Arguments,
     Table,
     argument,
     class_argument,
+    file_argument,
     flag,
     one_of,
 )
@@ -20,13 +25,15 @@ from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 
 if TYPE_CHECKING:
     from nova_perfvm.measure.checks.report import CheckReport
-    from nova_perfvm.measure.collected import Collected
+    from nova_perfvm.measure.collected import Collected, Kind
     from nova_perfvm.policy import VMClass
 
 _COLUMNS: Final = (
     *("Code", "Status", "Subject"),
     *("Expected", "Observed", "Source", "Remedy"),
 )
+# The longest nova.conf, with all its comments, has half a megabyte.
+_MOST_OF_CONF: Final = 4 * 1024 * 1024
 
 
 class JUnitFormatter(ReportFormatter):
@@ -125,7 +132,7 @@ class CheckGuest(CheckCommand):
         from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
 
         vm_class = self._class(parsed_args)
-        collected = _read(parsed_args)
+        collected = _read(parsed_args.file, "guest", parsed_args.interval)
         subject = GuestSubject(collected, vm_class)
         return self.reported(parsed_args, run(checks_of(guest), collected, subject))
 
@@ -145,12 +152,74 @@ class CheckGuest(CheckCommand):
         return None
 
 
-def _read(parsed_args: argparse.Namespace) -> Collected:
-    """Return what was collected in a guest, or on this machine as one."""
+class CheckHost(CheckCommand):
+    """Find what keeps a host's VMs from the performance that the policy promises.
+
+    Exits with 0 if all holds, 1 for warnings, 2 for failures, 3 if it could not look.
+    """
+
+    arguments = (
+        argument(
+            "file",
+            nargs="?",
+            metavar="FILE",
+            help="what host collect has written, or a sosreport; - for standard input "
+            "(default: look at this machine)",
+        ),
+        file_argument(
+            "--snapshot",
+            help="what openstack perfvm snapshot save has saved, for what Nova and "
+            "Placement say of the host (default: that is not judged)",
+        ),
+        argument(
+            "--host",
+            metavar="NAME",
+            help="the host's name in the snapshot (default: its own)",
+        ),
+        file_argument(
+            "--nova-conf",
+            help="the host's nova.conf, for its CPU sets (default: those of the "
+            "snapshot, if Nova's database told them, else what its VMs own)",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Read what was collected, and judge it."""
+        from nova_perfvm.measure.checks import host, nova_view  # noqa: PLC0415
+        from nova_perfvm.measure.checks.check import checks_of  # noqa: PLC0415
+        from nova_perfvm.measure.checks.host_subject import (  # noqa: PLC0415
+            NOVA_CONF,
+            HostSubject,
+        )
+        from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
+
+        policy = self.policy(parsed_args)
+        if parsed_args.host is not None and parsed_args.snapshot is None:
+            raise PerfVMError("--host names a host of a snapshot: add --snapshot FILE")
+        settings, nova = {}, None
+        # First, as mistakes there show at once.
+        if parsed_args.nova_conf is not None:
+            settings[NOVA_CONF] = textfile.read(parsed_args.nova_conf, _MOST_OF_CONF)
+        snapshot = None
+        if parsed_args.snapshot is not None:
+            snapshot = snapshots.read(parsed_args.snapshot)
+        collected = _read(parsed_args.file, "host")
+        if snapshot is not None:
+            name = parsed_args.host or collected.hostname
+            nova = nova_view.of_host(snapshot, name)
+        collected = replace(collected, files={**collected.files, **settings})
+        subject = HostSubject(collected, policy, nova)
+        return self.reported(parsed_args, run(checks_of(host), collected, subject))
+
+
+def _read(
+    path: str | None, kind: Kind, interval_s: float = collector.DEFAULT_INTERVAL_S
+) -> Collected:
+    """Return what was collected on a machine, or collect it on this one."""
     from nova_perfvm.measure import reading  # noqa: PLC0415
 
-    if parsed_args.file is not None:
-        return reading.read(parsed_args.file, "guest")
+    if path is not None:
+        return reading.read(path, kind)
     with collector.ProgressLine() as progress:
-        found = collector.collect("guest", parsed_args.interval, progress=progress)
-    return reading.loads(collector.dumps(found), "this machine", "guest")
+        found = collector.collect(kind, interval_s, progress=progress)
+    return reading.loads(collector.dumps(found), "this machine", kind)

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No more VMs of a class than it allows are here, and nobody beside them it excludes."""
+"""No more VMs of a class are here than it allows, and nobody whom it excludes."""
 
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import (
+    Check,
+    Finding,
+    failed,
+    judged,
+    skipped,
+)
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject, unread
+from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.policy import VMClass
@@ -50,7 +57,26 @@ def find(subject: HostSubject) -> Iterator[Finding]:
             )
         elif vm_class.exclusive == "cell":
             yield _beside(subject, vm_class, own, others, source)
+    yield from _unmanaged(subject)
     yield from unread(subject)
+
+
+def _unmanaged(subject: HostSubject) -> Iterator[Finding]:
+    """Look for QEMU that libvirt does not know: Nova counts none of it."""
+    known = {domain.uuid for domain in subject.domains} | subject.unread_domains.keys()
+    try:
+        found = subject.processes
+    except NotReadError:
+        return
+    for process in found:
+        if process.uuid not in known:
+            yield failed(
+                f"process {process.pid}",
+                "each process of QEMU is a domain that libvirt runs",
+                f"UUID {process.uuid or 'none'}, which libvirt does not run",
+                f"{process.path}/cmdline; {observed.LIST}",
+                f"see whose it is (ps -fp {process.pid}), and end it there",
+            )
 
 
 def _names(domains: list[Domain]) -> str:

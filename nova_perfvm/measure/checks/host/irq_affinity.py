@@ -95,6 +95,9 @@ def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Findin
         raise NotReadError(interrupts.PATH, reason)
     vectors = _devices(subject.interrupts.vectors)
     counts = interrupts.by_cpu(vectors)
+    if not counts.total():
+        reason = "no device interrupted between the two looks: that tells nothing"
+        raise NotReadError(interrupts.PATH, reason)
     rates = {cpu: counts[cpu] / seconds for cpu in dedicated}
     worst = max(rates, key=lambda cpu: rates[cpu])
     most = rates[worst]

@@ -19,11 +19,13 @@ from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.outcome import Status
-from nova_perfvm.placement import slots
+from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.slots import host_slots
 
 _DIRECTORY = "/etc/nova/provider_config"
+# What the collector says of a host that has no such directory.
+_ABSENT = "no such file or directory"
 # What disks give is not to be seen; enrolling, not a file, makes the others.
 _NOT_JUDGED = (const.RC_READ_IOPS, const.RC_WRITE_IOPS, const.RC_UNIT)
 _ENROLLED = (const.TRAIT_ELASTIC, const.TRAIT_CHILD)
@@ -100,12 +102,17 @@ def _of_files(subject: HostSubject) -> tuple[Offer, str]:
     :raises NotReadError: when they could not be read
     """
     files = subject.collected.matching(f"{_DIRECTORY}/*.yaml")
-    unread = [p for p in subject.collected.unread if p.startswith(_DIRECTORY)]
-    for path in unread:
-        reason = subject.collected.unread[path]
-        # The host has none.
-        if reason != "no such file or directory":
-            raise NotReadError(path, reason)
+    unread = {
+        path: reason
+        for path, reason in subject.collected.unread.items()
+        if path.startswith(_DIRECTORY)
+    }
+    absent = unread.pop(_DIRECTORY, None) == _ABSENT
+    for path, reason in unread.items():
+        raise NotReadError(path, reason)
+    if not files and not absent:
+        reason = subject.collected.unread.get(_DIRECTORY, "no file of it was collected")
+        raise NotReadError(_DIRECTORY, reason)
     totals: dict[str, int] = {}
     traits: set[str] = set()
     for path, text in files.items():
@@ -190,8 +197,12 @@ def _wanted(subject: HostSubject, policy: Policy, vm_class: VMClass | None) -> O
         mode = "mixed" if sets.shared else "dedicated"
     dedicated = vm_class is not None and bool(sets.dedicated)
     room = host_slots(vm_class, cells, 0) if vm_class and dedicated else 0
-    request = HostRequest(policy, topology, mode)
-    document = provider.document(request, vm_class if dedicated else None, room, {})
+    document = provider.document(
+        HostRequest(policy, topology, mode),
+        vm_class if dedicated else None,
+        units.usable_slots(policy, room),
+        {},
+    )
     (wanted,) = _providers(document) or [{}]
     return Offer(
         _totals(wanted),

@@ -14,7 +14,7 @@ from nova_perfvm.measure.checks.own_threads import others_cpus
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.observed.processes import Process, Role, Task
+from nova_perfvm.measure.observed.processes import Role, Task
 from nova_perfvm.measure.outcome import Status
 
 
@@ -31,7 +31,7 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
             yield skipped(name, missing, f"{process.path}/task/*/comm")
             continue
         try:
-            yield from _judged(subject, domain, process, name, tasks)
+            yield from _judged(subject, domain, name, tasks)
         except NotReadError as exc:
             yield skipped(name, exc.reason, exc.place)
 
@@ -63,7 +63,6 @@ def _expected(domain: Domain, task: Task) -> frozenset[int]:
 def _judged(
     subject: HostSubject,
     domain: Domain,
-    process: Process,
     name: str,
     tasks: tuple[Task, ...],
 ) -> Iterator[Finding]:
@@ -77,9 +76,9 @@ def _judged(
             hurts = hurts or task.role is Role.VCPU or bool(outside & taken)
     if not tasks:
         return
-    path = tasks[0].path if len(tasks) == 1 else f"{process.path}/task/*"
-    if tasks[0].role is Role.VHOST and "/task/" not in tasks[0].path:
-        path = "/proc/*"
+    path = tasks[0].path
+    if len(tasks) > 1:
+        path = f"{path.rpartition('/')[0]}/*"
     yield judged(
         name,
         "only the CPUs of libvirt's XML",

@@ -46,8 +46,8 @@ def find(subject: HostSubject) -> Iterator[Finding]:
                 "Nova has none of that UUID here, so it gives its CPUs to others",
                 f"{domain.source}; {nova.source}",
                 f"openstack server show {domain.uuid}: if it is on another host, or "
-                f"deleted, virsh undefine {domain.name} once its data is safe; if it "
-                "moved since the snapshot was taken, take another",
+                "deleted, a domain was left behind: shut it down; if it moved since, "
+                "take another snapshot",
             )
         elif server.task is not None:
             reason = f"Nova is busy with it: {server.task}"
@@ -68,9 +68,8 @@ def _absent(subject: HostSubject, nova: NovaView) -> Iterator[Finding]:
                 "a domain that runs",
                 "libvirt runs none of that UUID",
                 f"{nova.source}; {observed.LIST}",
-                f"openstack server show {server.id}: start it, or see why Nova takes it "
-                "for running here; if it moved since the snapshot was taken, take "
-                "another",
+                f"openstack server show {server.id}: see why Nova takes it for running "
+                "here; if it moved since the snapshot was taken, take another",
             )
 
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of checks of hosts share."""
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm.measure.checks import host as package
+from nova_perfvm.measure.checks import nova_view
+from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.outcome import Status
+from nova_perfvm.policy import HostShape, loader
+from tests.unit.measure import hosts
+from tests.unit.measure.hosts import UUIDS
+
+POLICY = dataclasses.replace(loader.load(), host_shapes=(HostShape(2, 21),))
+CHECKS = {check.code: check for check in checks_of(package)}
+PASS, SKIP, WARN, FAIL = Status.PASS, Status.SKIP, Status.WARN, Status.FAIL
+
+CONF = "/etc/nova/nova.conf"
+FIRST = "instance-00000001"
+PID = hosts.FIRST_PID + 100
+PROC = f"/proc/{PID}"
+SCOPE = "/sys/fs/cgroup/machine.slice/machine-qemu\\x2d1.scope/libvirt"
+XML = f"virsh -r dumpxml {UUIDS[0]}"
+
+
+def with_class(**changes):
+    """Return the policy with another class of pinned VMs."""
+    classes = [
+        dataclasses.replace(c, **changes) if c.name == "high-performance" else c
+        for c in POLICY.classes
+    ]
+    return dataclasses.replace(POLICY, classes=tuple(classes))
+
+
+def having(collected, files=None, **rest):
+    """Return it with some files exchanged; those that are None are left out."""
+    merged = {**collected.files, **(files or {})}
+    kept = {path: text for path, text in merged.items() if text is not None}
+    return dataclasses.replace(collected, files=kept, **rest)
+
+
+def view(snapshot=None):
+    return nova_view.of_host(snapshot or hosts.snapshot(), "compute1")
+
+
+def outcomes(code, collected, policy=POLICY, nova=None):
+    return CHECKS[code].outcomes(HostSubject(collected, policy, nova))
+
+
+class HostCase(testtools.TestCase):
+    code = ""
+
+    def outcomes(self, collected=None, policy=POLICY, nova=None):
+        return outcomes(f"check.{self.code}", collected or hosts.host(), policy, nova)
+
+    def statuses(self, *arguments, **options):
+        """Return {subject: status}."""
+        return {one.subject: one.status for one in self.outcomes(*arguments, **options)}
+
+    def assert_found(self, status, subject, *words, **options):
+        """Look that one finding has a status, and words among what was observed."""
+        found = self.outcomes(**options)
+        (one,) = [one for one in found if one.subject == subject]
+        self.assertEqual(status, one.status, one)
+        for word in words:
+            self.assertIn(word, one.observed)
+        if status in {WARN, FAIL}:
+            self.assertTrue(one.remedy)
+            self.assertTrue(one.expected)
+        return one
+
+    def assert_all(self, status, *arguments, **options):
+        found = self.statuses(*arguments, **options)
+        self.assertEqual({status}, set(found.values()), found)

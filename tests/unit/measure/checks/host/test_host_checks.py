@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All checks of a host: without a fault, and without anything."""
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure.checks import nova_view
+from nova_perfvm.measure.collected import CommandOutput
+from nova_perfvm.measure.observed.domains import LIST
+from tests.unit.measure import hosts
+from tests.unit.measure.checks.host.case import (
+    CHECKS,
+    FAIL,
+    PASS,
+    POLICY,
+    SKIP,
+    WARN,
+    XML,
+    outcomes,
+    view,
+    with_class,
+)
+from tests.unit.measure.hosts import UUIDS
+
+
+class AllTest(testtools.TestCase):
+    def statuses(self, collected, nova=None, policy=POLICY):
+        return {
+            (code, one.status)
+            for code in CHECKS
+            for one in outcomes(code, collected, policy, nova)
+        }
+
+    def test_a_host_without_a_fault_passes_all(self):
+        policy = with_class(mem_page_size="1GB")
+        found = self.statuses(hosts.host(pages_kb=1048576), view(), policy)
+        self.assertEqual({(code, PASS) for code in CHECKS}, found)
+
+    def test_of_nothing_nothing_is_told(self):
+        empty = dataclasses.replace(
+            hosts.host(), files={}, later={}, links={}, commands={}
+        )
+        for policy in (None, POLICY):
+            for nova in (None, view(hosts.snapshot(cells=False))):
+                found = self.statuses(empty, nova, policy)
+                # That a server runs for Nova only takes libvirt's list.
+                self.assertEqual({(code, SKIP) for code in CHECKS}, found)
+
+    def test_files_that_are_empty(self):
+        host = hosts.host()
+        empty = dataclasses.replace(
+            host,
+            files=dict.fromkeys(host.files, ""),
+            later=dict.fromkeys(host.later, ""),
+            commands=dict.fromkeys(host.commands, CommandOutput(0, "")),
+        )
+        found = self.statuses(empty)
+        self.assertEqual(set(), {code for code, status in found if status is PASS})
+
+    def test_a_host_without_libvirt(self):
+        host = hosts.host()
+        reason = "no such command: virsh"
+        host = dataclasses.replace(host, commands={}, unread={LIST: reason})
+        for code in ("vcpu_pins", "numatune", "threads_allowed", "class_rules"):
+            (found,) = outcomes(f"check.{code}", host)
+            self.assertEqual((SKIP, reason), (found.status, found.observed))
+
+    def test_a_domain_that_was_not_read_is_named(self):
+        host = hosts.host()
+        commands = {**host.commands, XML: CommandOutput(1, "", "error: no domain")}
+        host = dataclasses.replace(host, commands=commands)
+        for code in ("vcpu_pins", "numatune", "memory_local", "class_rules", "smt"):
+            found = outcomes(f"check.{code}", host)
+            skipped = [one for one in found if one.status is SKIP]
+            self.assertEqual([UUIDS[0]], [one.subject for one in skipped], code)
+            self.assertIn("error: no domain", skipped[0].observed)
+
+    def test_a_host_without_vms(self):
+        found = self.statuses(hosts.host(vms=0))
+        self.assertEqual(
+            {"check.vcpu_pins", "check.class_rules"},
+            {code for code, status in found if status is SKIP}
+            & {"check.vcpu_pins", "check.class_rules"},
+        )
+        self.assertEqual(set(), {one for one in found if one[1] in {WARN, FAIL}})
+
+    def test_stopped_vms_count_nowhere(self):
+        host = hosts.host()
+        stopped = hosts.domain_xml(3, pins=["0"] * 20).replace(" id='3'", "", 1)
+        host = hosts.with_domains(host, vm3=stopped)
+        self.assertNotIn(FAIL, {status for _, status in self.statuses(host, view())})
+
+
+class NovaViewTest(testtools.TestCase):
+    def test_names(self):
+        snapshot = hosts.snapshot()
+        for name in ("compute1", "compute1.example.org", "compute1.local"):
+            self.assertEqual("compute1", nova_view.of_host(snapshot, name).host.host)
+        error = self.assertRaises(PerfVMError, nova_view.of_host, snapshot, "vm")
+        self.assertIn("--host NAME, of compute1, compute2", str(error))

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what the kernel does: threads, cgroups, pages, interrupts, settings."""
+
+from tests.unit.measure import guests, hosts
+from tests.unit.measure.checks.host.case import (
+    CONF,
+    FAIL,
+    FIRST,
+    PASS,
+    PID,
+    PROC,
+    SCOPE,
+    SKIP,
+    WARN,
+    HostCase,
+    having,
+    with_class,
+)
+from tests.unit.measure.hosts import CPU
+
+
+class ThreadsAllowedTest(HostCase):
+    code = "threads_allowed"
+
+    def moved(self, task, cpus, host=None):
+        path = f"{PROC}/task/{PID + task}/status"
+        return having(host or hosts.host(), {path: hosts.status("x", cpus, "0")})
+
+    def test_threads_elsewhere(self):
+        for task, cpus, status, subject in (
+            (13, "3-4", FAIL, "vCPUs"),
+            (13, "0-41", FAIL, "vCPUs"),
+            (13, "7", FAIL, "vCPUs"),
+            (0, "0-20", FAIL, "emulator threads"),
+            (0, "0-19,41", WARN, "emulator threads"),
+            (1, "0-41", FAIL, "I/O threads"),
+            (2, "0-41", FAIL, "vhost threads"),
+            (2, "40-41", WARN, "vhost threads"),
+        ):
+            with self.subTest(task=task, cpus=cpus):
+                host = self.moved(task, cpus)
+                self.assert_found(
+                    status, f"{FIRST}: {subject}", f"CPUs {cpus}", collected=host
+                )
+
+    def test_vhost_as_a_thread_of_the_kernel(self):
+        task = f"{PROC}/task/{PID + 2}"
+        dropped = {f"{task}/{name}": None for name in ("comm", "status", "cgroup")}
+        own = {"/proc/77/comm": f"vhost-{PID}\n"}
+        for cpus, status in (("0-19", PASS), ("0-41", FAIL)):
+            files = {"/proc/77/status": hosts.status("vhost", cpus, "0-1")}
+            host = having(hosts.host(), dropped | own | files)
+            one = self.assert_found(status, f"{FIRST}: vhost threads", collected=host)
+            self.assertTrue(one.source.startswith("/proc/77/status"))
+        host = having(hosts.host(), dropped)
+        self.assert_found(SKIP, f"{FIRST}: vhost threads", collected=host)
+
+    def test_what_was_not_read(self):
+        path = f"{PROC}/task/{PID + 13}"
+        host = having(hosts.host(), {f"{path}/status": None})
+        self.assert_found(SKIP, f"{FIRST}: vCPUs", collected=host)
+        host = having(hosts.host(), {f"{path}/comm": "qemu-system-x86\n"})
+        self.assert_found(SKIP, f"{FIRST}: vCPUs", "19 of 20", collected=host)
+        host = having(hosts.host(), {f"{PROC}/cmdline": "qemu\0-uuid\0"})
+        self.assert_found(SKIP, FIRST, "no such process", collected=host)
+        host = having(hosts.host(), unread={"/proc": "processes of others are hidden"})
+        self.assert_all(SKIP, host)
+
+
+class CPUSetCgroupTest(HostCase):
+    code = "cpuset_cgroup"
+
+    def test_a_cpuset_without_the_cpu(self):
+        path = f"{SCOPE}/vcpu3/cpuset.cpus.effective"
+        host = having(hosts.host(), {path: "4-41\n"})
+        self.assert_found(FAIL, f"{FIRST}: CPUs", "4-41", collected=host)
+
+    def test_memory_of_other_nodes(self):
+        path = f"{SCOPE}/emulator/cpuset.mems.effective"
+        for mems, status in (("0-1", WARN), ("1", FAIL)):
+            host = having(hosts.host(), {path: f"{mems}\n"})
+            self.assert_found(status, f"{FIRST}: memory", collected=host)
+
+    def test_version_1(self):
+        host = hosts.host()
+        files = {
+            path: text.replace("0::", "5:cpuset:")
+            for path, text in host.files.items()
+            if path.endswith("/cgroup")
+        }
+        for path, text in host.files.items():
+            if path.startswith("/sys/fs/cgroup") and not path.endswith("effective"):
+                files[path.replace("cgroup", "cgroup/cpuset", 1)] = text
+            if path.startswith("/sys/fs/cgroup"):
+                files[path] = None
+        self.assert_all(PASS, having(host, files))
+
+    def test_the_next_above(self):
+        host = hosts.host()
+        files = {path: None for path in host.files if path.startswith(SCOPE)}
+        slice_ = "/sys/fs/cgroup/machine.slice/cpuset"
+        files |= {f"{slice_}.cpus.effective": "0-41", f"{slice_}.mems.effective": "0-1"}
+        host = having(host, files)
+        self.assert_found(PASS, f"{FIRST}: CPUs", collected=host)
+        self.assert_found(WARN, f"{FIRST}: memory", "0-1", collected=host)
+
+    def test_what_was_not_read(self):
+        files = {f"{PROC}/cgroup": None}
+        self.assert_found(SKIP, FIRST, collected=having(hosts.host(), files))
+        host = hosts.host()
+        files = {path: None for path in host.files if "/sys/fs/cgroup" in path}
+        self.assert_all(SKIP, having(host, files))
+
+
+class MemoryLocalTest(HostCase):
+    code = "memory_local"
+
+    def split(self, remote, page_kb=4):
+        kb = 128 * 2**20
+        far = int(kb * remote) // page_kb * page_kb
+        text = hosts.numa_maps({0: kb - far, 1: far}, page_kb)
+        return having(hosts.host(), {f"{PROC}/numa_maps": text})
+
+    def test_remote_pages(self):
+        for remote, status, word in (
+            (0.005, PASS, "99.5"),
+            (0.02, FAIL, "98.0"),
+            (0.0101, FAIL, "98.9"),
+            (1, FAIL, "0.00 %"),
+        ):
+            for page_kb in (4, 2048):
+                host = self.split(remote, page_kb)
+                self.assert_found(status, FIRST, word, collected=host)
+
+    def test_what_was_not_read(self):
+        for text in (None, "", "7f2c40000000 default\n", "7f huge N0=3\n"):
+            host = having(hosts.host(), {f"{PROC}/numa_maps": text})
+            self.assert_found(SKIP, FIRST, collected=host)
+
+
+class HugePagesTest(HostCase):
+    code = "huge_pages"
+
+    def test_asked_for_and_got(self):
+        self.assert_all(PASS, hosts.host(pages_kb=2048))
+
+    def test_not_got(self):
+        host = hosts.host(pages_kb=2048)
+        for text in (
+            hosts.numa_maps({0: 128 * 2**20}),
+            hosts.numa_maps({0: 64 * 2**20}, 2048),
+            hosts.numa_maps({0: 128 * 2**20}, 1048576),
+        ):
+            found = having(host, {f"{PROC}/numa_maps": text})
+            self.assert_found(FAIL, FIRST, collected=found)
+
+    def test_promised_and_not_asked_for(self):
+        self.assert_all(FAIL, hosts.host(), policy=with_class(mem_page_size="large"))
+        self.assert_all(SKIP, hosts.host(), policy=with_class(mem_page_size="small"))
+
+    def test_any_size(self):
+        xml = hosts.domain_xml(1, pages_kb=2048)
+        xml = xml.replace("<page size='2048' unit='KiB' nodeset='0'/>", "")
+        host = hosts.with_domains(hosts.host(pages_kb=2048), vm1=xml)
+        self.assert_found(PASS, FIRST, collected=host)
+        host = having(host, {f"{PROC}/numa_maps": hosts.numa_maps({0: 128 * 2**20})})
+        self.assert_found(FAIL, FIRST, collected=host)
+
+
+class InterfaceQueuesTest(HostCase):
+    code = "interface_queues"
+    subject = f"{FIRST}: tap1"
+
+    def test_too_few(self):
+        for queues in ("", " queues='8'"):
+            host = hosts.edited(hosts.host(), 1, (" queues='20'", queues))
+            self.assert_found(FAIL, self.subject, collected=host)
+
+    def test_others(self):
+        for change in (
+            ("type='kvm'", "type='qemu'"),
+            ("<interface type='bridge'>", "<interface type='hostdev'>"),
+            ("<model type='virtio'/>", "<model type='e1000'/>"),
+        ):
+            host = hosts.edited(hosts.host(), 1, (" queues='20'", ""), change)
+            self.assert_found(SKIP, self.subject, collected=host)
+        self.assert_all(SKIP, hosts.host(), policy=with_class(vif_multiqueue=False))
+        self.assert_all(SKIP, hosts.host(), policy=None)
+
+
+class IRQAffinityTest(HostCase):
+    code = "irq_affinity"
+
+    def test_affinity(self):
+        path = "/proc/irq/25/effective_affinity_list"
+        host = having(hosts.host(), {path: "7\n"})
+        self.assert_found(WARN, "affinity", "25 (mlx5_comp0", collected=host)
+        host = having(hosts.host(), {path: None, path.replace("25", "24"): None})
+        self.assert_found(PASS, "affinity", collected=host)
+        host = having(host, {"/proc/irq/24/smp_affinity_list": "0-41\n"})
+        self.assert_found(WARN, "affinity", collected=host)
+
+    def fired(self, more, name="mlx5_comp0@pci:0000:00:03.0"):
+        looks = [
+            guests.interrupts([(name, {7: n, 41: 5 + n // 2})], 42)
+            for n in (100, 100 + more)
+        ]
+        return having(
+            hosts.host(),
+            {"/proc/interrupts": looks[0]},
+            later={"/proc/interrupts": looks[1]},
+        )
+
+    def test_fired(self):
+        for more, status in ((50, PASS), (2000, WARN), (20000, FAIL), (0, SKIP)):
+            self.assert_found(status, "fired", collected=self.fired(more))
+        host = self.fired(20000)
+        self.assert_found(FAIL, "fired", "2000 a second on CPU 7", collected=host)
+
+    def test_those_of_guests(self):
+        host = self.fired(20000, "vfio-msix[3](0000:00:03.0)")
+        self.assert_all(SKIP, host)
+
+    def test_without_a_second_look(self):
+        self.assert_found(SKIP, "fired", collected=having(hosts.host(), later={}))
+
+    def test_where_vms_own_every_cpu(self):
+        conf = {CONF: "[compute]\ncpu_dedicated_set = 0-41\n"}
+        self.assert_found(SKIP, "affinity", collected=having(hosts.host(), conf))
+
+
+class NICNodeTest(HostCase):
+    code = "nic_node"
+
+    def test_a_node_without_a_nic(self):
+        net = "/sys/class/net/eth1"
+        for files in (
+            {f"{net}/device/numa_node": "0\n"},
+            {f"{net}/operstate": "down\n"},
+        ):
+            host = having(hosts.host(), files)
+            self.assertEqual({"node 0": PASS, "node 1": WARN}, self.statuses(host))
+
+    def test_a_nic_of_an_unknown_node(self):
+        files = {
+            "/sys/class/net/eth0/device/numa_node": "-1\n",
+            "/sys/class/net/eth1/device/numa_node": None,
+        }
+        host = having(hosts.host(), files)
+        self.assertEqual({"eth0": SKIP, "eth1": SKIP}, self.statuses(host))
+
+
+class SettingsTest(HostCase):
+    def look(self, code, path, *expected, subject):
+        self.code = code
+        for text, status in expected:
+            with self.subTest(text=text):
+                host = having(hosts.host(), {path: text})
+                if text is None:
+                    self.assert_all(status, host)
+                else:
+                    self.assert_found(status, subject, collected=host)
+
+    def test_governor(self):
+        self.look(
+            "governor",
+            f"{CPU}/cpu7/cpufreq/scaling_governor",
+            ("performance\n", PASS),
+            ("powersave\n", WARN),
+            (None, SKIP),
+            subject="governor",
+        )
+
+    def test_tuned(self):
+        self.look(
+            "tuned",
+            "/etc/tuned/active_profile",
+            ("virtual-host\n", PASS),
+            ("balanced\n", WARN),
+            ("\n", WARN),
+            ("virtual-host powersave\n", WARN),
+            ("our-own\n", SKIP),
+            (None, SKIP),
+            subject="profile",
+        )
+
+    def test_ksm(self):
+        self.look(
+            "ksm",
+            "/sys/kernel/mm/ksm/run",
+            ("2\n", PASS),
+            ("1\n", FAIL),
+            (None, SKIP),
+            subject="KSM",
+        )
+        files = {
+            "/sys/kernel/mm/ksm/run": "1\n",
+            "/sys/kernel/mm/ksm/merge_across_nodes": "0\n",
+        }
+        self.assert_found(WARN, "KSM", collected=having(hosts.host(), files))
+
+    def test_numa_balancing(self):
+        self.look(
+            "numa_balancing",
+            "/proc/sys/kernel/numa_balancing",
+            ("0\n", PASS),
+            ("1\n", WARN),
+            ("\n", WARN),
+            (None, SKIP),
+            subject="NUMA balancing",
+        )
+
+    def test_hosts_without_pinned_vms(self):
+        host = having(hosts.host(vms=0), {CONF: "[compute]\ncpu_shared_set = 0-41\n"})
+        for code in ("ksm", "numa_balancing", "irq_affinity", "isolation", "cpu_sets"):
+            self.code = code
+            self.assert_all(SKIP, host)
+
+
+class IsolationTest(HostCase):
+    code = "isolation"
+
+    def booted(self, arguments, **files):
+        return having(hosts.host(), {"/proc/cmdline": f"quiet {arguments}\n", **files})
+
+    def test_arguments(self):
+        for arguments, expected in (
+            ("nohz_full=0-39", {"nohz_full": PASS}),
+            ("nohz_full=0-38", {"nohz_full": WARN}),
+            ("nohz_full=0-41", {"nohz_full": WARN}),
+            ("", {"nohz_full": WARN}),
+            ("nohz_full=x", {"": SKIP}),
+            (
+                "nohz_full=0-39 isolcpus=0-39",
+                {"isolcpus": PASS, "isolcpus: domain": WARN, "nohz_full": PASS},
+            ),
+            (
+                "nohz_full=0-39 isolcpus=managed_irq,domain,0-39",
+                {"isolcpus": PASS, "isolcpus: domain": WARN, "nohz_full": PASS},
+            ),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(expected, self.statuses(self.booted(arguments)))
+
+    def test_cpus_that_vms_share(self):
+        conf = "[compute]\ncpu_dedicated_set = 0-19\ncpu_shared_set = 20-39\n"
+        host = having(self.booted("nohz_full=0-39"), {CONF: conf})
+        self.assert_found(FAIL, "nohz_full", "20-39", collected=host)
+
+    def test_where_vms_own_every_cpu(self):
+        conf = {CONF: "[compute]\ncpu_dedicated_set = 0-41\n"}
+        host = having(self.booted(""), conf)
+        self.assert_found(SKIP, "nohz_full", collected=host)
+
+    def test_where_sets_are_not_known(self):
+        host = having(self.booted(""), {CONF: None})
+        self.assert_found(SKIP, "nohz_full", collected=host)
+        host = having(self.booted("nohz_full=0-41"), {CONF: None})
+        self.assert_found(PASS, "nohz_full", collected=host)
+        host = having(self.booted("nohz_full=0-19"), {CONF: None})
+        self.assert_found(WARN, "nohz_full", "leaves out 20-39", collected=host)

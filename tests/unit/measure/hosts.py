@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is collected on hosts, with faults or without: 2x20 with two VMs of 20 vCPUs."""
+
+from dataclasses import replace
+
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.facts.snapshot import (
+    ASSUMED,
+    NOVA_DATABASE,
+    ComputeHost,
+    HostCell,
+    Inventory,
+    Provider,
+    Server,
+    ServerCell,
+    Snapshot,
+)
+from nova_perfvm.measure.collected import Collected, CommandOutput
+from tests.unit.measure.guests import interrupts
+
+UUIDS = tuple(f"{n}" * 8 + "-1111-4222-8333-" + f"{n}" * 12 for n in range(1, 10))
+PROVIDER = "99999999-0000-4000-8000-000000000000"
+HIGH = {
+    "perfvm:class": "high-performance",
+    "hw:cpu_policy": "dedicated",
+    "hw:numa_nodes": "1",
+    "hw:vif_multiqueue_enabled": "true",
+}
+CPU, NODE = "/sys/devices/system/cpu", "/sys/devices/system/node"
+CGROUP = "/sys/fs/cgroup"
+FIRST_PID = 4000
+_NOVA = "http://openstack.org/xmlns/libvirt/nova/1.1"
+_GB = 2**20
+
+
+def own_cpus(number):
+    """Return the CPUs of the VM with a number, from 1 on: those of a node."""
+    return list(range(20 * (number - 1), 20 * number))
+
+
+def domain_xml(number, pins=None, specs=HIGH, gb=128, pages_kb=None, queues=20):
+    """Return what libvirt says of a VM by Nova 34, pinned as it should be.
+
+    :param pins: the CPUs of each vCPU, as text
+    """
+    pins = pins or [str(cpu) for cpu in own_cpus(number)]
+    node = number - 1
+    emulator = format_cpus(own_cpus(number))
+    listed = "".join(
+        f'<nova:extraSpec name="{k}">{v}</nova:extraSpec>' for k, v in specs.items()
+    )
+    tune = "".join(
+        f"    <vcpupin vcpu='{vcpu}' cpuset='{pin}'/>\n"
+        for vcpu, pin in enumerate(pins)
+    )
+    backing = (
+        ""
+        if pages_kb is None
+        else (
+            "  <memoryBacking><hugepages>"
+            f"<page size='{pages_kb}' unit='KiB' nodeset='0'/>"
+            "</hugepages></memoryBacking>\n"
+        )
+    )
+    return f"""\
+<domain type='kvm' id='{number}'>
+  <name>instance-{number:08x}</name>
+  <uuid>{UUIDS[number - 1]}</uuid>
+  <metadata>
+    <nova:instance xmlns:nova="{_NOVA}">
+      <nova:package version="34.0.0"/>
+      <nova:name>rgw{number}</nova:name>
+      <nova:flavor name="hp.20c.{gb}g" id="f1">
+        <nova:memory>{gb * 1024}</nova:memory>
+        <nova:vcpus>20</nova:vcpus>
+        <nova:extraSpecs>{listed}</nova:extraSpecs>
+      </nova:flavor>
+      <nova:image uuid=""><nova:properties/></nova:image>
+    </nova:instance>
+  </metadata>
+  <memory unit='KiB'>{gb * _GB}</memory>
+  <currentMemory unit='KiB'>{gb * _GB}</currentMemory>
+{backing}  <vcpu placement='static'>20</vcpu>
+  <iothreads>1</iothreads>
+  <cputune>
+{tune}    <emulatorpin cpuset='{emulator}'/>
+    <iothreadpin iothread='1' cpuset='{emulator}'/>
+  </cputune>
+  <numatune>
+    <memory mode='strict' nodeset='{node}'/>
+    <memnode cellid='0' mode='strict' nodeset='{node}'/>
+  </numatune>
+  <os><type arch='x86_64' machine='pc-q35-9.2'>hvm</type></os>
+  <cpu mode='host-model'>
+    <topology sockets='20' dies='1' cores='1' threads='1'/>
+    <numa><cell id='0' cpus='0-19' memory='{gb * _GB}' unit='KiB'/></numa>
+  </cpu>
+  <devices>
+    <emulator>/usr/bin/qemu-system-x86_64</emulator>
+    <disk type='block' device='disk'>
+      <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>
+      <source dev='/dev/nvme1n1'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
+    <interface type='bridge'>
+      <mac address='fa:16:3e:00:00:0{number}'/>
+      <target dev='tap{number}'/>
+      <model type='virtio'/>
+      <driver name='vhost' queues='{queues}'/>
+    </interface>
+  </devices>
+</domain>
+"""
+
+
+def general_xml(number, cpus="20-39"):
+    """Return what libvirt says of a VM that shares CPUs."""
+    xml = domain_xml(number, specs={"perfvm:class": "general"}, gb=16, queues=1)
+    before, _, rest = xml.partition("  <cputune>")
+    after = rest.partition("</numatune>\n")[2]
+    return before.replace(
+        "placement='static'", f"placement='static' cpuset='{cpus}'"
+    ) + (after.replace(" queues='1'", ""))
+
+
+def status(name, cpus, nodes):
+    """Return /proc/PID/status."""
+    return (
+        f"Name:\t{name}\nUmask:\t0002\nState:\tS (sleeping)\n"
+        f"Cpus_allowed:\tff,ffffffff\nCpus_allowed_list:\t{cpus}\n"
+        f"Mems_allowed_list:\t{nodes}\nvoluntary_ctxt_switches:\t1\n"
+    )
+
+
+def numa_maps(by_node, page_kb=4):
+    """Return numa_maps of a VM that has so many KiB on each node, and of QEMU."""
+    pages = " ".join(f"N{node}={kb // page_kb}" for node, kb in by_node.items())
+    huge = "file=/dev/hugepages/libvirt/qemu/1-instance/ram huge" if page_kb > 4 else ""
+    return (
+        "55d0c8a00000 default file=/usr/bin/qemu-system-x86_64 mapped=900 mapmax=2 "
+        "N0=900 kernelpagesize_kB=4\n"
+        f"7f2c40000000 bind:0 {huge} anon=1 {pages} kernelpagesize_kB={page_kb}\n"
+        "7f2d80021000 default\n"
+        "7ffe3b9d1000 default stack\n"
+    )
+
+
+def process(number, gb=128, pages_kb=4):
+    """Return the files of a VM's process: cgroups of version 2, vhost as a task."""
+    pid, node = FIRST_PID + 100 * number, number - 1
+    path, own = f"/proc/{pid}", format_cpus(own_cpus(number))
+    scope = f"/machine.slice/machine-qemu\\x2d{number}.scope"
+    files = {
+        f"{path}/comm": "qemu-system-x86\n",
+        f"{path}/cmdline": "\0".join(
+            (
+                "/usr/bin/qemu-system-x86_64",
+                "-name",
+                "guest=i,debug-threads=on",
+                "-uuid",
+                UUIDS[number - 1],
+                "",
+            )
+        ),
+        f"{path}/status": status("qemu-system-x86", own, node),
+        f"{path}/cgroup": f"0::{scope}/libvirt/emulator\n",
+        f"{path}/numa_maps": numa_maps({node: gb * _GB}, pages_kb),
+    }
+    names = {pid: "qemu-system-x86", pid + 1: "IO iothread1", pid + 2: f"vhost-{pid}"}
+    names |= {pid + 10 + vcpu: f"CPU {vcpu}/KVM" for vcpu in range(20)}
+    groups = {"emulator": own}
+    for tid, name in names.items():
+        vcpu = tid - pid - 10
+        cpus = str(own_cpus(number)[vcpu]) if vcpu >= 0 else own
+        group = f"vcpu{vcpu}" if vcpu >= 0 else "emulator"
+        groups[group] = cpus
+        task = f"{path}/task/{tid}"
+        files |= {
+            f"{task}/comm": f"{name}\n",
+            f"{task}/status": status(name, cpus, node),
+            f"{task}/cgroup": f"0::{scope}/libvirt/{group}\n",
+        }
+    for group, cpus in groups.items():
+        base = f"{CGROUP}{scope}/libvirt/{group}"
+        files |= {
+            f"{base}/cpuset.cpus": f"{cpus}\n",
+            f"{base}/cpuset.cpus.effective": f"{cpus}\n",
+            f"{base}/cpuset.mems": f"{node}\n",
+            f"{base}/cpuset.mems.effective": f"{node}\n",
+        }
+    return files
+
+
+PROVIDER_YAML = """\
+meta:
+  schema_version: '1.0'
+providers:
+- identification:
+    uuid: $COMPUTE_NODE
+  inventories:
+    additional:
+    - CUSTOM_PERFVM_SLOT:
+        total: 2
+        reserved: 0
+        min_unit: 1
+        max_unit: 1
+        step_size: 1
+        allocation_ratio: 1.0
+  traits:
+    additional:
+    - CUSTOM_PERFVM_HIGH_PERFORMANCE
+"""
+PROVIDER_PATH = "/etc/nova/provider_config/provider.yaml"
+
+
+def topology(nodes=2, cores=21, threads=1, gb=256):
+    """Return the files of a host's CPUs and memory, numbered as Linux does."""
+    count = nodes * cores
+    files = {
+        f"{CPU}/online": f"0-{count * threads - 1}\n",
+        f"{NODE}/online": f"0-{nodes - 1}\n",
+        f"{NODE}/has_memory": f"0-{nodes - 1}\n",
+    }
+    for cpu in range(count * threads):
+        siblings = [cpu % count + n * count for n in range(threads)]
+        base = f"{CPU}/cpu{cpu}"
+        files[f"{base}/topology/thread_siblings_list"] = f"{format_cpus(siblings)}\n"
+        files[f"{base}/cpufreq/scaling_governor"] = "performance\n"
+    for node in range(nodes):
+        first = range(20 * node, 20 * node + 20)
+        # The last cores are the host's own, so that VMs have 0-19 and 20-39.
+        own = [*first, *range(40 + node * (cores - 20), 40 + (node + 1) * (cores - 20))]
+        cpus = [cpu + n * count for n in range(threads) for cpu in own]
+        files[f"{NODE}/node{node}/cpulist"] = f"{format_cpus(cpus)}\n"
+        files[f"{NODE}/node{node}/meminfo"] = (
+            f"Node {node} MemTotal:       {gb * _GB} kB\n"
+            f"Node {node} MemFree:        {_GB} kB\n"
+        )
+    return files
+
+
+def host(vms=2, **pages):
+    """Return what is collected on a host without a fault.
+
+    It has 21 cores a node, of which the 21st (CPUs 40 and 41) is the host's own.
+
+    :param pages: pages_kb of the VMs' huge pages
+    """
+    files = topology()
+    net = "/sys/class/net"
+    links = {f"{net}/lo": "../../devices/virtual/net/lo"}
+    rows = []
+    for number in (0, 1):
+        name = f"eth{number}"
+        files |= {
+            f"{net}/{name}/operstate": "up\n",
+            f"{net}/{name}/device/numa_node": f"{number}\n",
+            f"/proc/irq/{24 + number}/effective_affinity_list": f"{40 + number}\n",
+            f"/proc/irq/{24 + number}/smp_affinity_list": "40-41\n",
+        }
+        slot = f"0000:{number}0:03.0"
+        links |= {
+            f"{net}/{name}": f"../../devices/pci0000:{number}0/{slot}/net/{name}",
+            f"{net}/{name}/device": f"../../../{slot}",
+            f"{net}/{name}/device/driver": "../../../../bus/pci/drivers/mlx5_core",
+        }
+        rows.append((f"mlx5_comp0@pci:{slot}", 40 + number))
+    looks = [
+        interrupts([(name, {cpu: count}) for name, cpu in rows], 42)
+        for count in (5000, 90000)
+    ]
+    files |= {
+        "/proc/interrupts": looks[0],
+        "/proc/cmdline": "BOOT_IMAGE=/vmlinuz quiet numa_balancing=disable "
+        "nohz_full=0-39 rcu_nocbs=0-39 isolcpus=managed_irq,0-39\n",
+        "/proc/sys/kernel/numa_balancing": "0\n",
+        "/sys/kernel/mm/ksm/run": "0\n",
+        "/sys/kernel/mm/ksm/merge_across_nodes": "1\n",
+        "/sys/kernel/mm/ksm/pages_sharing": "0\n",
+        "/etc/tuned/active_profile": "cpu-partitioning\n",
+        "/etc/nova/nova.conf": "[compute]\ncpu_dedicated_set = 0-39\n",
+        PROVIDER_PATH: PROVIDER_YAML,
+    }
+    commands = {
+        "virsh -r list --all --uuid": CommandOutput(
+            0, "".join(f"{uuid}\n" for uuid in UUIDS[:vms]) + "\n"
+        )
+    }
+    for number in range(1, vms + 1):
+        files |= process(number, pages_kb=pages.get("pages_kb") or 4)
+        commands[f"virsh -r dumpxml {UUIDS[number - 1]}"] = CommandOutput(
+            0, domain_xml(number, **pages)
+        )
+    return Collected(
+        kind="host",
+        hostname="compute1",
+        taken_at="2026-11-22T10:00:00+00:00",
+        interval_s=10.0,
+        files=files,
+        later={"/proc/interrupts": looks[1]},
+        links=links,
+        commands=commands,
+    )
+
+
+def with_domains(collected, **xml):
+    """Return it with other XML of VMs: ``vm1=...``; those beyond 2 are added."""
+    commands = dict(collected.commands)
+    known = commands["virsh -r list --all --uuid"].stdout.split()
+    for name, text in xml.items():
+        uuid = UUIDS[int(name.removeprefix("vm")) - 1]
+        commands[f"virsh -r dumpxml {uuid}"] = CommandOutput(0, text)
+        known += [] if uuid in known else [uuid]
+    listed = "".join(f"{uuid}\n" for uuid in known)
+    commands["virsh -r list --all --uuid"] = CommandOutput(0, listed)
+    return replace(collected, commands=commands)
+
+
+def edited(collected, number, *changes):
+    """Return it with texts of a VM's XML replaced: pairs of old and new."""
+    xml = collected.commands[f"virsh -r dumpxml {UUIDS[number - 1]}"].stdout
+    for old, new in changes:
+        if old not in xml:
+            message = f"{old!r} is not in the XML"
+            raise AssertionError(message)
+        xml = xml.replace(old, new)
+    return with_domains(collected, **{f"vm{number}": xml})
+
+
+def server(number, **changes):
+    """Return a server of Nova that agrees with libvirt."""
+    pins = dict(enumerate(own_cpus(number)))
+    cell = ServerCell(number - 1, frozenset(pins), 128 * 1024, pins)
+    return replace(
+        Server(
+            id=UUIDS[number - 1],
+            name=f"rgw{number}",
+            host="compute1",
+            status="ACTIVE",
+            vcpus=20,
+            extra_specs=HIGH,
+            pinned=True,
+            memory_mb=128 * 1024,
+            flavor="hp.20c.128g",
+            cells=(cell,),
+        ),
+        **changes,
+    )
+
+
+def snapshot(*servers, traits=("CUSTOM_PERFVM_HIGH_PERFORMANCE",), slots=2, cells=True):
+    """Return a snapshot of a cloud with the host, by default with both VMs."""
+    total = Inventory(total=slots, max_unit=1)
+    shown = tuple(
+        HostCell(n, frozenset(), frozenset(range(20 * n, 20 * n + 20)), 256 * 1024)
+        for n in (0, 1)
+    )
+    return Snapshot(
+        taken_at="2026-11-22T10:01:00+00:00",
+        hosts=(
+            ComputeHost(
+                host="compute1",
+                node="compute1.example.org",
+                provider=PROVIDER,
+                service="s1",
+                cells=shown,
+                cells_source=NOVA_DATABASE if cells else ASSUMED,
+            ),
+            ComputeHost(host="compute2", node="compute2", provider="p2", service="s2"),
+        ),
+        providers=(
+            Provider(
+                uuid=PROVIDER,
+                name="compute1.example.org",
+                generation=3,
+                inventories={"CUSTOM_PERFVM_SLOT": total} if slots else {},
+                traits=frozenset({"HW_CPU_X86_AVX2", *traits}),
+            ),
+        ),
+        servers=servers or (server(1), server(2)),
+    )
