@@ -142,7 +142,10 @@ def _same_time(inputs: Inputs) -> Iterator[Finding]:
     seen = [inputs.host.collected, *inputs.collected]
     limit = f"at most {inputs.within_s / 60:g} minutes apart"
     apart = max(
-        (abs((_taken(a) - _taken(b)).total_seconds()) for a, b in combinations(seen, 2)),
+        (
+            abs((_taken(a) - _taken(b)).total_seconds())
+            for a, b in combinations(seen, 2)
+        ),
         default=0.0,
     )
     source = "taken_at of what was collected"
@@ -190,8 +193,9 @@ def _measured_here(inputs: Inputs) -> Iterator[Finding]:
         holds=names == {host.hostname},
         remedy=_BENCH,
     )
-    yield from _alike(inputs, "host", host, {t.who for t in inputs.run.targets
-                                            if t.kind == "host"})
+    yield from _alike(
+        inputs, "host", host, {t.who for t in inputs.run.targets if t.kind == "host"}
+    )
     taken = set()
     for guest in inputs.guests:
         target = inputs.target_of(guest)
@@ -219,7 +223,12 @@ def _alike(
     kernel = collected.files.get(_KERNEL, "").strip()
     for label, measured, seen, place in (
         ("kernel", {m.kernel for m in machines}, {kernel} - {""}, _KERNEL),
-        ("CPU", {m.cpu_model for m in machines}, cpu_models(collected), "/proc/cpuinfo"),
+        (
+            "CPU",
+            {m.cpu_model for m in machines},
+            cpu_models(collected),
+            "/proc/cpuinfo",
+        ),
     ):
         known = {one for one in measured if one is not None}
         if not known or not seen:
@@ -274,7 +283,9 @@ def _has(inputs: Inputs, guest: Guest, who: str, figure: Figure) -> Finding:
     )
     expected = f"measured with {least} threads or more in {together} VM(s) at once"
     if good:
-        return judged(name, expected, ", ".join(good), "--samples", holds=True, remedy="")
+        return judged(
+            name, expected, ", ".join(good), "--samples", holds=True, remedy=""
+        )
     threads = max((m.threads for m in running), default=0)
     shown = f"at most {threads} thread(s)" if running else "not at all"
     return skipped(
@@ -301,6 +312,8 @@ CHECKS: Final = (
     Check(40, "certify.vcpus", "Each guest has the flavor's vCPUs", _vcpus),
     Check(50, "certify.memory", "Each guest has the flavor's memory", _memory),
     Check(60, "certify.same_time", "All was looked at within one time", _same_time),
-    Check(70, "certify.measured_here", "Measured were this host and VMs", _measured_here),
+    Check(
+        70, "certify.measured_here", "Measured were this host and VMs", _measured_here
+    ),
     Check(80, "certify.measured", "What is promised was measured", _measured),
 )

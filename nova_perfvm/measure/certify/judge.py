@@ -107,9 +107,7 @@ def judge(
             inputs.samples.measurements, target=target, latency_target=latency_target
         )
     except CannotCompareError as exc:
-        reasons.append(
-            Reason(Verdict.NOT_PROVEN, COMPARED, "--samples", "", str(exc))
-        )
+        reasons.append(Reason(Verdict.NOT_PROVEN, COMPARED, "--samples", "", str(exc)))
     reasons += _of_comparisons(comparisons)
     order = list(Verdict)
     reasons.sort(key=lambda reason: -order.index(reason.verdict))
@@ -177,7 +175,9 @@ def _of_each_vm(
         # certify.every_vm says so.
         return
     for name in sorted(names):
-        if not any(o.subject == name or o.subject.startswith(f"{name}:") for o in proved):
+        if not any(
+            o.subject == name or o.subject.startswith(f"{name}:") for o in proved
+        ):
             text = f"nothing was seen of it: {EVIDENCE[result.code].why}"
             yield Reason(Verdict.NOT_PROVEN, result.code, where, name, text)
 

@@ -104,7 +104,8 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "check.emulator_pin": Evidence(_pinned, "QEMU leaves others alone", "each VM"),
     "check.iothread_pin": Evidence(_pinned, "so do its I/O threads", "each VM"),
     "check.threads_allowed": Evidence(
-        _pinned, "libvirt's XML is an intention, the kernel's masks are the fact",
+        _pinned,
+        "libvirt's XML is an intention, the kernel's masks are the fact",
         "each VM",
     ),
     "check.cpuset_cgroup": Evidence(
