@@ -54,6 +54,14 @@ class CheckCommand(ReportingLister):
     auth_required = False
     arguments: Arguments = (
         flag("--strict", "exit with 1 for what nobody can tell, too"),
+        argument(
+            "--interval",
+            type=collector.interval,
+            default=collector.DEFAULT_INTERVAL_S,
+            metavar="SECONDS",
+            help="without FILE: time between the two looks at counters (default: "
+            "%(default)g)",
+        ),
     )
 
     def reported(self, parsed_args: argparse.Namespace, report: CheckReport) -> Table:
@@ -102,14 +110,6 @@ class CheckGuest(CheckCommand):
                 "its network interfaces, and check nothing",
             ),
         ),
-        argument(
-            "--interval",
-            type=collector.interval,
-            default=collector.DEFAULT_INTERVAL_S,
-            metavar="SECONDS",
-            help="without FILE: time between the two looks at counters (default: "
-            "%(default)g)",
-        ),
         class_argument(
             "the class that the guest is of (default: what depends on it is not judged)"
         ),
@@ -132,7 +132,11 @@ class CheckGuest(CheckCommand):
         from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
 
         vm_class = self._class(parsed_args)
+<<<<<<< HEAD
         collected = _read(parsed_args.file, "guest", parsed_args.interval)
+=======
+        collected = _read(parsed_args, "guest")
+>>>>>>> m2
         subject = GuestSubject(collected, vm_class)
         return self.reported(parsed_args, run(checks_of(guest), collected, subject))
 
@@ -163,8 +167,8 @@ class CheckHost(CheckCommand):
             "file",
             nargs="?",
             metavar="FILE",
-            help="what host collect has written, or a sosreport; - for standard input "
-            "(default: look at this machine)",
+            help="what host collect has written, or a sosreport; - for JSON on "
+            "standard input (default: look at this machine)",
         ),
         file_argument(
             "--snapshot",
@@ -203,7 +207,7 @@ class CheckHost(CheckCommand):
         snapshot = None
         if parsed_args.snapshot is not None:
             snapshot = snapshots.read(parsed_args.snapshot)
-        collected = _read(parsed_args.file, "host")
+        collected = _read(parsed_args, "host")
         if snapshot is not None:
             name = parsed_args.host or collected.hostname
             nova = nova_view.of_host(snapshot, name)
@@ -212,14 +216,23 @@ class CheckHost(CheckCommand):
         return self.reported(parsed_args, run(checks_of(host), collected, subject))
 
 
+<<<<<<< HEAD
 def _read(
     path: str | None, kind: Kind, interval_s: float = collector.DEFAULT_INTERVAL_S
 ) -> Collected:
     """Return what was collected on a machine, or collect it on this one."""
+=======
+def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
+    """Return what was collected, or collect it on this machine."""
+>>>>>>> m2
     from nova_perfvm.measure import reading  # noqa: PLC0415
 
-    if path is not None:
-        return reading.read(path, kind)
+    if parsed_args.file is not None:
+        return reading.read(parsed_args.file, kind)
     with collector.ProgressLine() as progress:
+<<<<<<< HEAD
         found = collector.collect(kind, interval_s, progress=progress)
+=======
+        found = collector.collect(kind, parsed_args.interval, progress=progress)
+>>>>>>> m2
     return reading.loads(collector.dumps(found), "this machine", kind)

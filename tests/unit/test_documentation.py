@@ -11,7 +11,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.generate import flavors
-from nova_perfvm.measure.checks import guest, spread
+from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.policy import loader
 from tests.unit.test_boundaries import ROOMS
@@ -120,6 +120,13 @@ class GuestChecksTest(testtools.TestCase):
         for flows, limit in rows:
             found = spread.least_effective(int(flows), 20)
             self.assertEqual(limit, f"{found:.2f}", flows)
+
+
+class HostChecksTest(testtools.TestCase):
+    def test_every_check_is_documented_in_its_order(self):
+        text = (ROOT / "doc/source/admin/host-checks.rst").read_text()
+        documented = re.findall(r"^   \* - ``([a-z_.]+)``$", text, re.MULTILINE)
+        self.assertEqual([check.code for check in checks_of(host)], documented)
 
 
 class ArchitectureTest(testtools.TestCase):

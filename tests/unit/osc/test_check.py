@@ -13,7 +13,7 @@ import fixtures
 import testtools
 import yaml
 
-from nova_perfvm.measure import collector, cure
+from nova_perfvm.measure import cure
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.osc import shell
@@ -166,16 +166,6 @@ class CheckGuestTest(testtools.TestCase):
         self.assertIn(status, {0, 1, 2}, stderr)
         found = {row["Code"] for row in json.loads(stdout)}
         self.assertEqual({check.code for check in CHECKS}, found)
-
-    def test_without_a_file(self):
-        document = json.loads(self.slow.read_text())
-        asked = self.useFixture(
-            fixtures.MockPatchObject(collector, "collect", return_value=document)
-        ).mock
-        status, stdout, stderr = self.check(*CLASS)
-        self.assertEqual(1, status, stderr)
-        self.assertIn("guest.clocksource", stdout)
-        self.assertEqual("guest", asked.call_args.args[0])
 
     def test_fix_script(self):
         self.assertEqual((0, cure.user_data(), ""), self.check("--fix-script"))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pinned VM's memory is on the NUMA node of its CPUs.
 
-VMware's article found that 2 % of remote memory already costs, so 99 % it is.
+VMware's article puts the gain of local memory at 8 to 17 %, and had 99.2 % of it
+local where it was best, with VMs that were not even pinned: 99 % can be had.
 """
 
 from collections.abc import Iterator
