@@ -132,11 +132,7 @@ class CheckGuest(CheckCommand):
         from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
 
         vm_class = self._class(parsed_args)
-<<<<<<< HEAD
-        collected = _read(parsed_args.file, "guest", parsed_args.interval)
-=======
         collected = _read(parsed_args, "guest")
->>>>>>> m2
         subject = GuestSubject(collected, vm_class)
         return self.reported(parsed_args, run(checks_of(guest), collected, subject))
 
@@ -216,23 +212,12 @@ class CheckHost(CheckCommand):
         return self.reported(parsed_args, run(checks_of(host), collected, subject))
 
 
-<<<<<<< HEAD
-def _read(
-    path: str | None, kind: Kind, interval_s: float = collector.DEFAULT_INTERVAL_S
-) -> Collected:
-    """Return what was collected on a machine, or collect it on this one."""
-=======
 def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
     """Return what was collected, or collect it on this machine."""
->>>>>>> m2
     from nova_perfvm.measure import reading  # noqa: PLC0415
 
     if parsed_args.file is not None:
         return reading.read(parsed_args.file, kind)
     with collector.ProgressLine() as progress:
-<<<<<<< HEAD
-        found = collector.collect(kind, interval_s, progress=progress)
-=======
         found = collector.collect(kind, parsed_args.interval, progress=progress)
->>>>>>> m2
     return reading.loads(collector.dumps(found), "this machine", kind)

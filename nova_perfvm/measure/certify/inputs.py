@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.measure import reading, samples
 from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.host_subject import NOVA_CONF, HostSubject
+from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collected import Collected, Kind
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.measure.observed.domains import Domain
@@ -177,57 +179,103 @@ def load(
     :param host_name: the host's name in the snapshot; None for its own
     :raises InputsError: with all mistakes of all files
     """
-    mistakes: list[str] = []
-
-    def attempt(call: Callable[..., T], *arguments: Any) -> T | None:
-        try:
-            return call(*arguments)
-        except PerfVMError as exc:
-            mistakes.append(str(exc))
-            return None
-
-    found = list(_named(paths))
-    sources = [attempt(_hashed, role, path) for role, path in found]
-    # One that cannot be read at all is named once.
-    good = {one.path for one in sources if one is not None}
-    policy = None
-    if paths.policy is None or paths.policy in good:
-        policy = attempt(loader.load, paths.policy)
-    wanted = attempt(_flavor, policy, flavor) if policy else None
-    conf = nova = host = measured = run = None
-    if paths.nova_conf in good:
-        conf = attempt(textfile.read, paths.nova_conf, _MOST_OF_CONF)
-    if paths.host in good:
-        host = attempt(reading.read, paths.host, "host")
-    if paths.snapshot in good:
-        snapshot = attempt(read_snapshot, paths.snapshot)
-        if snapshot and host:
-            nova = attempt(nova_view.of_host, snapshot, host_name or host.hostname)
-    guests = [
-        attempt(reading.read, path, "guest") for path in paths.guests if path in good
-    ]
-    if paths.samples in good:
-        measured = attempt(samples.load, [paths.samples])
-    if measured is not None:
-        run = attempt(_run, paths.samples, {m.who for m in measured.measurements})
-        if not measured.measurements:
-            mistakes.append(f"{paths.samples}: expected measurements, and it has none")
-    twice = {path for path in paths.guests if list(paths.guests).count(path) > 1}
-    mistakes += [f"{path}: --guest-collect names it twice" for path in sorted(twice)]
+    reading_all = _Reading(paths)
+    policy = reading_all.policy()
+    wanted = reading_all.attempt(_flavor, policy, flavor) if policy else None
+    host = reading_all.host()
+    nova = reading_all.nova(host, host_name, read_snapshot)
+    guests = reading_all.guests()
+    measured, run = reading_all.samples()
+    mistakes = reading_all.mistakes
     if mistakes or policy is None or wanted is None or host is None or measured is None:
         raise InputsError(list(dict.fromkeys(mistakes)))
-    if conf is not None:
-        host = replace(host, files={**host.files, NOVA_CONF: conf})
     return Inputs(
         policy=policy,
         flavor=wanted,
         host=HostSubject(host, policy, nova),
-        collected=tuple(one for one in guests if one is not None),
+        collected=guests,
         samples=measured,
         run=run,
-        sources=tuple(one for one in sources if one is not None),
+        sources=reading_all.sources,
         within_s=within_s,
     )
+
+
+class _Reading:
+    """Files, and the mistakes in them.
+
+    :ivar sources: those that can be read at all
+    """
+
+    def __init__(self, paths: Paths) -> None:
+        """Look which files can be read, and hash them."""
+        self.paths = paths
+        self.mistakes: list[str] = []
+        found = [self.attempt(_hashed, role, path) for role, path in _named(paths)]
+        self.sources = tuple(one for one in found if one is not None)
+        # One that cannot be read is named once.
+        self._good = {one.path for one in self.sources}
+
+    def attempt(self, call: Callable[..., T], *arguments: Any) -> T | None:
+        """Return what a call returns; None if it finds a mistake."""
+        try:
+            return call(*arguments)
+        except PerfVMError as exc:
+            self.mistakes.append(str(exc))
+            return None
+
+    def policy(self) -> Policy | None:
+        path = self.paths.policy
+        named = path is None or path in self._good
+        return self.attempt(loader.load, path) if named else None
+
+    def host(self) -> Collected | None:
+        """Return what was collected on the host, with its nova.conf."""
+        conf = None
+        if self.paths.nova_conf in self._good:
+            conf = self.attempt(textfile.read, self.paths.nova_conf, _MOST_OF_CONF)
+        host = None
+        if self.paths.host in self._good:
+            host = self.attempt(reading.read, self.paths.host, "host")
+        if host is None or conf is None:
+            return host
+        return replace(host, files={**host.files, NOVA_CONF: conf})
+
+    def nova(
+        self,
+        host: Collected | None,
+        name: str | None,
+        read_snapshot: Callable[[str], Snapshot],
+    ) -> NovaView | None:
+        if self.paths.snapshot not in self._good:
+            return None
+        snapshot = self.attempt(read_snapshot, self.paths.snapshot)
+        if snapshot is None or host is None:
+            return None
+        return self.attempt(nova_view.of_host, snapshot, name or host.hostname)
+
+    def guests(self) -> tuple[Collected, ...]:
+        named = Counter(self.paths.guests)
+        self.mistakes += [
+            f"{path}: --guest-collect names it twice"
+            for path in named
+            if named[path] > 1
+        ]
+        good = (path for path in named if path in self._good)
+        found = [self.attempt(reading.read, path, "guest") for path in good]
+        return tuple(one for one in found if one is not None)
+
+    def samples(self) -> tuple[Samples | None, Run | None]:
+        path = self.paths.samples
+        if path not in self._good:
+            return None, None
+        found = self.attempt(samples.load, [path])
+        if found is None:
+            return None, None
+        if not found.measurements:
+            self.mistakes.append(f"{path}: expected measurements, and it has none")
+        measured = {m.who for m in found.measurements}
+        return found, self.attempt(_run, path, measured)
 
 
 def _named(paths: Paths) -> Iterator[tuple[str, str]]:

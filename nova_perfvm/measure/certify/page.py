@@ -11,9 +11,14 @@ from nova_perfvm.measure.certify.record import Document
 from nova_perfvm.measure.report.style import document as page
 
 _CLASSES: Final = {
-    **{"certified": "ok", "not proven": "warning", "refused": "critical"},
-    **{"pass": "ok", "skip": "unknown", "warn": "warning", "fail": "critical"},
+    "certified": "ok",
+    "not proven": "warning",
+    "refused": "critical",
+    "pass": "ok",
+    "skip": "unknown",
+    "warn": "warning",
     "inconclusive": "warning",
+    "fail": "critical",
 }
 # No script is in it, and nothing is loaded.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -33,9 +38,9 @@ def html(record: Document) -> str:
     """Return the page of a record."""
     promised = record["promised"]
     verdict = record["verdict"]
+    title = f"Flavor {promised['flavor']} on {record['host']['hostname']}"
     body = [
-        f"<h1>Flavor {escape(promised['flavor'])} on "
-        f"{escape(record['host']['hostname'])}</h1>\n",
+        f"<h1>{escape(title)}</h1>\n",
         f'<p class="verdict {_CLASSES[verdict]}">{escape(verdict)}</p>\n',
         f'<p class="facts">made {escape(record["made_at"])}'
         + (
@@ -57,8 +62,7 @@ def html(record: Document) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f"<style>{_STYLE}</style>\n"
     )
-    title = f"{promised['flavor']}: {verdict}"
-    return page(f"perfvm certificate {title}", "".join(body), head)
+    return page(f"{title}: {verdict}", "".join(body), head)
 
 
 def _reasons(reasons: Iterable[Document]) -> str:
@@ -90,12 +94,11 @@ def _warnings(record: Document) -> str:
 
 
 def _promised(promised: Document) -> str:
-    words = [
-        *promised["words"],
+    ratios = (
         f"at least {promised['target']:g} of the host's throughput, at most "
-        f"{promised['latency_target']:g} times its latency",
-    ]
-    return _list("Promised", words) + (
+        f"{promised['latency_target']:g} times its latency"
+    )
+    return _list("Promised", [*promised["words"], ratios]) + (
         f'<p class="facts">class {escape(promised["class"])}; policy sha256 '
         f"<code>{escape(promised['policy_sha256'])}</code></p>\n"
     )

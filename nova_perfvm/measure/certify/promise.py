@@ -123,7 +123,7 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         "the class promises them; of NICs whose hardware decides guest.nic_queues "
         "tells them",
         "seen",
-        ("no rule for",),
+        ("no rule for hostdev", "no rule for vdpa"),
     ),
     "check.irq_affinity": Evidence(
         _pinned,

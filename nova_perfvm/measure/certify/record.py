@@ -81,6 +81,8 @@ def document(
         "inputs": [Source._asdict(source) for source in inputs.sources],
         "previous": dict(previous) if previous else None,
     }
+    # As it is when it is read again: JSON has lists only.
+    found = json.loads(json.dumps(found, allow_nan=False))
     return found | {_SUM: checksum(found)}
 
 

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from scipy import stats
@@ -73,36 +72,50 @@ def _checks(before: Document, now: Document) -> Iterator[Reason]:
     others only the check as a whole, as they have other CPUs and NICs.
     """
     old, new = _statuses(before), _statuses(now)
-    same_host = before["host"]["hostname"] == now["host"]["hostname"]
-    machines = {(place[0], place[1]) for place in new}
-    if not same_host:
+    machines = {(kind, where) for kind, where, _, _ in new}
+    if before["host"]["hostname"] != now["host"]["hostname"]:
         machines -= {("host", "host"), ("files", "files")}
-    whole: dict[tuple[str, str], list[Status]] = defaultdict(list)
-    for (kind, _, code, _), status in new.items():
-        whole[kind, code].append(status)
-    seen = set()
-    for (kind, where, code, subject), status in old.items():
-        if status is not Status.PASS:
-            continue
-        if (kind, where) in machines:
-            found = new.get((kind, where, code, subject))
-        else:
-            if (kind, code) in seen:
-                continue
-            seen.add((kind, code))
-            subject = ""  # noqa: PLW2901
-            found = max(whole[kind, code], key=list(Status).index, default=None)
-        if found is Status.PASS:
-            continue
-        gone = found in {None, Status.SKIP}
-        words = f"is {found.value}" if found else "is not there"
-        yield Reason(
-            Verdict.NOT_PROVEN if gone else Verdict.REFUSED,
-            CODE,
-            where,
-            f"{code}, {subject}" if subject else code,
-            f"it passed in the record of {before['made_at']}, and {words} now",
-        )
+    of_others = {place for place in old if place[:2] not in machines}
+    whole_old, whole_new = _by_check(old, of_others), _by_check(new, new)
+    for place, status in old.items():
+        if place not in of_others and status is Status.PASS:
+            yield from _changed(before, place, new.get(place))
+    for (kind, code), status in whole_old.items():
+        if status is Status.PASS:
+            yield from _changed(
+                before, (kind, kind, code, ""), whole_new.get((kind, code))
+            )
+
+
+def _by_check(
+    statuses: Mapping[_Place, Status], places: Collection[_Place]
+) -> dict[tuple[str, str], Status]:
+    """Return the worst status of each check of some places."""
+    order = list(Status)
+    found: dict[tuple[str, str], Status] = {}
+    for place in places:
+        kind, _, code, _ = place
+        status = statuses[place]
+        worse = max(status, found.get((kind, code), status), key=order.index)
+        found[kind, code] = worse
+    return found
+
+
+def _changed(
+    before: Document, place: _Place, status: Status | None
+) -> Iterator[Reason]:
+    """Say that something that passed no longer does, unless it does."""
+    _, where, code, subject = place
+    if status is Status.PASS:
+        return
+    words = f"is {status.value}" if status else "is not there"
+    yield Reason(
+        Verdict.NOT_PROVEN if status in {None, Status.SKIP} else Verdict.REFUSED,
+        CODE,
+        where,
+        f"{code}, {subject}" if subject else code,
+        f"it passed in the record of {before['made_at']}, and {words} now",
+    )
 
 
 def _statuses(record: Mapping[str, Any]) -> dict[_Place, Status]:

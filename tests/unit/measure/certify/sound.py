@@ -99,9 +99,7 @@ def run():
     """Return what bench run notes beside it."""
     names = {"node0": "compute1", "node1": "compute1", "vm1": "rgw1", "vm2": "rgw2"}
     return {
-        "scenario": {
-            "targets": {who: {"kind": m.kind} for who, m in MACHINES.items()}
-        },
+        "scenario": {"targets": {who: {"kind": m.kind} for who, m in MACHINES.items()}},
         "sessions": [
             {
                 "started_at": "2026-11-22T09:20:00.000+00:00",
