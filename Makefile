@@ -23,7 +23,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional storm guest fuzz benchmark overgranting docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional storm measure guest fuzz benchmark overgranting docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,7 +60,7 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 test-long: export PERFVM_AGREEMENT_STATES ?= 100
 test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 4
-test-long: test fuzz test-sandbox guest  ## hours: all, at full length; storms, faults, random operations
+test-long: test fuzz test-sandbox measure guest  ## hours: all, at full length; storms, faults, random operations
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 	$(BIN)/python -m tests.tempest --scheme slots
 	$(BIN)/python -m tests.tempest --scheme mixed
@@ -70,6 +70,9 @@ tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)
+
+measure: $(STAMP)  ## benchmarks of a second: run, compared, reported
+	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1
 
 guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 	$(BIN)/stestr --test-path ./tests/guest run --concurrency 1 $(GUEST_TESTS)

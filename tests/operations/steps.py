@@ -4,6 +4,7 @@
 An operation returns False when there is nothing that it could be done to.
 """
 
+import collections
 import contextlib
 
 from nova.tests.functional.api.client import OpenStackApiException
@@ -88,9 +89,17 @@ class Steps:
         return [name for name in self.test.hosts if not (up and name in self.down)]
 
     def host(self, *, but=None, up=True):
-        """Return a host, but not that of this server."""
+        """Return a host, but not that of this server.
+
+        Every other time it is the emptiest, or few would find room.
+        """
         own = but.host if but else None
-        return self.rng.choice([host for host in self.hosts(up=up) if host != own])
+        hosts = [host for host in self.hosts(up=up) if host != own]
+        self.rng.shuffle(hosts)
+        if self.rng.random() < 1 / 2:
+            return hosts[0]
+        taken = collections.Counter(server.host for server in self.judge.found.values())
+        return min(hosts, key=lambda host: taken[host])
 
     def flavor(self, start="", but=None):
         """Return a flavor of such a name, but not that of this server."""

@@ -4,6 +4,7 @@
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.placement import units
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.sandbox.processes import content, waiting
@@ -28,8 +29,6 @@ _FLAVORS = {
     "a-isolate": (20, 1, HIGH | {const.CPU_THREAD_POLICY: "isolate"}),
     "a-emulator": (20, 1, HIGH | {const.EMULATOR_THREADS: "isolate"}),
     "a-spread": (20, 1, HIGH | {const.NUMA_NODES: "2"}),
-    "a-large": (20, 300, HIGH),
-    "a-half": (20, 150, HIGH),
     "a-floating": (20, 1, _CLASS),
     "a-unknown": (1, 1, {const.CLASS_KEY: "fast"}),
     "a-own": (4, 1, _PINNED),
@@ -97,15 +96,28 @@ class States:
         self._first = {}
         self._made = []
         self.images = {}
-        # Placement lets it in wherever the policy's VMs go, without their amounts.
-        self.odd = self.odd | {"a-open": (2, 1, {f"trait:{self._trait}": "required"})}
+        (high, *_) = (
+            flavor.extra_specs
+            for flavor in generate_flavors(policy)
+            if flavor.class_name == _CLASS[const.CLASS_KEY]
+        )
+        unclaimed = {k: v for k, v in high.items() if not k.startswith("resources")}
+        self.odd = self.odd | {
+            # Placement lets it in wherever the policy's VMs go, without their amounts.
+            "a-open": (2, 1, {f"trait:{self._trait}": "required"}),
+            # They lack nothing of their class, and have memory for no host or few.
+            "a-large": (20, 300, high),
+            "a-half": (20, 150, high),
+            "a-unclaimed": (20, 1, unclaimed),
+        }
         for name, (vcpus, memory_gb, specs) in self.odd.items():
             self._flavor(name, vcpus, memory_gb * 1024, specs)
         flavors = api.nova("GET", "/flavors/detail", key="flavors")
         self._flavors = {found["name"]: found["id"] for found in flavors}
         # Dealt, not drawn: what comes seldom would not come in some runs.
         self._deck = self._dealt([*sorted(self.odd), *self.often])
-        self._images = self._dealt([PLAIN, PLAIN, OPENING, *[content.IMAGE] * 10])
+        images = [*[PLAIN] * 2, *[OPENING] * 2, *[content.IMAGE] * 10]
+        self._images = self._dealt(images)
         self._classes = self._dealt(["high-performance", "general", "fast"])
         self._ways = self._dealt(
             [

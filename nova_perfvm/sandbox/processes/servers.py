@@ -66,7 +66,11 @@ class Servers:
         password = self.settings.password
         # Root has to say that it means it; nobody else may choose.
         user = ("--user=root",) if os.geteuid() == 0 else ()
-        common = ("--no-defaults", *user, f"--datadir={data}")
+        # Two that start at once take each other's temporary tables in /tmp away.
+        temporary = self.layout.data / "mariadb-tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        where = (f"--datadir={data}", f"--tmpdir={temporary}")
+        common = ("--no-defaults", *user, *where)
         if not (data / "mysql").exists():
             data.mkdir(parents=True, exist_ok=True)
             running.run(
