@@ -51,7 +51,7 @@ kill "$watch" 2> /dev/null
 exit "$code"
 """
 _TIMED_OUT: Final = 124
-_CLOCK: Final = "while read -r _; do date +%s%N; done"
+_CLOCK: Final = f"echo {_READY}; while read -r _; do date +%s%N; done"
 
 
 class TargetError(PerfVMError):
@@ -132,6 +132,7 @@ async def clock(target: Target) -> Clock:
         return Clock()
     found = []
     async with _process(line(target, ["sh", "-c", _CLOCK], bound=False)) as process:
+        await _until_ready(process)
         for _ in range(_PINGS):
             before = time.time()
             _send(process, b"?\n")
@@ -143,7 +144,6 @@ async def clock(target: Target) -> Clock:
             found.append(
                 Clock(int(answer) / _NS - (before + after) / 2, uncertainty_s=took / 2)
             )
-    # The first one takes as long as the connection.
     return min(found, key=lambda one: one.uncertainty_s)
 
 
@@ -160,9 +160,7 @@ class Waiting:
 
         :raises TargetError: when it ends before
         """
-        while await _line(self._process) != _READY:
-            # A greeting of the shell there.
-            pass
+        await _until_ready(self._process)
 
     async def start(self, at_s: float) -> Output:
         """Start it at a time of the clock there; return what it leaves.
@@ -250,6 +248,12 @@ async def _end(process: Process) -> None:
     await process.wait()
 
 
+async def _until_ready(process: Process) -> None:
+    while await _line(process) != _READY:
+        # A greeting of the shell there.
+        pass
+
+
 def _send(process: Process, data: bytes) -> None:
     if process.stdin is not None:
         process.stdin.write(data)
@@ -303,5 +307,3 @@ def _exit_words(code: int) -> str:
 
 def _end_of(text: str) -> str:
     return text[-2000:]
-
-

@@ -61,9 +61,9 @@ class Look:
     governor: str | None
     versions: Mapping[str, str]
     missing: tuple[str, ...]
-    clock: Clock = Clock()
-    collected: dict[str, Any] | None = None
-    not_collected: str = ""
+    clock: Clock
+    collected: dict[str, Any] | None
+    not_collected: str
 
     def as_document(self) -> dict[str, Any]:
         """Return it as the record has it."""
@@ -106,9 +106,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
         kernel=facts.get("kernel") or None,
         cpu_model=facts.get("cpu_model") or None,
         governor=facts.get("governor", "").strip() or None,
-        versions={
-            name: _version(told[name]) for name in _VERSIONS if name in told
-        },
+        versions={name: _version(told[name]) for name in _VERSIONS if name in told},
         missing=missing,
         clock=Clock() if missing else await connection.clock(target),
         collected=collected,
@@ -133,15 +131,19 @@ def _tools(target: Target, scenario: Scenario) -> list[str]:
 
 async def _collected(target: Target) -> tuple[dict[str, Any] | None, str]:
     """Return what shows how the target is set up, or why it is not known."""
-    script = Path(collector.__file__).read_bytes()
     command = ["python3", "-", target.kind, "--interval", str(_INTERVAL_S)]
     try:
-        text = await connection.run(target, command, _COLLECT_S, script)
+        text = await connection.run(target, command, _COLLECT_S, _collector())
         reading.loads(text, target.name)
         found: dict[str, Any] = json.loads(text)
     except PerfVMError as exc:
         return None, str(exc)
     return found, ""
+
+
+def _collector() -> bytes:
+    """Return the script that collects."""
+    return Path(collector.__file__).read_bytes()
 
 
 def _version(text: str) -> str:

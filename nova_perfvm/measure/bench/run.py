@@ -72,8 +72,11 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> Ou
     overheads: list[float] = []
     for number, step in enumerate(left):
         remaining = _remaining(left[number:], overheads)
-        tell(f"{step.title}; {remaining} left", len(steps) - len(left) + number + 1,
-             len(steps))
+        tell(
+            f"{step.title}; {remaining} left",
+            len(steps) - len(left) + number + 1,
+            len(steps),
+        )
         before = time.monotonic()
         await _step(step, scenario, looks, record, warn)
         overheads.append(time.monotonic() - before - step.run.seconds)
@@ -130,9 +133,7 @@ async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
     )
 
 
-async def _tried(
-    doing: Coroutine[Any, Any, str], record: Record, who: str
-) -> None:
+async def _tried(doing: Coroutine[Any, Any, str], record: Record, who: str) -> None:
     try:
         await doing
     except TargetError as exc:

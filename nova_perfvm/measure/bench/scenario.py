@@ -289,8 +289,8 @@ def _same_size(members: dict[str, list[str]]) -> Iterator[Problem]:
         if len(one) == len(two) and both:
             yield Problem(
                 ("groups", other),
-                f"{', '.join(both)} is in {name}, too, which has as many targets: their "
-                "figures could not be told apart; remove one of the groups",
+                f"{', '.join(both)} is in {name}, too, which has as many targets: the "
+                "figures could not be told apart; remove one",
             )
 
 

@@ -118,32 +118,13 @@ def read(files: Sequence[str], collected: Sequence[str] = ()) -> Content:
     found = samples.load(files)
     runs = [run for file in files if isinstance(run := json_of(file).get("run"), dict)]
     looks = [look for run in runs for look in _looks(run)]
-    machines: dict[str, Collected] = {}
-    not_shown = []
-    for who, look in looks:
-        if not isinstance(look.get("collected"), dict):
-            continue
-        try:
-            machines[who] = reading.loads(json.dumps(look["collected"]), who)
-        except PerfVMError as exc:
-            not_shown.append(str(exc))
-    if collected:
-        machines = {}
-        for path in collected:
-            one = reading.read(path)
-            name = f"{one.kind} {one.hostname}"
-            machines[name if name not in machines else f"{name} ({path})"] = one
-    spreads, nodes = [], []
-    for who, one in machines.items():
-        try:
-            spreads.append(_spread(who, one))
-        except NotReadError as exc:
-            not_shown.append(f"{who}: interrupts: {exc}")
-        try:
-            if one.kind == "host":
-                nodes += _nodes(who, one)
-        except NotReadError as exc:
-            not_shown.append(f"{who}: pins: {exc}")
+    not_shown: list[str] = []
+    machines = (
+        {_name(one): one for one in map(reading.read, collected)}
+        if collected
+        else _recorded(looks, not_shown)
+    )
+    spreads, nodes = _shown(machines, not_shown)
     comparisons: list[Comparison] = []
     not_compared = ""
     try:
@@ -157,10 +138,53 @@ def read(files: Sequence[str], collected: Sequence[str] = ()) -> Content:
         not_compared=not_compared,
         failures=tuple(failure for run in runs for failure in _failures(run)),
         machines=tuple(_machine(who, look) for who, look in dict(looks).items()),
-        spreads=tuple(spread for spread in spreads if spread.fired),
+        spreads=tuple(spreads),
         nodes=tuple(nodes),
         not_shown=tuple(not_shown),
     )
+
+
+def _name(collected: Collected) -> str:
+    return f"{collected.kind} {collected.hostname}"
+
+
+def _recorded(
+    looks: Iterable[tuple[str, Mapping[str, Any]]], not_shown: list[str]
+) -> dict[str, Collected]:
+    """Return what was collected on targets when they measured."""
+    machines: dict[str, Collected] = {}
+    for who, look in looks:
+        if not isinstance(look.get("collected"), dict):
+            continue
+        try:
+            machines[who] = reading.loads(json.dumps(look["collected"]), who)
+        except PerfVMError as exc:
+            not_shown.append(str(exc))
+    return machines
+
+
+def _shown(
+    machines: Mapping[str, Collected], not_shown: list[str]
+) -> tuple[list[Spread], list[NodePins]]:
+    spreads: list[Spread] = []
+    nodes: list[NodePins] = []
+    for who, collected in machines.items():
+        try:
+            spread = _spread(who, collected)
+            if any(spread.fired.values()):
+                spreads.append(spread)
+            else:
+                not_shown.append(
+                    f"{who}: interrupts: none fired while it was looked at"
+                )
+        except NotReadError as exc:
+            not_shown.append(f"{who}: interrupts: {exc}")
+        try:
+            if collected.kind == "host":
+                nodes += _nodes(who, collected)
+        except NotReadError as exc:
+            not_shown.append(f"{who}: pins: {exc}")
+    return spreads, nodes
 
 
 def summary(content: Content) -> str:
@@ -199,16 +223,19 @@ def _machine(who: str, look: Mapping[str, Any]) -> MachineRow:
             float(clock.get(key) or 0) * 1000 for key in ("offset_s", "uncertainty_s")
         )
         words = f"{offset:+.1f} ms ± {around:.1f}"
+    hostname, kernel, cpu_model, governor = (
+        str(look.get(key) or "unknown")
+        for key in ("hostname", "kernel", "cpu_model", "governor")
+    )
+    tools = versions.items() if isinstance(versions, dict) else ()
     return MachineRow(
-        who,
-        *(
-            str(look.get(key) or "unknown")
-            for key in ("hostname", "kernel", "cpu_model", "governor")
-        ),
-        ", ".join(f"{k} {v}" for k, v in versions.items())
-        if isinstance(versions, dict)
-        else "",
-        words or "the same",
+        who=who,
+        hostname=hostname,
+        kernel=kernel,
+        cpu_model=cpu_model,
+        governor=governor,
+        versions=", ".join(f"{name} {version}" for name, version in tools),
+        clock=words or "the same",
     )
 
 
@@ -220,13 +247,14 @@ def _spread(who: str, collected: Collected) -> Spread:
         name = ", ".join(vector.names) or f"IRQ {vector.irq}"
         totals[name] += vector.total
         fired.update({(name, cpu): times for cpu, times in vector.counts.items()})
-    busiest = {name for name, total in totals.most_common(_MOST_VECTORS) if total}
+    # Queues that are idle show what is wrong as well as the busy one does.
+    busiest = {name for name, _total in totals.most_common(_MOST_VECTORS)}
     shown = [name for name in totals if name in busiest]
     return Spread(
         who,
         found.source,
         {(name, cpu): fired[name, cpu] for name in shown for cpu in found.cpus},
-        len([total for total in totals.values() if total]) - len(shown),
+        len(totals) - len(shown),
     )
 
 

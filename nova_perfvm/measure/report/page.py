@@ -7,6 +7,7 @@ the network.  Names in it are anybody's choice: they are escaped.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -40,13 +41,12 @@ figure.wide { grid-column: 1 / -1; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: .25rem; }
 .plot { width: 100%; overflow-x: auto; }
 .scroll { overflow-x: auto; }
-.scroll:focus-visible, summary:focus-visible, a:focus-visible {
+.scroll table { min-width: 46rem; } figure .scroll table { min-width: 0; }
+.scroll:focus-visible, summary:focus-visible {
   outline: 2px solid #4c78a8; outline-offset: 2px; }
 summary { cursor: pointer; color: var(--unknown); }
 details .scroll { max-height: 20rem; overflow-y: auto; }
-nav a { margin-right: 1rem; color: inherit; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-:root { --grid: #8883; }
 """
 _SCRIPT: Final = """
 const specs = JSON.parse(document.getElementById("plots").textContent);
@@ -90,9 +90,7 @@ def html(content: Content) -> str:
         f'<p class="facts">{escape(", ".join(content.files))}</p>\n',
         _verdicts(content),
         _failures(content),
-        *(
-            _section(name, members, numbers) for name, members in sections
-        ),
+        *(_section(name, members, numbers) for name, members in sections),
         _machines(content),
         _list("Not shown", content.not_shown),
     ]
@@ -113,9 +111,8 @@ def _verdicts(content: Content) -> str:
         f"{verdict.value}</li>"
         for verdict in reversed(Verdict)
     )
-    worst_first = sorted(
-        content.comparisons, key=lambda row: list(Verdict).index(row.verdict)
-    )[::-1]
+    order = list(Verdict)
+    worst_first = sorted(content.comparisons, key=lambda row: -order.index(row.verdict))
     rows = [
         (
             f'<td class="{_CLASSES[row.verdict]}">{row.verdict.value}</td>',
@@ -172,7 +169,7 @@ def _figure(plot: Plot, number: int) -> str:
     rows = [tuple(map(_cell, row)) for row in plot.rows]
     table = _table(plot.columns, rows, f"Figures of {plot.title}")
     return (
-        f'<figure{" class=wide" if plot.wide else ""}>'
+        f"<figure{' class=wide' if plot.wide else ''}>"
         f"<figcaption>{escape(plot.title)}</figcaption>"
         f'<div class="plot" id="plot{number}"></div>'
         f"<details><summary>Figures</summary>{table}</details></figure>\n"
@@ -219,11 +216,18 @@ def _number(value: object) -> str:
     return f'<td class="number">{escape(str(value))}</td>'
 
 
+@functools.cache
+def _bundle() -> str:
+    """Return Vega with the script of the page; making it takes a moment."""
+    found: str = vl_convert.javascript_bundle(_SCRIPT)
+    return found.replace("</script", "<\\/script")
+
+
 def _scripts(found: Iterable[Plot]) -> str:
     specs: list[dict[str, Any]] = [plot.spec for plot in found]
     # No text in it can end the element.
     data = json.dumps(specs, allow_nan=False).replace("<", "\\u003c")
-    bundle = vl_convert.javascript_bundle(_SCRIPT).replace("</script", "<\\/script")
+    bundle = _bundle()
     return (
         f'<script type="application/json" id="plots">{data}</script>\n'
         f"<script type=module>{bundle}</script>\n"

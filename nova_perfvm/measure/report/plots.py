@@ -68,7 +68,7 @@ def _ratios(comparisons: Iterable[Comparison]) -> Iterator[Plot]:
             continue
         against = "fair share of the host" if rows[0].against == "share" else "host"
         least = "at least" if rows[0].better == "higher" else "at most"
-        base = alt.Chart(alt.Data(values=data))
+        base = _chart(data)
         # Intervals of several VMs stand beside each other.
         x = alt.X("threads:O", title="threads").axis(labelAngle=0)
         place: dict[str, Any] = {"x": x, "xOffset": alt.XOffset("vm:N")}
@@ -85,7 +85,7 @@ def _ratios(comparisons: Iterable[Comparison]) -> Iterator[Plot]:
                 **place,
                 y=y,
                 color=color,
-                shape=alt.Shape("vm:N", title="VM"),
+                shape=alt.Shape("vm:N", title="VM").legend(orient="bottom"),
                 tooltip=tooltip,
             ),
         )
@@ -125,14 +125,14 @@ def _tails(measurements: Iterable[Measurement]) -> Iterator[Plot]:
         ]
         color = alt.Color("who:N", title="").legend(orient="bottom", columns=2)
         chart = (
-            alt.Chart(alt.Data(values=data))
+            _chart(data)
             .mark_point(size=45, opacity=0.8)
             .encode(
                 x=alt.X("threads:O", title="threads").axis(labelAngle=0),
                 xOffset=alt.XOffset("who:N"),
                 y=alt.Y("value:Q", title=unit_words(unit)).scale(type="log"),
                 color=color,
-                shape=alt.Shape("who:N", title=""),
+                shape=alt.Shape("who:N", title="").legend(orient="bottom", columns=2),
                 tooltip=["who:N", "threads:O", "round:O", "value:Q"],
             )
         )
@@ -158,10 +158,10 @@ def _interrupts(spread: Spread) -> Plot:
         {"vector": name, "cpu": cpu, "times": times}
         for (name, cpu), times in spread.fired.items()
     ]
-    names = list(dict.fromkeys(one["vector"] for one in data))
-    cpus = sorted({one["cpu"] for one in data})
+    names = list(dict.fromkeys(name for name, _cpu in spread.fired))
+    cpus = sorted({cpu for _name, cpu in spread.fired})
     chart = (
-        alt.Chart(alt.Data(values=data))
+        _chart(data)
         .mark_rect()
         .encode(
             x=_cpu_axis(cpus),
@@ -205,7 +205,7 @@ def _pins(node: NodePins) -> Plot:
         if cpu not in taken
     ]
     chart = (
-        alt.Chart(alt.Data(values=data))
+        _chart(data)
         .mark_rect(cornerRadius=2, strokeWidth=1, stroke="#8888")
         .encode(
             x=_cpu_axis(list(node.cpus)),
@@ -227,6 +227,10 @@ def _pins(node: NodePins) -> Plot:
         tuple((pin.vm, pin.what, pin.number, pin.cpu) for pin in node.pins),
         wide=True,
     )
+
+
+def _chart(data: list[dict[str, Any]]) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=data))
 
 
 def _row(vm: str, what: str) -> str:

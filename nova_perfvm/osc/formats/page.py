@@ -8,6 +8,7 @@ from html import escape
 from nova_perfvm.diagnose.audit import AuditResult, Finding, Report, Severity
 from nova_perfvm.measure.report import style
 
+
 def html(report: Report) -> str:
     """Return the page: counts, checks in their order, findings worst first."""
     counts = "".join(

@@ -100,9 +100,7 @@ def _bins(threads: Any) -> Counter[int]:
     return found
 
 
-def _quantile(
-    bins: Counter[int], cycles: int, per_mille: int, latest: float
-) -> float:
+def _quantile(bins: Counter[int], cycles: int, per_mille: int, latest: float) -> float:
     """Return the latency that so many cycles do not exceed."""
     wanted = math.ceil(cycles * per_mille / 1000)
     seen = 0

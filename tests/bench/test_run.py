@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Short runs of the real tools on this machine, interrupted and gone on with.
+
+What is measured in a second proves that the parts fit together, nothing else.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import fixtures
+import testtools
+import yaml
+
+from nova_perfvm.measure import samples
+
+TOOLS = ("sysbench", "fio", "iperf3", "cyclictest")
+COMMAND = (
+    sys.executable,
+    "-c",
+    (
+        "import sys; sys.argv[0] = 'nova-perfvm'\n"
+        "from nova_perfvm.osc.shell import main; sys.exit(main())"
+    ),
+)
+# A machine that others use, too, may take a while.
+PATIENCE_S = 300
+
+
+def missing(*tools):
+    """Return why a test of tools cannot run, nothing if it can."""
+    absent = [tool for tool in tools if shutil.which(tool) is None]
+    return f"not installed: {', '.join(absent)}" if absent else ""
+
+
+def free_ports(count):
+    """Return the first of some ports in a row that nobody listens on."""
+    for first in range(35201, 60000, 100):
+        with contextlib.ExitStack() as stack:
+            try:
+                for port in range(first, first + count):
+                    one = stack.enter_context(socket.socket())
+                    one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise AssertionError("no free ports")
+
+
+class RunCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.output = self.directory / "run.json"
+
+    def need(self, *tools):
+        """Skip, and say so, where tools are absent."""
+        if why := missing(*tools):
+            print(f"SKIPPED {self.id()}: {why}", file=sys.stderr)  # noqa: T201
+            self.skipTest(why)
+
+    def scenario(self, tools, **changes):
+        """Write a scenario of a host and two guests, all of them here."""
+        document = {
+            "schema_version": "1.0",
+            "repeats": 1,
+            "warm_up": 0,
+            "targets": {
+                "host": {"kind": "host"},
+                "vm1": {"kind": "guest"},
+                "vm2": {"kind": "guest", "prefix": ["nice", "-n", "1"]},
+            },
+            "groups": {"alone": ["host"], "vms": ["vm1", "vm2"]},
+            "tools": tools,
+        } | changes
+        path = self.directory / "scenario.yaml"
+        path.write_text(yaml.safe_dump(document, sort_keys=False))
+        return str(path)
+
+    def start(self, *arguments, **environment):
+        process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | environment,
+        )
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def run_it(self, *arguments, **environment):
+        process = self.start(*arguments, **environment)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        self.assertNotIn("Traceback", stderr)
+        return process.returncode, stdout, stderr
+
+    def run_bench(self, scenario, *more, **environment):
+        return self.run_it(
+            *("bench", "run", scenario, "--output", str(self.output)),
+            *more,
+            **environment,
+        )
+
+    def document(self):
+        return json.loads(self.output.read_text())
+
+    def steps(self):
+        with contextlib.suppress(FileNotFoundError):
+            return [step["key"] for step in self.document()["run"]["steps"]]
+        return []
+
+    def wait_for_steps(self, count, process):
+        deadline = time.monotonic() + PATIENCE_S
+        while len(self.steps()) < count:
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+
+
+class AllToolsTest(RunCase):
+    """Every tool on all targets, then what the other commands make of it."""
+
+    def test_run_compare_and_report(self):
+        self.need(*TOOLS)
+        if os.geteuid():
+            self.skipTest("cyclictest needs root")
+        work = self.directory / "fio"
+        work.mkdir()
+        scenario = self.scenario(
+            {
+                "sysbench_cpu": {"threads": [1, 2], "seconds": 1},
+                "sysbench_memory": {"threads": [1], "seconds": 1},
+                "cyclictest": {"seconds": 1},
+                "iperf3": {
+                    "server": "server",
+                    "address": "127.0.0.1",
+                    "port": free_ports(4),
+                    "processes": [2],
+                    "seconds": 1,
+                    "omit_s": 0,
+                },
+                "fio": {
+                    "directory": str(work),
+                    "size": "1m",
+                    "seconds": 1,
+                    # A temporary directory may be in memory.
+                    "numjobs": 1,
+                    "direct": False,
+                },
+            },
+            targets={
+                "host": {"kind": "host"},
+                "vm1": {"kind": "guest"},
+                "vm2": {"kind": "guest"},
+                "server": {"kind": "host"},
+            },
+        )
+        status, stdout, stderr = self.run_bench(scenario)
+        self.assertEqual((0, ""), (status, self.failures()), stderr)
+        self.assertIn("18 of 18 steps; 0 failure(s)", stdout)
+        self.assertIn("fewer than 5 repeats", stderr)
+        self.check_measurements()
+        self.check_how_it_was_made()
+        # Its files are removed.
+        self.assertEqual([], list(work.iterdir()))
+        status, stdout, _ = self.run_it(
+            "bench", "compare", str(self.output), "-f", "json"
+        )
+        self.assertIn(status, {1, 2})
+        self.assertEqual({"vm1", "vm2"}, {row["VM"] for row in json.loads(stdout)})
+        page = self.directory / "report.html"
+        status, _, stderr = self.run_it(
+            "bench", "report", str(self.output), "--output", str(page)
+        )
+        self.assertEqual(0, status, stderr)
+        self.assertIn("cpu.events_per_second", page.read_text())
+
+    def failures(self):
+        return "\n".join(map(str, self.document()["run"]["failures"]))
+
+    def check_measurements(self):
+        found = samples.load([str(self.output)]).measurements
+        by_who = {}
+        for m in found:
+            by_who.setdefault(m.who, set()).add(m.metric)
+            self.assertEqual(1 if m.who == "host" else 2, m.at_once)
+            self.assertRegex(m.tool_version, r"^\d+\.\d+")
+        self.assertEqual({"host", "vm1", "vm2"}, set(by_who))
+        for metrics in by_who.values():
+            self.assertLessEqual(
+                {
+                    "cpu.events_per_second",
+                    "cpu.latency_max_ms",
+                    "memory.write_mib_per_second",
+                    "scheduling.latency_max_us",
+                    "network.bits_per_second",
+                    "disk.mixed.read_iops",
+                    "disk.write.write_latency_p99_9_ms",
+                },
+                metrics,
+            )
+
+    def check_how_it_was_made(self):
+        run = self.document()["run"]
+        (session,) = run["sessions"]
+        for who, look in session["targets"].items():
+            with self.subTest(who):
+                self.assertEqual(os.uname().release, look["kernel"])
+                self.assertEqual("", look["not_collected"])
+                self.assertIn("/proc/interrupts", look["collected"]["files"])
+        # The barrier holds: nobody waits for another one to end.
+        for step in run["steps"]:
+            self.assertLess(step["started_apart_s"], 1)
+
+
+class ResumeTest(RunCase):
+    TOOLS = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
+
+    def test_interrupted_and_gone_on_with(self):
+        self.need("sysbench")
+        scenario = self.scenario(self.TOOLS, repeats=3, warm_up=1)
+        process = self.start("bench", "run", scenario, "--output", str(self.output))
+        self.wait_for_steps(3, process)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(130, process.returncode, stderr)
+        self.assertNotIn("Traceback", stderr)
+        self.assertIn("go on by the same command with --resume", stderr)
+        before = self.steps()
+        self.assertIn(len(before), range(3, 8))
+        status, _, stderr = self.run_bench(scenario)
+        self.assertEqual(3, status)
+        self.assertIn("go on with it by --resume", stderr)
+        status, stdout, stderr = self.run_bench(scenario, "--resume")
+        self.assertEqual(0, status, stderr)
+        self.assertIn("8 of 8 steps", stdout)
+        after = self.steps()
+        # Nothing was measured twice; the warm-up is not among the figures.
+        self.assertEqual(before, after[: len(before)])
+        self.assertEqual(8, len(set(after)))
+        rounds = {m["round"] for m in self.document()["measurements"]}
+        self.assertEqual({1, 2, 3}, rounds)
+        samples.load([str(self.output)])
+        # Done is done.
+        text = self.output.read_text()
+        self.assertEqual(0, self.run_bench(scenario, "--resume")[0])
+        self.assertEqual(text, self.output.read_text())
+        # Another scenario is another run.
+        scenario = self.scenario(self.TOOLS, repeats=4, warm_up=1)
+        status, _, stderr = self.run_bench(scenario, "--resume")
+        self.assertEqual(3, status)
+        self.assertIn("another scenario (repeats differ)", stderr)
+
+    def test_nothing_is_left_running(self):
+        self.need("sysbench")
+        mark = f"--time={3000 + os.getpid() % 1000}"
+        tools = {"sysbench_cpu": {"threads": [1], "seconds": int(mark[7:])}}
+        scenario = self.scenario(tools)
+        process = self.start("bench", "run", scenario, "--output", str(self.output))
+        self.wait_until(lambda: running(mark), process)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        self.wait_until(lambda: not running(mark))
+        # Not after a death without warning, either.
+        process = self.start(
+            "bench", "run", scenario, "--output", str(self.output), "--resume"
+        )
+        self.wait_until(lambda: running(mark), process)
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+        self.wait_until(lambda: not running(mark))
+
+    def wait_until(self, true, process=None):
+        deadline = time.monotonic() + PATIENCE_S
+        while not true():
+            if process is not None:
+                self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+
+
+def running(word):
+    """Return the sysbench processes that have a word on their command line."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            if words[0] == "sysbench" and word in words:
+                found.append(path.parent.name)
+    return found
+
+
+class FaultsTest(RunCase):
+    """What fails is named, and leaves the rest alone."""
+
+    TOOLS = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
+
+    def fake(self, name, script):
+        """Put a program in front of those of that name."""
+        directory = self.directory / "bin"
+        directory.mkdir(exist_ok=True)
+        path = directory / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return {"PATH": f"{directory}:{os.environ['PATH']}"}
+
+    def test_a_tool_that_fails(self):
+        self.need("sysbench", "fio")
+        work = self.directory / "fio"
+        work.mkdir()
+        tools = self.TOOLS | {
+            "fio": {
+                "directory": str(work),
+                "size": "1m",
+                "numjobs": 1,
+                "seconds": 1,
+                "direct": False,
+                "jobs": {"read": {"rw": "randread"}},
+            }
+        }
+        environment = self.fake(
+            "fio",
+            'case "$*" in --version) echo fio-3.33;; *) echo broken >&2; exit 7;; esac',
+        )
+        scenario = self.scenario(tools)
+        status, stdout, stderr = self.run_bench(scenario, **environment)
+        self.assertEqual(1, status, stderr)
+        self.assertIn("exit code 7", stderr)
+        self.assertIn("2 of 4 steps", stdout)
+        failures = self.document()["run"]["failures"]
+        self.assertEqual(
+            {("exit code 7", "broken\n")},
+            {(one["reason"], one["stderr"]) for one in failures},
+        )
+        self.assertEqual({"host", "vm1", "vm2"}, {one["who"] for one in failures})
+        # Repaired, it is measured.
+        status, stdout, stderr = self.run_bench(scenario, "--resume")
+        self.assertEqual(0, status, stderr)
+        self.assertIn("4 of 4 steps; 0 failure(s)", stdout)
+
+    def test_missing_tools_are_named_before_anything_runs(self):
+        self.need("sysbench")
+        path = self.directory / "bin"
+        path.mkdir()
+        for name in ("sh", "nice", "uname", "sed", "head", "cat", "sort", "tr", "date"):
+            (path / name).symlink_to(shutil.which(name))
+        status, _, stderr = self.run_bench(self.scenario(self.TOOLS), PATH=str(path))
+        self.assertEqual(3, status)
+        for who in ("host", "vm1", "vm2"):
+            self.assertIn(f"{who}: not installed: sysbench, timeout, sleep", stderr)
+        self.assertFalse(self.output.exists())
+
+    def test_a_run_that_does_not_end(self):
+        self.need("sysbench")
+        environment = self.fake(
+            "sysbench",
+            'case "$*" in --version) echo sysbench 1.0.20;; *) exec sleep 1000;; esac',
+        )
+        scenario = self.scenario(self.TOOLS, grace_s=1)
+        status, _, stderr = self.run_bench(scenario, **environment)
+        self.assertEqual(1, status)
+        self.assertIn("stopped after 2 s: raise grace_s, or look why", stderr)
+
+    def test_through_ssh(self):
+        """ssh's part is played by a script: a shell with the words joined."""
+        self.need("sysbench")
+        said = self.directory / "said"
+        there = self.directory / "there"
+        there.mkdir()
+        date = there / "date"
+        date.write_text(f'#!/bin/sh\nexec {shutil.which("date")} -d "1 hour" "$@"\n')
+        date.chmod(0o755)
+        environment = self.fake(
+            "ssh",
+            f'echo "$*" >> {said}\n'
+            'while [ "$1" != -- ]; do shift; done\n'
+            'echo "Welcome to $2"\n'
+            f'shift 2; PATH={there}:$PATH exec sh -c "$*"',
+        )
+        far = {"kind": "guest", "ssh": "root@192.0.2.1", "ssh_options": ["-p", "2222"]}
+        scenario = self.scenario(
+            self.TOOLS,
+            targets={"vm1": far, "vm2": {"kind": "guest"}},
+            groups={"vms": ["vm1", "vm2"]},
+        )
+        status, _, stderr = self.run_bench(scenario, **environment)
+        self.assertEqual(0, status, stderr)
+        self.assertIn(
+            "-o BatchMode=yes -o ConnectTimeout=15 -p 2222 -- root@192.0.2.1 sh -c",
+            said.read_text(),
+        )
+        run = self.document()["run"]
+        look = run["sessions"][0]["targets"]["vm1"]
+        self.assertGreater(look["clock"]["uncertainty_s"], 0)
+        # Its clock is an hour ahead, and yet both start at once.
+        self.assertLess(abs(look["clock"]["offset_s"] - 3600), 1)
+        (step,) = run["steps"]
+        self.assertLess(step["started_apart_s"], 1)

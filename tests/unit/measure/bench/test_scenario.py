@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import itertools
+import pathlib
+from collections import Counter
+
+import testtools
+import yaml
+
+from nova_perfvm.measure.bench import scenario
+from nova_perfvm.measure.bench.scenario import ScenarioError
+from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
+
+SAMPLE = pathlib.Path(__file__).parents[4] / "etc" / "nova_perfvm" / "scenario.yaml"
+SMALL = """\
+schema_version: "1.0"
+targets:
+  host: {kind: host, node: 0}
+  vm1: {kind: guest, ssh: root@192.0.2.1}
+  vm2: {kind: guest, ssh: root@192.0.2.2}
+  generator: {kind: host}
+groups:
+  alone: [host]
+  vms: [vm1, vm2]
+tools:
+  sysbench_cpu: {threads: [1, 4]}
+  iperf3: {server: generator, address: 192.0.2.3, processes: [2]}
+"""
+ALL_MISTAKES = """
+line 4: targets.vm1.kind: found 'vm', expected one of 'host', 'guest'
+line 5: targets.vm2: in no group: add it to one, or leave it out
+line 9: groups.vms.1: no target 'vm3'; there are: host, vm1, vm2, generator
+line 11: tools.sysbench_cpu.threads.1: found 0, expected a whole number of threads \
+from 1 to 1024
+line 12: tools.iperf3.address: missing; expected an address of the server
+line 12: tools.iperf3.adress: unknown key; did you mean address?
+"""
+
+
+class ScenarioTest(testtools.TestCase):
+    def mistakes(self, *changes):
+        text = SMALL
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        error = self.assertRaises(ScenarioError, scenario.parse, text, "s.yaml")
+        return [str(problem) for problem in error.problems]
+
+    def test_sample(self):
+        found = scenario.load(SAMPLE)
+        self.assertEqual(
+            {"host": 2, "vms": 2}, {g.name: len(g.targets) for g in found.groups}
+        )
+        # What it says of defaults is so.
+        tools = found.tools
+        self.assertEqual(sysbench.CPU(), tools.sysbench_cpu)
+        self.assertEqual(sysbench.Memory(), tools.sysbench_memory)
+        self.assertEqual(cyclictest.CyclicTest(), tools.cyclictest)
+        self.assertEqual(iperf3.IPerf3("generator", "192.0.2.30"), tools.iperf3)
+        self.assertEqual(fio.Fio("/var/tmp"), tools.fio)
+        short = yaml.safe_load(SAMPLE.read_text())
+        for key in ("repeats", "warm_up", "grace_s", "prepare_s"):
+            del short[key]
+        self.assertEqual(found, scenario.from_document(short))
+
+    def test_document(self):
+        found = scenario.parse(SMALL)
+        text = yaml.safe_dump(found.as_document(), sort_keys=False)
+        self.assertEqual(found, scenario.parse(text))
+
+    def test_each_round_has_everyone(self):
+        found = scenario.parse(SMALL)
+        steps = list(found.steps())
+        # A warm-up and 5 rounds, 3 runs, 2 groups; the same whenever it is asked.
+        self.assertEqual(6 * 3 * 2, len(steps))
+        keys = [step.key for step in steps]
+        self.assertEqual(keys, [step.key for step in found.steps()])
+        self.assertEqual(len(keys), len(set(keys)))
+        self.assertEqual(sorted(s.round for s in steps), [s.round for s in steps])
+        firsts = Counter()
+        for (_number, _name, _threads), pair in itertools.groupby(
+            steps, lambda s: (s.round, s.run.name, s.run.threads)
+        ):
+            groups = [step.group for step in pair]
+            self.assertEqual(["alone", "vms"], sorted(groups))
+            firsts[groups[0]] += 1
+        # Both come first at times.
+        self.assertEqual({"alone", "vms"}, set(firsts))
+
+    def test_targets_at_once_have_ports_of_their_own(self):
+        (step,) = [
+            s
+            for s in scenario.parse(SMALL).steps()
+            if (s.round, s.group, s.run.name) == (1, "vms", "iperf3")
+        ]
+        ports = [run.server.command[-2:] for run in step.runs.values()]
+        self.assertEqual([("5201", "2"), ("5203", "2")], ports)
+
+    def test_all_mistakes_at_once(self):
+        self.assertEqual(
+            sorted(ALL_MISTAKES.strip().splitlines()),
+            sorted(
+                self.mistakes(
+                    ("vm1: {kind: guest", "vm1: {kind: vm"),
+                    ("[vm1, vm2]", "[vm1, vm3]"),
+                    ("[1, 4]", "[1, 0]"),
+                    ("address:", "adress:"),
+                )
+            ),
+        )
+
+    def test_mistakes_of_meaning(self):
+        for old, new, place, words in (
+            ("server: generator", "server: gen", "tools.iperf3.server", "no target"),
+            ("[vm1, vm2]", "[vm1, vm2, generator]", "groups.vms.2", "serves iperf3"),
+            (
+                "alone: [host]",
+                "alone: [host]\n  more: [vm2, host]",
+                "groups.vms",
+                "vm2 is in more, too",
+            ),
+            (
+                "processes: [2]",
+                "port: 65534, processes: [2]",
+                "tools.iperf3.port",
+                "need ports up to 65537",
+            ),
+            ("root@192.0.2.1", "-oProxyCommand=x", "targets.vm1.ssh", "where ssh goes"),
+            ("vm1", '"v m"', "targets.v m", "expected a name"),
+            ("schema_version", "version", "schema_version", "missing"),
+        ):
+            found = [words for words in self.mistakes((old, new)) if place in words]
+            self.assertTrue(any(words in one for one in found), (place, found))
+
+    def test_no_tool(self):
+        text = SMALL[: SMALL.index("tools:")] + "tools: {}\n"
+        error = self.assertRaises(ScenarioError, scenario.parse, text)
+        self.assertIn("no tool: name one of sysbench_cpu", str(error))
+
+    def test_no_mapping_and_no_file(self):
+        self.assertRaises(ScenarioError, scenario.parse, "[]")
+        self.assertRaises(ScenarioError, scenario.parse, "groups: 1\ntools: 2\n")
+        error = self.assertRaises(ScenarioError, scenario.load, "/nonexistent/s.yaml")
+        self.assertIn("cannot be read", str(error))

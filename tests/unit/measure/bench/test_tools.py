@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools printed, as it was recorded, and what is read in it."""
+
+import json
+import pathlib
+
+import testtools
+
+from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
+from nova_perfvm.measure.bench.tools.tool import OutputError, Place
+
+OUTPUTS = pathlib.Path(__file__).parent / "outputs"
+PLACE = Place("vm1", 0)
+
+
+def output(name):
+    return (OUTPUTS / name).read_text()
+
+
+def values(figures):
+    return {
+        figure.metric: (figure.value, figure.unit, figure.better) for figure in figures
+    }
+
+
+class SysbenchTest(testtools.TestCase):
+    def test_cpu(self):
+        self.assertEqual(
+            {
+                "cpu.events_per_second": (1097.6, "1/s", "higher"),
+                "cpu.latency_p99_ms": (30.81, "ms", "lower"),
+                "cpu.latency_max_ms": (75.46, "ms", "lower"),
+            },
+            values(sysbench.parse_cpu(output("sysbench_cpu.txt"))),
+        )
+
+    def test_memory(self):
+        # Its 99th percentile is 0.00 ms, which is no figure.
+        self.assertEqual(
+            {
+                "memory.read_mib_per_second": (2195.43, "MiB/s", "higher"),
+                "memory.read_latency_max_ms": (91.42, "ms", "lower"),
+            },
+            values(sysbench.parse_memory("read", output("sysbench_memory.txt"))),
+        )
+
+    def test_another_output(self):
+        cpu, memory = output("sysbench_cpu.txt"), output("sysbench_memory.txt")
+        for parse, text in (
+            (sysbench.parse_cpu, ""),
+            (sysbench.parse_cpu, memory),
+            (sysbench.parse_cpu, cpu.replace("99th percentile", "95th percentile")),
+            (lambda t: sysbench.parse_memory("read", t), cpu),
+        ):
+            self.assertRaises(OutputError, parse, text)
+
+    def test_command_lines(self):
+        (run,) = sysbench.CPU((4,), 7).runs(PLACE)
+        self.assertEqual(
+            ("sysbench", "cpu", "--threads=4", "--time=7", "--percentile=99", "run"),
+            run.command,
+        )
+        names = [run.name for run in sysbench.Memory((1, 4), 7).runs(PLACE)]
+        self.assertEqual(
+            ["sysbench memory read"] * 2 + ["sysbench memory write"] * 2, names
+        )
+
+
+class IPerf3Test(testtools.TestCase):
+    def test_processes_are_summed(self):
+        text = output("iperf3.json")
+        one = {"network.bits_per_second": (18489884120.703934, "bit/s", "higher")}
+        self.assertEqual(one, values(iperf3.parse(text)))
+        (both,) = iperf3.parse(text + text)
+        self.assertEqual(2 * 18489884120.703934, both.value)
+
+    def test_reverse_is_another_metric(self):
+        document = json.loads(output("iperf3.json"))
+        document["start"]["test_start"]["reverse"] = 1
+        (figure,) = iperf3.parse(json.dumps(document))
+        self.assertEqual("network.received.bits_per_second", figure.metric)
+
+    def test_failures(self):
+        text, refused = output("iperf3.json"), output("iperf3_refused.json")
+        for printed, words in (
+            (text + refused, "unable to connect to server: Connection refused"),
+            ("", "printed nothing"),
+            (text[:-20], "printed no JSON"),
+            ("{}", "has no end.sum_received"),
+        ):
+            error = self.assertRaises(OutputError, iperf3.parse, printed)
+            self.assertIn(words, str(error))
+
+
+class FioTest(testtools.TestCase):
+    def test_mixed(self):
+        found = values(fio.parse("mixed", output("fio.json")))
+        self.assertEqual((54994.041708, "1/s", "higher"), found["disk.mixed.read_iops"])
+        self.assertEqual(18646.474677, found["disk.mixed.write_iops"][0])
+        self.assertEqual(
+            (17.170432, "ms", "lower"), found["disk.mixed.read_latency_p99_ms"]
+        )
+        self.assertEqual(44.302336, found["disk.mixed.write_latency_p99_9_ms"][0])
+        self.assertEqual(6, len(found))
+
+    def test_failures(self):
+        document = json.loads(output("fio.json"))
+        # A warning stands before it.
+        fio.parse("a", "note: this is slow\n" + json.dumps(document))
+        (job,) = document["jobs"]
+        job["error"] = 28
+        error = self.assertRaises(OutputError, fio.parse, "a", json.dumps(document))
+        self.assertIn("error 28", str(error))
+        job["error"] = 0
+        for way in ("read", "write"):
+            job[way]["total_ios"] = 0
+        error = self.assertRaises(OutputError, fio.parse, "a", json.dumps(document))
+        self.assertIn("no I/O", str(error))
+        for text in ("", "fio: no space", '{"jobs": []}', '{"jobs": [{}]}'):
+            self.assertRaises(OutputError, fio.parse, "a", text)
+
+    def test_command_lines_are_those_of_the_article(self):
+        runs = list(fio.Fio("/data").runs(PLACE))
+        common = (
+            "fio --name=test --directory=. --size=20g --direct=1 --bs=4k "
+            "--ioengine=libaio --iodepth=32 --thread --numjobs=4 --runtime=300 "
+            "--rw=randrw --rwmixread={} --group_reporting --time_based=1 "
+            "--output-format=json+"
+        )
+        for run, mix in zip(runs, (75, 100, 0), strict=True):
+            directory, *command = run.command[4:]
+            self.assertEqual("/data/perfvm-vm1", directory)
+            self.assertEqual(common.format(mix), " ".join(command))
+            self.assertEqual((4, 300), (run.threads, run.seconds))
+
+
+class CyclicTestTest(testtools.TestCase):
+    def test_threads_are_one_distribution(self):
+        text = output("cyclictest.json")
+        latencies = []
+        for thread in json.loads(text)["thread"].values():
+            known = [int(us) for us, n in thread["histogram"].items() for _ in range(n)]
+            # What is in no bin is known only to be late.
+            latencies += known + [607] * (thread["cycles"] - len(known))
+        latencies.sort()
+        self.assertEqual(1999, len(latencies))
+        self.assertEqual(
+            {
+                "scheduling.latency_p99_us": (latencies[1980 - 1], "us", "lower"),
+                "scheduling.latency_p99_9_us": (latencies[1998 - 1], "us", "lower"),
+                "scheduling.latency_max_us": (607, "us", "lower"),
+            },
+            values(cyclictest.parse(text)),
+        )
+
+    def test_another_output(self):
+        for text in ("", "{}", '{"thread": {}}', '{"thread": {"0": {"max": 3}}}'):
+            self.assertRaises(OutputError, cyclictest.parse, text)

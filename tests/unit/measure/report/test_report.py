@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import json
+import pathlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import fixtures
+import testtools
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.report import content, page
+from nova_perfvm.measure.report.plots import plots
+from nova_perfvm.measure.statistics.verdict import Verdict
+from tests.unit.measure import published
+from tests.unit.measure.report import machines
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+FACTORS = (0.99, 1.01, 1.0, 0.995, 1.005)
+
+
+class Elements(HTMLParser):
+    """Lists the elements of a page, and its text outside of scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements = []
+        self.words = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.elements and self.elements[-1][0] not in {"script", "style"}:
+            self.words.append(data)
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+class ReportTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def file(self, name, document):
+        path = self.directory / name
+        text = document if isinstance(document, str) else json.dumps(document)
+        path.write_text(text)
+        return str(path)
+
+    def measured(self, measurements, run=None):
+        text = samples.dumps(samples.Samples(tuple(measurements)))
+        document = json.loads(text) | ({"run": run} if run is not None else {})
+        return self.file("run.json", document)
+
+    def ly(self, run=None):
+        found = published.ly_alone() + published.ly_two()
+        return self.measured(published.repeated(found, FACTORS), run)
+
+    def test_verdicts_are_those_of_compare_worst_first(self):
+        found = content.read([self.ly()])
+        self.assertGreater(found.count(Verdict.PASS), 10)
+        self.assertGreater(found.count(Verdict.FAIL), 0)
+        text = page.html(found)
+        order = re.findall(r'<td class="\w+">(fail|inconclusive|pass)</td>', text)
+        self.assertEqual(len(found.comparisons), len(order))
+        ranks = [("fail", "inconclusive", "pass").index(word) for word in order]
+        self.assertEqual(sorted(ranks), ranks)
+        # LY's tail is the first that is seen.
+        (first, *_) = re.findall(r'<td class="critical">fail</td><td>(.*?)</td>', text)
+        self.assertEqual("cpu.latency_max_ms", first)
+        summary = f"{found.count(Verdict.PASS)} pass, "
+        self.assertTrue(content.summary(found).startswith(summary))
+
+    def test_ratios_are_judged_ones_with_intervals(self):
+        found = content.read([self.ly()])
+        by_title = {plot.title: plot for plot in plots(found)}
+        network = by_title["network.gbit_per_second, 2 at once (at least 0.7)"]
+        rows = {(row[0], row[1]): row[2:] for row in network.rows}
+        # Against the fair share: 2.67 / (7.78 / 2).
+        ratio, low, high, _ = rows["vm1", 1]
+        self.assertEqual("0.686", ratio)
+        self.assertLess(low, ratio)
+        self.assertLess(ratio, high)
+
+    def test_machines(self):
+        host = self.file("host.json", machines.host())
+        guest = self.file("guest.json", machines.guest())
+        found = content.read([self.ly()], [host, guest])
+        self.assertEqual(
+            [("host compute1", 0), ("host compute1", 1)],
+            [(node.who, node.node) for node in found.nodes],
+        )
+        for node, vm in zip(found.nodes, ("vm1", "vm2"), strict=True):
+            of = {}
+            for pin in node.pins:
+                of.setdefault((pin.vm, pin.what), set()).add(pin.cpu)
+            first = node.cpus[0]
+            self.assertEqual(
+                {
+                    (vm, "vCPU"): set(node.cpus[2:]),
+                    (vm, "emulator"): {first, first + 1},
+                },
+                of,
+            )
+        (spread,) = found.spreads
+        self.assertEqual("guest vm1", spread.who)
+        self.assertIn("virtio0-input.0", {name for name, _ in spread.fired})
+        # The host has no interrupt with a number: that is said.
+        self.assertEqual(1, len(found.not_shown))
+        self.assertIn("none fired", found.not_shown[0])
+        self.assertIn("none fired", page.html(found))
+
+    def test_a_record_has_its_machines_and_failures(self):
+        look = {
+            **{"hostname": "h", "kernel": "6.1", "cpu_model": "Xeon", "governor": None},
+            **{"versions": {"sysbench": "1.0.20"}, "collected": machines.guest()},
+            "clock": {"offset_s": 0.0123, "uncertainty_s": 0.0004},
+        }
+        failure = {"where": "1/vms/fio", "who": "vm1", "reason": "no", "stderr": EVIL}
+        run = {"sessions": [{"targets": {"vm1": look}}], "failures": [failure]}
+        found = content.read([self.ly(run)])
+        self.assertEqual("+12.3 ms ± 0.4", found.machines[0].clock)
+        self.assertEqual("unknown", found.machines[0].governor)
+        self.assertEqual(["vm1"], [spread.who for spread in found.spreads])
+        text = page.html(found)
+        self.assertIn("<h2>Not measured</h2>", text)
+        self.assertNotIn(EVIL, text)
+
+    def test_a_damaged_record_is_no_traceback(self):
+        for run in (
+            {"sessions": 1, "failures": "x"},
+            {"sessions": [1, {"targets": 2}, {"targets": {"a": 3}}], "failures": [4]},
+            {"sessions": [{"targets": {"a": {"collected": {}, "versions": 1}}}]},
+        ):
+            page.html(content.read([self.ly(run)]))
+        self.assertRaises(PerfVMError, content.read, [self.file("x", "[]")])
+        self.assertRaises(PerfVMError, content.read, [self.file("x", "{")])
+
+    def test_nothing_to_compare(self):
+        host = [m for m in published.ly_alone() if m.who == "host"]
+        found = content.read([self.measured(host)])
+        self.assertEqual((), found.comparisons)
+        self.assertIn("no measurement of a VM", page.html(found))
+        self.assertIn("nothing compared", content.summary(found))
+
+    def test_names_are_text(self):
+        plain = Elements(page.html(content.read([self.ly()])))
+        evil = [
+            replace(m, who=EVIL if m.who == "vm1" else m.who, tool_version=EVIL)
+            for m in published.repeated(published.ly_two(), FACTORS)
+        ]
+        host = self.file("host.json", machines.host(("vm1", EVIL)))
+        found = content.read([self.measured(evil)], [host])
+        text = page.html(found)
+        seen = Elements(text)
+        self.assertEqual([], seen.named("img"))
+        self.assertEqual(len(plain.named("script")), len(seen.named("script")))
+        self.assertIn(EVIL, "".join(seen.words))
+        # The data of the plots is whole.
+        (data,) = re.findall(
+            r'<script type="application/json" id="plots">(.*?)</script>', text
+        )
+        self.assertIn(EVIL, json.dumps(json.loads(data)))
+
+    def test_needs_nothing_else(self):
+        text = page.html(content.read([self.ly()]))
+        seen = Elements(text)
+        for tag in ("link", "img", "iframe"):
+            self.assertEqual([], seen.named(tag))
+        self.assertEqual([], [s for s in seen.named("script") if "src" in s])
+        (policy,) = [
+            meta["content"] for meta in seen.named("meta") if "http-equiv" in meta
+        ]
+        self.assertTrue(policy.startswith("default-src 'none'; "))
+        self.assertNotIn("unsafe-eval", policy)
+
+    def test_keyboard_and_screen_readers(self):
+        """What scrolls can be reached; each plot has its figures as a table."""
+        found = content.read([self.ly()])
+        seen = Elements(page.html(found))
+        scrolling = [d for d in seen.named("div") if d.get("class") == "scroll"]
+        self.assertEqual({"0"}, {div["tabindex"] for div in scrolling})
+        self.assertTrue(all(div["aria-label"] for div in scrolling))
+        count = len(list(plots(found)))
+        self.assertEqual(count, len(seen.named("figure")))
+        self.assertEqual(count, len(seen.named("details")))
