@@ -70,6 +70,8 @@ _FILES = (
     "/sys/kernel/mm/ksm/{run,merge_across_nodes,pages_sharing}",
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/etc/{tuned/active_profile,os-release}",
+    # Which VM of which host it is; root alone may read it.
+    "/sys/class/dmi/id/product_uuid",
     _CPU + "/{online,possible,present,offline,isolated,nohz_full}",
     _CPU + "/smt/{active,control}",
     _CPU + "/cpu[0-9]*/topology/{core_id,physical_package_id,thread_siblings_list}",

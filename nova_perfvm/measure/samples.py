@@ -33,7 +33,7 @@ SCHEMA_VERSION: Final = "1.0"
 Better = Literal["higher", "lower"]
 
 # Of a fleet over days, with figures for every second of it.
-_MOST_BYTES: Final = 256 * 1024 * 1024
+MOST_BYTES: Final = 256 * 1024 * 1024
 _MOST_PROBLEMS: Final = 20
 
 
@@ -281,7 +281,7 @@ def load(paths: Iterable[str]) -> Samples:
 
 def _loaded(path: str) -> Samples:
     try:
-        return loads(textfile.read(path, _MOST_BYTES), path)
+        return loads(textfile.read(path, MOST_BYTES), path)
     except UnreadableFileError as exc:
         raise SamplesError(path, [exc.as_problem()]) from None
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import ast
+import importlib.metadata
 import pathlib
 import re
+import shlex
+from unittest import mock
 
 import testtools
 
@@ -11,9 +14,10 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.generate import flavors
+from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import VMClass, loader
 from tests.unit.test_boundaries import ROOMS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -127,6 +131,56 @@ class HostChecksTest(testtools.TestCase):
         text = (ROOT / "doc/source/admin/host-checks.rst").read_text()
         documented = re.findall(r"^   \* - ``([a-z_.]+)``$", text, re.MULTILINE)
         self.assertEqual([check.code for check in checks_of(host)], documented)
+
+
+class MeasureTest(testtools.TestCase):
+    """The pages about measuring name commands and options that there are."""
+
+    PAGES = ("measure", "certify")
+
+    def test_every_command_is_one_that_its_parser_takes(self):
+        commands = {
+            entry.name.replace("_", " "): entry
+            for entry in importlib.metadata.entry_points(group="nova_perfvm.cli")
+        }
+        seen = set()
+        for name in self.PAGES:
+            text = (ROOT / f"doc/source/admin/{name}.rst").read_text()
+            for line in re.findall(r"^ +[$#] nova-perfvm (.+)$", text, re.MULTILINE):
+                words = shlex.split(line.partition(" > ")[0])
+                command = next(
+                    key
+                    for length in (3, 2, 1)
+                    if (key := " ".join(words[:length])) in commands
+                )
+                parser = commands[command].load()(mock.Mock(), None).get_parser("")
+                parser.parse_args(words[len(command.split()) :])
+                seen.add(command)
+        self.assertEqual(
+            {
+                *("guest collect", "host check", "guest check", "certify"),
+                *("bench run", "bench compare", "bench report"),
+            },
+            seen,
+        )
+
+    def test_every_check_that_a_promise_rests_on_is_listed(self):
+        text = (ROOT / "doc/source/admin/certify.rst").read_text()
+        row = r"^   \* - ``([a-z_.]+)``\n     - (\w+)"
+        listed = re.findall(row, text, re.MULTILINE)
+        self.assertEqual(list(promise.EVIDENCE), [code for code, _ in listed])
+        nothing = VMClass("none")
+        full = VMClass(
+            "full",
+            cpu_policy="dedicated",
+            vif_multiqueue=True,
+            mem_page_size="1GB",
+        )
+        for code, needed in listed:
+            evidence = promise.EVIDENCE[code]
+            found = (evidence.needed(nothing), evidence.needed(full))
+            expected = {"always": (True, True), "never": (False, False)}
+            self.assertEqual(expected.get(needed, (False, True)), found, code)
 
 
 class ArchitectureTest(testtools.TestCase):

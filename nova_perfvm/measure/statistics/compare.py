@@ -44,6 +44,8 @@ class Comparison:
     :ivar target: the least ratio that passes; where lower is better, the most
     :ivar reason: why the verdict is no PASS
     :ivar remarks: what makes the ratio doubtful
+    :ivar doubts: those of them that may make the VM look better than it is, or
+        that leave open what was compared at all
     """
 
     metric: str
@@ -59,6 +61,7 @@ class Comparison:
     verdict: Verdict
     reason: str
     remarks: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 class Group(NamedTuple):
@@ -123,6 +126,7 @@ def compare(
                 if ratios.apart and verdict.verdict is Verdict.INCONCLUSIVE:
                     verdict = verdict._replace(reason=ratios.apart)
             sides = [m for m in of_group if m.machine.kind == "host" or m.who == who]
+            remarks = list(_remarks(sides, vs_host, better, ratios, judged))
             found.append(
                 Comparison(
                     metric=group.metric,
@@ -137,7 +141,8 @@ def compare(
                     target=limit,
                     verdict=verdict.verdict,
                     reason=verdict.reason,
-                    remarks=tuple(_remarks(sides, vs_host, better, ratios, judged)),
+                    remarks=tuple(remark.text for remark in remarks),
+                    doubts=tuple(remark.text for remark in remarks if remark.grave),
                 )
             )
     return found
@@ -251,36 +256,53 @@ def _target(metric: str, better: Better, target: float, latency: float) -> float
     return latency if "latency" in metric else 1 / target
 
 
+class _Remark(NamedTuple):
+    """What makes a ratio doubtful; ``grave`` as :class:`Comparison` has doubts."""
+
+    text: str
+    grave: bool = True
+
+
 def _remarks(
     sides: Collection[Measurement],
     vs_host: Estimate | None,
     better: Better,
     ratios: _Ratios | None,
     judged: Estimate | None,
-) -> Iterator[str]:
-    yield from differences(sides)
+) -> Iterator[_Remark]:
+    tools = {m.tool for m in sides}
+    for text in differences(sides):
+        # A VM has a kernel of its own, and shows a CPU as its host lets it.
+        yield _Remark(text, text.partition(":")[0] in tools)
     baselines: list[Machine] = [m.machine for m in sides if m.machine.kind == "host"]
     slow = sorted(
         {m.governor for m in baselines if m.governor and m.governor != "performance"}
     )
     if slow:
-        yield f"the host ran with governor {', '.join(slow)}, which flatters the VM"
+        yield _Remark(
+            f"the host ran with governor {', '.join(slow)}, which flatters the VM"
+        )
     if vs_host is not None and better == "higher" and vs_host.ratio > 1:
         unbound = any(m.node is None for m in baselines)
         if unbound:
-            yield (
+            yield _Remark(
                 "more than the host, whose run was not bound to a NUMA node: repeat "
                 "it under numactl --cpunodebind=N --membind=N, one run per node at "
                 "once"
             )
         elif vs_host.low is not None and vs_host.low > 1:
-            yield "more than the host, though bound: is it the same machine?"
+            yield _Remark("more than the host, though bound: is it the same machine?")
     if ratios is not None and ratios.left_out:
-        yield f"{ratios.left_out} round(s) with only the host or only the VM left out"
+        yield _Remark(
+            f"{ratios.left_out} round(s) with only the host or only the VM left out"
+        )
     if judged is not None and judged.spread == 0:
-        yield "the same ratio in every round: were they really repeated?"
+        yield _Remark("the same ratio in every round: were they really repeated?")
     if judged is not None and judged.drifts:
-        yield "the ratio drifts from round to round; its interval is widened for it"
+        yield _Remark(
+            "the ratio drifts from round to round; its interval is widened for it",
+            grave=False,
+        )
 
 
 def _typical(values: Iterable[float]) -> float:

@@ -17,6 +17,9 @@ from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import Role, Task
 from nova_perfvm.measure.outcome import Status
 
+# Kinds of interfaces that a switch in user space or hardware serves, not the kernel.
+_OTHERS_SERVE = ("vhostuser", "vdpa", "hostdev")
+
 
 def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look at the threads of a VM, by what they do."""
@@ -45,7 +48,9 @@ def _missing(domain: Domain, role: Role, tasks: tuple[Task, ...]) -> str:
         )
     if role is Role.IOTHREAD and len(tasks) < domain.iothreads:
         return f"{len(tasks)} of {domain.iothreads} are seen"
-    if role is Role.VHOST and not any(i.model == "virtio" for i in domain.interfaces):
+    if role is Role.VHOST and not any(
+        i.model == "virtio" and i.kind not in _OTHERS_SERVE for i in domain.interfaces
+    ):
         return ""
     return "" if tasks or role is Role.IOTHREAD else "none is seen"
 

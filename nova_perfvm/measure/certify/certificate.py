@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From files to a judged record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.measure.certify import record, regression
+from nova_perfvm.measure.certify.inputs import Inputs, InputsError, Paths, load
+from nova_perfvm.measure.certify.judge import Judged, Verdict, judge
+from nova_perfvm.measure.certify.record import Document
+
+
+def make(
+    paths: Paths,
+    flavor: str,
+    *,
+    read_snapshot: Callable[[str], Snapshot],
+    host_name: str | None,
+    within_s: float,
+    target: float,
+    latency_target: float,
+    previous: str | None,
+    signed_off_by: str | None,
+    made_at: str,
+) -> tuple[Judged, Document]:
+    """Read, judge and record.
+
+    :param previous: an earlier record that nothing may be worse than
+    :param signed_off_by: who answers for it, as said
+    :param made_at: now, ISO 8601, UTC
+    :raises InputsError: with all mistakes of all files
+    """
+    mistakes: list[str] = []
+    before = inputs = None
+    try:
+        inputs = load(
+            paths,
+            flavor,
+            read_snapshot=read_snapshot,
+            host_name=host_name,
+            within_s=within_s,
+        )
+    except InputsError as exc:
+        mistakes += exc.mistakes
+    if previous is not None:
+        try:
+            before = record.read(previous)
+        except PerfVMError as exc:
+            mistakes.append(str(exc))
+    if mistakes or inputs is None:
+        raise InputsError(mistakes)
+    return _made(
+        inputs, before, previous, target, latency_target, made_at, signed_off_by
+    )
+
+
+def _made(
+    inputs: Inputs,
+    before: Document | None,
+    path: str | None,
+    target: float,
+    latency_target: float,
+    made_at: str,
+    signed_off_by: str | None,
+) -> tuple[Judged, Document]:
+    judged = judge(inputs, target, latency_target)
+    found = record.document(judged, made_at, signed_off_by)
+    if before is None:
+        return judged, found
+    worse = regression.find(before, judged, found)
+    order = list(Verdict)
+    reasons = sorted(
+        (*judged.reasons, *worse.reasons), key=lambda one: -order.index(one.verdict)
+    )
+    judged = replace(judged, reasons=tuple(reasons))
+    noted = {
+        "path": path,
+        "sha256": before["sha256"],
+        "verdict": before["verdict"],
+        "made_at": before["made_at"],
+        "regressions": len(worse.reasons),
+        "remarks": list(worse.remarks),
+    }
+    return judged, record.document(judged, made_at, signed_off_by, noted)

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the files of a certificate are about the same VMs, host and hour.
+
+Evidence of different machines would add up to a promise that nobody keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import combinations
+from typing import Final
+
+from nova_perfvm.measure.certify.inputs import (
+    UUID,
+    Guest,
+    Inputs,
+    cpu_models,
+    vcpus,
+)
+from nova_perfvm.measure.certify.promise import MEASURED, Figure
+from nova_perfvm.measure.checks.check import Check, Finding, failed, judged, skipped
+from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.observed import domains as observed
+from nova_perfvm.measure.observed.cpus import CPU
+
+_KERNEL: Final = "/proc/sys/kernel/osrelease"
+_COLLECT: Final = "collect on the host and in its VMs, and measure, within that time"
+_BENCH: Final = "nova-perfvm bench run, on this host and in these VMs"
+
+
+def _on_host(inputs: Inputs) -> Iterator[Finding]:
+    """Look for the VM that each guest is."""
+    host = inputs.host.collected.hostname
+    for guest in inputs.guests:
+        if not guest.known:
+            yield skipped(guest.name, guest.how, UUID)
+            continue
+        yield judged(
+            guest.name,
+            f"one of the VMs that run on {host}",
+            f"{guest.domain.name} ({guest.domain.uuid})"
+            if guest.domain
+            else f"none of the {len(inputs.host.domains)} has its UUID",
+            f"{guest.how}; {observed.LIST}",
+            holds=guest.domain is not None,
+            remedy="name what guest collect has written in the VMs of this host",
+        )
+
+
+def _every_vm(inputs: Inputs) -> Iterator[Finding]:
+    """Look that each VM of the flavor was looked into, once."""
+    found = [g.domain.uuid for g in inputs.guests if g.domain]
+    for domain in inputs.domains:
+        times = found.count(domain.uuid)
+        if not times:
+            reason = "nobody looked into it: add --guest-collect FILE of this VM"
+            yield skipped(domain.name, reason, domain.source)
+            continue
+        yield judged(
+            domain.name,
+            "one file of this VM",
+            f"{times} file(s)",
+            f"{domain.source}; --guest-collect",
+            holds=times == 1,
+            remedy="name each VM once",
+        )
+    if not inputs.domains:
+        yield failed(
+            inputs.flavor.name,
+            "a VM of the flavor",
+            f"none of {len(inputs.host.domains)} VM(s) that run has it",
+            f"{observed.LIST}; virsh -r dumpxml",
+            "collect on a host where such VMs run",
+        )
+
+
+def _flavor(inputs: Inputs) -> Iterator[Finding]:
+    """Look at the flavor that Nova has noted in the domain, and at its class."""
+    for guest in inputs.guests:
+        domain = guest.domain
+        if domain is None:
+            continue
+        if domain.nova is None:
+            reason = "Nova has noted no flavor in its XML"
+            yield skipped(guest.name, reason, domain.source)
+            continue
+        vm_class = inputs.host.class_of(domain)
+        name = vm_class.name if vm_class else "none"
+        yield judged(
+            guest.name,
+            f"flavor {inputs.flavor.name} of class {inputs.vm_class.name}",
+            f"flavor {domain.nova.flavor} of class {name}",
+            domain.source,
+            holds=domain.nova.flavor == inputs.flavor.name
+            and vm_class == inputs.vm_class,
+            remedy="certify the flavor that it has; or openstack server resize",
+        )
+
+
+def _vcpus(inputs: Inputs) -> Iterator[Finding]:
+    """Compare the vCPUs of flavor, libvirt and guest."""
+    for guest in inputs.guests:
+        domain = guest.domain
+        if domain is None:
+            continue
+        try:
+            inside = vcpus(guest.collected)
+        except NotReadError as exc:
+            yield skipped(guest.name, exc.reason, exc.place)
+            continue
+        yield judged(
+            guest.name,
+            f"{inputs.flavor.vcpus} for libvirt and in the guest",
+            f"{domain.vcpus} for libvirt, {inside} in the guest",
+            f"{domain.source}; {CPU}/online",
+            holds=domain.vcpus == inside == inputs.flavor.vcpus,
+            remedy=f"openstack server resize --flavor {inputs.flavor.name} "
+            f"{domain.uuid}, or bring its CPUs online",
+        )
+
+
+def _memory(inputs: Inputs) -> Iterator[Finding]:
+    """Compare the memory of flavor and libvirt."""
+    for guest in inputs.guests:
+        domain = guest.domain
+        if domain is None:
+            continue
+        yield judged(
+            guest.name,
+            f"{inputs.flavor.memory_mb} MiB",
+            f"{domain.memory_kb / 1024:g} MiB",
+            domain.source,
+            holds=domain.memory_kb == inputs.flavor.memory_mb * 1024,
+            remedy=f"openstack server resize --flavor {inputs.flavor.name} "
+            f"{domain.uuid}",
+        )
+
+
+def _same_time(inputs: Inputs) -> Iterator[Finding]:
+    """Look how far apart the files are in time."""
+    seen = [inputs.host.collected, *inputs.collected]
+    limit = f"at most {inputs.within_s / 60:g} minutes apart"
+    apart = max(
+        (
+            abs((_taken(a) - _taken(b)).total_seconds())
+            for a, b in combinations(seen, 2)
+        ),
+        default=0.0,
+    )
+    source = "taken_at of what was collected"
+    yield _near(inputs, "collected", limit, apart, source)
+    if inputs.run is None:
+        reason = "when was measured is not told: let bench run measure"
+        yield skipped("measured", reason, "run of --samples")
+        return
+    run = inputs.run
+    far = max(
+        max((run.begun - _taken(one)), (_taken(one) - run.ended)).total_seconds()
+        for one in seen
+    )
+    source = f"{source}; run of --samples"
+    yield _near(inputs, "measured", limit, max(far, 0.0), source)
+
+
+def _near(
+    inputs: Inputs, name: str, limit: str, apart_s: float, source: str
+) -> Finding:
+    shown = f"{apart_s / 60:.0f} minutes apart"
+    if apart_s > inputs.within_s:
+        reason = f"{shown}, allowed are {limit}: nobody can tell what changed between"
+        return skipped(name, f"{reason} (--within)", source)
+    return judged(name, limit, shown, source, holds=True, remedy=_COLLECT)
+
+
+def _taken(collected: Collected) -> datetime:
+    return datetime.fromisoformat(collected.taken_at)
+
+
+def _measured_here(inputs: Inputs) -> Iterator[Finding]:
+    """Look whether the host and the VMs are those that were measured."""
+    if inputs.run is None:
+        reason = "who was measured is not told: let bench run measure"
+        yield skipped("", reason, "run of --samples")
+        return
+    host = inputs.host.collected
+    names = {t.hostname for t in inputs.run.targets if t.kind == "host"}
+    yield judged(
+        "host",
+        host.hostname,
+        ", ".join(sorted(names)) or "none",
+        "run of --samples; hostname of --host-collect",
+        holds=names == {host.hostname},
+        remedy=_BENCH,
+    )
+    yield from _alike(
+        inputs, "host", host, {t.who for t in inputs.run.targets if t.kind == "host"}
+    )
+    taken = set()
+    for guest in inputs.guests:
+        target = inputs.target_of(guest)
+        if target is None:
+            reason = f"no target of the samples, or several, have the name {guest.name}"
+            yield skipped(guest.name, reason, "run of --samples")
+            continue
+        taken.add(target.who)
+        yield from _alike(inputs, guest.name, guest.collected, {target.who})
+    others = {t.who for t in inputs.run.targets if t.kind == "guest"} - taken
+    if others:
+        yield skipped(
+            "others",
+            f"{', '.join(sorted(others))} were measured, too, and none of the files of "
+            "--guest-collect is of them",
+            "run of --samples",
+        )
+
+
+def _alike(
+    inputs: Inputs, name: str, collected: Collected, who: set[str]
+) -> Iterator[Finding]:
+    """Compare the kernel and the CPU that were measured with those collected."""
+    machines = [m.machine for m in inputs.samples.measurements if m.who in who]
+    kernel = collected.files.get(_KERNEL, "").strip()
+    for label, measured, seen, place in (
+        ("kernel", {m.kernel for m in machines}, {kernel} - {""}, _KERNEL),
+        (
+            "CPU",
+            {m.cpu_model for m in machines},
+            cpu_models(collected),
+            "/proc/cpuinfo",
+        ),
+    ):
+        known = {one for one in measured if one is not None}
+        if not known or not seen:
+            reason = "it is not told on both sides"
+            yield skipped(f"{name}: {label}", reason, f"{place}; --samples")
+            continue
+        yield judged(
+            f"{name}: {label}",
+            ", ".join(sorted(seen)),
+            ", ".join(sorted(known)),
+            f"--samples; {place}",
+            holds=known == seen,
+            remedy=_BENCH,
+        )
+
+
+def _measured(inputs: Inputs) -> Iterator[Finding]:
+    """Look that each VM has every figure that its class promises something of."""
+    for guest in inputs.guests:
+        target = inputs.target_of(guest)
+        if target is None:
+            yield skipped(guest.name, "it is not told which figures are its own")
+            continue
+        for figure in MEASURED:
+            if figure.needed(inputs.vm_class):
+                yield _has(inputs, guest, target.who, figure)
+    for failure in inputs.run.failures if inputs.run else ():
+        reason = f"it could not be measured: {failure}"
+        yield skipped("failures", reason, "run of --samples")
+
+
+def _has(inputs: Inputs, guest: Guest, who: str, figure: Figure) -> Finding:
+    name = f"{guest.name}: {figure.name}"
+    least = (inputs.flavor.vcpus + 1) // 2 if figure.busy else 1
+    together = max(len(inputs.domains), 1)
+    running = [
+        m
+        for m in inputs.samples.measurements
+        if m.who == who and figure.is_of(m.metric, m.better)
+    ]
+    at_once = {
+        (m.metric, m.threads): _at_once(inputs, m.metric, m.threads, m.round)
+        for m in running
+    }
+    good = sorted(
+        {
+            m.metric
+            for m in running
+            if m.threads >= least
+            and (m.at_once or at_once[m.metric, m.threads]) >= together
+        }
+    )
+    expected = f"measured with {least} threads or more in {together} VM(s) at once"
+    if good:
+        return judged(
+            name, expected, ", ".join(good), "--samples", holds=True, remedy=""
+        )
+    threads = max((m.threads for m in running), default=0)
+    shown = f"at most {threads} thread(s)" if running else "not at all"
+    return skipped(
+        name, f"{shown}; it has to be {expected}, as {figure.why}", "--samples"
+    )
+
+
+def _at_once(inputs: Inputs, metric: str, threads: int, number: int) -> int:
+    """Return how many VMs have a value of a round."""
+    return len(
+        {
+            m.who
+            for m in inputs.samples.measurements
+            if m.machine.kind == "guest"
+            and (m.metric, m.threads, m.round) == (metric, threads, number)
+        }
+    )
+
+
+CHECKS: Final = (
+    Check(10, "certify.guest_on_host", "Each guest is a VM of the host", _on_host),
+    Check(20, "certify.every_vm", "Each VM of the flavor was looked into", _every_vm),
+    Check(30, "certify.flavor", "Each guest has the flavor", _flavor),
+    Check(40, "certify.vcpus", "Each guest has the flavor's vCPUs", _vcpus),
+    Check(50, "certify.memory", "Each guest has the flavor's memory", _memory),
+    Check(60, "certify.same_time", "All was looked at within one time", _same_time),
+    Check(
+        70, "certify.measured_here", "Measured were this host and VMs", _measured_here
+    ),
+    Check(80, "certify.measured", "What is promised was measured", _measured),
+)

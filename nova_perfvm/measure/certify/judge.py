@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict: certified, not proven, or refused, and why."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from nova_perfvm.measure.certify import consistency
+from nova_perfvm.measure.certify.inputs import Inputs
+from nova_perfvm.measure.certify.promise import EVIDENCE
+from nova_perfvm.measure.checks import guest as guest_package
+from nova_perfvm.measure.checks import host as host_package
+from nova_perfvm.measure.checks import report
+from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.measure.checks.guest_subject import GuestSubject
+from nova_perfvm.measure.checks.report import CheckReport, CheckResult
+from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.outcome import Outcome, Status
+from nova_perfvm.measure.statistics.compare import (
+    LATENCY_TARGET,
+    TARGET,
+    CannotCompareError,
+    Comparison,
+    compare,
+)
+from nova_perfvm.measure.statistics.verdict import Verdict as Compared
+
+COMPARED: Final = "certify.compared"
+
+
+class Verdict(enum.Enum):
+    """From what keeps the promise to what breaks it."""
+
+    CERTIFIED = "certified"
+    NOT_PROVEN = "not proven"
+    REFUSED = "refused"
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: 0, 1 or 2."""
+        return list(Verdict).index(self)
+
+
+class Reason(NamedTuple):
+    """Why a verdict is not CERTIFIED.
+
+    :ivar where: the host, the VM or the file that it is about
+    """
+
+    verdict: Verdict
+    code: str
+    where: str
+    subject: str
+    text: str
+    remedy: str = ""
+
+
+class Section(NamedTuple):
+    """What the checks of one machine, or of the files together, found.
+
+    :ivar where: host, the VM's UUID, or files; stable from record to record
+    """
+
+    kind: str
+    where: str
+    report: CheckReport
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All that was found, and the verdict.
+
+    :ivar reasons: why it is not CERTIFIED, worst first
+    """
+
+    inputs: Inputs
+    sections: tuple[Section, ...]
+    comparisons: tuple[Comparison, ...]
+    reasons: tuple[Reason, ...]
+    target: float
+    latency_target: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the reasons."""
+        return worst(reason.verdict for reason in self.reasons)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst of verdicts; without any it is CERTIFIED."""
+    order = list(Verdict)
+    return max(verdicts, key=order.index, default=Verdict.CERTIFIED)
+
+
+def judge(
+    inputs: Inputs, target: float = TARGET, latency_target: float = LATENCY_TARGET
+) -> Judged:
+    """Run all checks and the comparison, and draw the verdict."""
+    sections = tuple(_sections(inputs))
+    reasons = list(_of_checks(inputs, sections))
+    comparisons: list[Comparison] = []
+    try:
+        comparisons = compare(
+            inputs.samples.measurements, target=target, latency_target=latency_target
+        )
+    except CannotCompareError as exc:
+        reasons.append(Reason(Verdict.NOT_PROVEN, COMPARED, "--samples", "", str(exc)))
+    reasons += _of_comparisons(comparisons)
+    order = list(Verdict)
+    reasons.sort(key=lambda reason: -order.index(reason.verdict))
+    return Judged(
+        inputs, sections, tuple(comparisons), tuple(reasons), target, latency_target
+    )
+
+
+def _sections(inputs: Inputs) -> Iterator[Section]:
+    host = inputs.host.collected
+    together = report.run(consistency.CHECKS, host, inputs)
+    yield Section("files", "files", together)
+    found = report.run(checks_of(host_package), host, inputs.host)
+    yield Section("host", "host", found)
+    checks = checks_of(guest_package)
+    try:
+        uuids = [g.domain.uuid if g.domain else g.name for g in inputs.guests]
+    except NotReadError:
+        uuids = [one.hostname for one in inputs.collected]
+    for where, collected in zip(uuids, inputs.collected, strict=True):
+        subject = GuestSubject(collected, inputs.vm_class)
+        yield Section("guest", where, report.run(checks, collected, subject))
+
+
+def _of_checks(inputs: Inputs, sections: Sequence[Section]) -> Iterator[Reason]:
+    for section in sections:
+        for result in section.report.results:
+            yield from _of_result(inputs, section, result)
+
+
+def _of_result(
+    inputs: Inputs, section: Section, result: CheckResult
+) -> Iterator[Reason]:
+    evidence = EVIDENCE[result.code]
+    where = "files" if section.kind == "files" else section.report.hostname
+    for one in result.outcomes:
+        if one.status is Status.FAIL:
+            text = f"expected {one.expected}; found {one.observed}"
+            yield Reason(
+                *(Verdict.REFUSED, one.code, where, one.subject, text, one.remedy)
+            )
+    if not evidence.needed(inputs.vm_class):
+        return
+    for one in result.outcomes:
+        allowed = any(words in one.observed for words in evidence.unless)
+        if one.status is Status.SKIP and not allowed:
+            text = one.observed + (f" ({one.source})" if one.source else "")
+            yield Reason(Verdict.NOT_PROVEN, one.code, where, one.subject, text)
+    proved = [one for one in result.outcomes if one.status is not Status.SKIP]
+    skips = len(proved) < len(result.outcomes)
+    if evidence.proof == "once" and not proved and skips:
+        text = f"nothing was seen, and it is needed: {evidence.why}"
+        yield Reason(Verdict.NOT_PROVEN, result.code, where, "", text)
+    if evidence.proof == "each VM":
+        yield from _of_each_vm(inputs, where, result, proved)
+
+
+def _of_each_vm(
+    inputs: Inputs, where: str, result: CheckResult, proved: Sequence[Outcome]
+) -> Iterator[Reason]:
+    try:
+        names = {d.name for d in inputs.domains}
+        names |= {g.domain.name for g in inputs.guests if g.domain}
+    except NotReadError:
+        # certify.every_vm says so.
+        return
+    for name in sorted(names):
+        if not any(
+            o.subject == name or o.subject.startswith(f"{name}:") for o in proved
+        ):
+            text = f"nothing was seen of it: {EVIDENCE[result.code].why}"
+            yield Reason(Verdict.NOT_PROVEN, result.code, where, name, text)
+
+
+def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Reason]:
+    for row in comparisons:
+        subject = f"{row.metric}, {row.threads} thread(s), {row.at_once} at once"
+        if row.verdict is Compared.FAIL:
+            yield Reason(Verdict.REFUSED, COMPARED, row.who, subject, row.reason)
+        elif row.verdict is Compared.INCONCLUSIVE:
+            yield Reason(Verdict.NOT_PROVEN, COMPARED, row.who, subject, row.reason)
+        for doubt in row.doubts:
+            yield Reason(Verdict.NOT_PROVEN, COMPARED, row.who, subject, doubt)

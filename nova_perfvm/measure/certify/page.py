@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A certificate as one HTML page that needs nothing else: the verdict first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, Final
+
+from nova_perfvm.measure.certify.record import Document
+from nova_perfvm.measure.report.style import document as page
+
+_CLASSES: Final = {
+    "certified": "ok",
+    "not proven": "warning",
+    "refused": "critical",
+    "pass": "ok",
+    "skip": "unknown",
+    "warn": "warning",
+    "inconclusive": "warning",
+    "fail": "critical",
+}
+# No script is in it, and nothing is loaded.
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLE: Final = """
+.verdict { font-size: 2.2rem; font-weight: 700; margin: .5rem 0;
+  text-transform: uppercase; }
+.scroll { overflow-x: auto; }
+.scroll:focus-visible, summary:focus-visible { outline: 2px solid #4c78a8;
+  outline-offset: 2px; }
+summary { cursor: pointer; }
+td { overflow-wrap: anywhere; min-width: 4rem; }
+code { overflow-wrap: anywhere; }
+"""
+
+
+def html(record: Document) -> str:
+    """Return the page of a record."""
+    promised = record["promised"]
+    verdict = record["verdict"]
+    title = f"Flavor {promised['flavor']} on {record['host']['hostname']}"
+    body = [
+        f"<h1>{escape(title)}</h1>\n",
+        f'<p class="verdict {_CLASSES[verdict]}">{escape(verdict)}</p>\n',
+        f'<p class="facts">made {escape(record["made_at"])}'
+        + (
+            f", signed off by {escape(record['signed_off_by'])}"
+            if record["signed_off_by"]
+            else ", signed off by nobody"
+        )
+        + f"<br>record sha256 <code>{escape(record['sha256'])}</code>: a checksum, "
+        "which shows accidental changes; no signature</p>\n",
+        _reasons(record["reasons"]),
+        _warnings(record),
+        _promised(promised),
+        _previous(record["previous"]),
+        _comparisons(record["comparisons"]),
+        _checks(record["checks"]),
+        _seen(record),
+    ]
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f"<style>{_STYLE}</style>\n"
+    )
+    return page(f"{title}: {verdict}", "".join(body), head)
+
+
+def _reasons(reasons: Iterable[Document]) -> str:
+    found = "".join(
+        f'<article class="{_CLASSES[one["verdict"]]}"><p class="code">'
+        f"{escape(one['verdict'])}: {escape(one['code'])}</p>"
+        f"<p><b>{escape(' '.join((one['where'], one['subject'])).strip())}</b></p>"
+        f"<p>{escape(one['text'])}</p>"
+        + (f"<pre>{escape(one['remedy'])}</pre>" if one["remedy"] else "")
+        + "</article>\n"
+        for one in reasons
+    )
+    if not found:
+        return '<p class="ok">All that the promise rests on was seen, and holds.</p>\n'
+    return f"<h2>Why</h2>\n{found}"
+
+
+def _warnings(record: Document) -> str:
+    items = [
+        f"{section['kind']} {section['hostname']}: {one['code']}: {one['subject']}: "
+        f"{one['observed']}; {one['remedy']}"
+        for section in record["checks"]
+        for result in section["results"]
+        for one in result["outcomes"]
+        if one["status"] == "warn"
+    ]
+    remarks = [r for row in record["comparisons"] for r in row["remarks"]]
+    return _list("Warnings", [*items, *dict.fromkeys(remarks)])
+
+
+def _promised(promised: Document) -> str:
+    ratios = (
+        f"at least {promised['target']:g} of the host's throughput, at most "
+        f"{promised['latency_target']:g} times its latency"
+    )
+    return _list("Promised", [*promised["words"], ratios]) + (
+        f'<p class="facts">class {escape(promised["class"])}; policy sha256 '
+        f"<code>{escape(promised['policy_sha256'])}</code></p>\n"
+    )
+
+
+def _previous(previous: Document | None) -> str:
+    if previous is None:
+        return ""
+    text = (
+        f"{previous['path']}, {previous['verdict']}, made {previous['made_at']}, "
+        f"sha256 {previous['sha256']}: {previous['regressions']} thing(s) are worse"
+    )
+    return _list("Against the record before", [text, *previous["remarks"]])
+
+
+def _comparisons(rows: Iterable[Document]) -> str:
+    head = (
+        *("Verdict", "Metric", "VM", "Threads", "At once"),
+        *("VM / host", "VM / share", "Target", "Reason"),
+    )
+    cells = [
+        (
+            _status(row["verdict"]),
+            *map(_cell, (row["metric"], row["who"], row["threads"], row["at_once"])),
+            *(
+                _cell(_ratio(row[f"vs_{name}"], marked=name == row["against"]))
+                for name in ("host", "share")
+            ),
+            _cell(
+                ("≥ " if row["better"] == "higher" else "≤ ") + f"{row['target']:.3g}"
+            ),
+            _cell(row["reason"]),
+        )
+        for row in rows
+    ]
+    return (
+        f"<h2>VM against host</h2>\n{_table(head, cells, 'Comparisons')}"
+        '<p class="note">In brackets: 95 % interval. The ratio that the target is for '
+        "has a *.</p>\n"
+    )
+
+
+def _ratio(found: Document | None, *, marked: bool) -> str:
+    if found is None:
+        return ""
+    mark = "*" if marked else ""
+    if found["low"] is None or found["high"] is None:
+        return f"{found['ratio']:.3f}{mark}"
+    return f"{found['ratio']:.3f}{mark} ({found['low']:.3f}-{found['high']:.3f})"
+
+
+def _checks(sections: Iterable[Document]) -> str:
+    return "".join(map(_section, sections))
+
+
+def _section(section: Document) -> str:
+    head = ("Status", "Code", "Subject", "Expected", "Observed", "Source")
+    rows = [
+        (
+            _status(one["status"]),
+            *map(
+                _cell,
+                (
+                    *(one["code"], one["subject"]),
+                    *(one["expected"], one["observed"], one["source"]),
+                ),
+            ),
+        )
+        for result in section["results"]
+        for one in result["outcomes"]
+    ]
+    name = (
+        "the files together"
+        if section["kind"] == "files"
+        else (f"{section['kind']} {section['hostname']}")
+    )
+    return (
+        f"<h2>Checks of {escape(name)}</h2>\n<details><summary>{len(rows)} things, "
+        f"seen {escape(section['taken_at'])}</summary>"
+        f"{_table(head, rows, f'Checks of {name}')}</details>\n"
+    )
+
+
+def _seen(record: Document) -> str:
+    vms = [
+        tuple(
+            _cell(vm.get(key) or "")
+            for key in ("hostname", "domain", "uuid", "who", "taken_at", "known_by")
+        )
+        for vm in record["vms"]
+    ]
+    head = ("VM", "Domain", "UUID", "In the samples", "Collected", "Known by")
+    inputs = [
+        tuple(map(_cell, (one["role"], one["path"], one["sha256"])))
+        for one in record["inputs"]
+    ]
+    tools = [f"{name} {', '.join(v)}" for name, v in record["tools"].items()]
+    return (
+        f"<h2>VMs</h2>\n{_table(head, vms, 'VMs')}"
+        f"<h2>Files</h2>\n{_table(('What', 'File', 'SHA-256'), inputs, 'Files')}"
+        + _list("Tools", tools)
+    )
+
+
+def _list(title: str, items: Iterable[str]) -> str:
+    found = "".join(f"<li>{escape(item)}</li>\n" for item in items)
+    return f"<h2>{escape(title)}</h2>\n<ul>{found}</ul>\n" if found else ""
+
+
+def _table(head: Iterable[str], rows: Iterable[Sequence[str]], label: str) -> str:
+    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
+    body = "".join(f"<tr>{''.join(cells)}</tr>\n" for cells in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f"<table><thead><tr>{titles}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
+    )
+
+
+def _cell(value: Any) -> str:
+    return f"<td>{escape(str(value))}</td>"
+
+
+def _status(word: str) -> str:
+    return f'<td class="{_CLASSES[word]}">{escape(word)}</td>'

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a flavor promises, and which evidence that rests on.
+
+:data:`EVIDENCE` and :data:`MEASURED` are the only place that says it.  Whatever a
+check calls a failure refuses the certificate, whether the promise rests on it or
+not; these tables say what must have been seen at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, NamedTuple
+
+from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.measure.samples import Better
+from nova_perfvm.policy import VMClass
+
+# once: something that is no SKIP; each VM: of each VM that is certified; seen: the
+# check has run, and may have had nothing to judge.
+Proof = Literal["once", "each VM", "seen"]
+Needs = Callable[[VMClass], bool]
+
+
+class Evidence(NamedTuple):
+    """What a check has to prove.
+
+    :ivar needed: for which classes; for the others any SKIP will do
+    :ivar unless: what reasons of a SKIP say that leave nothing to prove
+    :ivar why: why it is needed, and why those SKIPs do not matter; where it never
+        is, why not
+    """
+
+    needed: Needs
+    why: str
+    proof: Proof = "once"
+    unless: tuple[str, ...] = ()
+
+
+def _always(_vm_class: VMClass) -> bool:
+    return True
+
+
+def _never(_vm_class: VMClass) -> bool:
+    return False
+
+
+def _pinned(vm_class: VMClass) -> bool:
+    return vm_class.pinned
+
+
+def _cores(vm_class: VMClass) -> bool:
+    return vm_class.pinned and vm_class.smt == "cores"
+
+
+def _queues(vm_class: VMClass) -> bool:
+    return vm_class.vif_multiqueue
+
+
+def _huge(vm_class: VMClass) -> bool:
+    return vm_class.mem_page_size not in {None, "small"}
+
+
+def _iops(vm_class: VMClass) -> bool:
+    return bool(vm_class.disk.read_iops or vm_class.disk.write_iops)
+
+
+_SETS_UNKNOWN: Final = "Nova's sets are not known"
+_COSTS: Final = "at worst a WARN: it costs performance at times and breaks no promise"
+EVIDENCE: Final[dict[str, Evidence]] = {
+    # The inputs are about the same VMs, hosts and hours.
+    "certify.guest_on_host": Evidence(_always, "else the files are of other VMs"),
+    "certify.every_vm": Evidence(_always, "a VM that nobody looked at is not proved"),
+    "certify.flavor": Evidence(_always, "else another promise is judged"),
+    "certify.vcpus": Evidence(_always, "the flavor promises them"),
+    "certify.memory": Evidence(_always, "the flavor promises it"),
+    "certify.same_time": Evidence(_always, "hosts change: VMs come, threads move"),
+    "certify.measured_here": Evidence(_always, "else other machines were compared"),
+    "certify.measured": Evidence(_always, "a figure that is missing hides what is bad"),
+    # Hosts.
+    "check.node_shape": Evidence(
+        _always,
+        "the policy is written for it; flavors without sizes need no room",
+        unless=("its flavors, or the nodes' memory, are not known",),
+    ),
+    "check.memoryless_nodes": Evidence(
+        _always,
+        "all memory of a VM there is remote; nodes without CPUs hold no vCPU",
+        unless=("it has no CPU",),
+    ),
+    "check.smt": Evidence(
+        _cores,
+        "half a core is half as fast; VMs of other classes have no such promise",
+        "each VM",
+        ("its class is not known", "promises threads only"),
+    ),
+    "check.cpu_sets": Evidence(
+        _pinned,
+        "what VMs that run own is proved by check.vcpu_pins; without Nova's sets "
+        "(--nova-conf, --snapshot) only who may come is open",
+        unless=(_SETS_UNKNOWN, "but other VMs may come to own them"),
+    ),
+    "check.vcpu_pins": Evidence(_pinned, "a vCPU owns its CPU", "each VM"),
+    "check.numatune": Evidence(_pinned, "memory is near", "each VM"),
+    "check.emulator_pin": Evidence(_pinned, "QEMU leaves others alone", "each VM"),
+    "check.iothread_pin": Evidence(_pinned, "so do its I/O threads", "each VM"),
+    "check.threads_allowed": Evidence(
+        _pinned,
+        "libvirt's XML is an intention, the kernel's masks are the fact",
+        "each VM",
+    ),
+    "check.cpuset_cgroup": Evidence(
+        _pinned, "a cgroup overrules what a thread was bound to", "each VM"
+    ),
+    "check.memory_local": Evidence(_pinned, "2 % of remote pages cost", "each VM"),
+    "check.huge_pages": Evidence(
+        _huge,
+        "the class promises them; other VMs of the host may have none",
+        "each VM",
+        ("neither it nor its class asks for huge pages",),
+    ),
+    "check.interface_queues": Evidence(
+        _queues,
+        "the class promises them; of NICs whose hardware decides guest.nic_queues "
+        "tells them",
+        "seen",
+        ("no rule for hostdev", "no rule for vdpa"),
+    ),
+    "check.irq_affinity": Evidence(
+        _pinned,
+        "interrupts take a vCPU's time; where VMs own every CPU only the rate counts",
+        unless=("VMs own every CPU",),
+    ),
+    "check.ksm": Evidence(_pinned, "a page that two VMs share is remote for one"),
+    "check.isolation": Evidence(
+        _pinned,
+        "vCPUs on isolated CPUs and others are unequal; what may come is open "
+        "without Nova's sets",
+        "seen",
+        (_SETS_UNKNOWN, "VMs own every CPU"),
+    ),
+    "check.class_rules": Evidence(_always, "neighbours take what they share"),
+    "check.nic_node": Evidence(_never, _COSTS),
+    "check.governor": Evidence(_never, _COSTS),
+    "check.tuned": Evidence(_never, _COSTS),
+    "check.numa_balancing": Evidence(_never, _COSTS),
+    "check.provider_yaml": Evidence(
+        _never, "it keeps others away later; who is there now check.class_rules proves"
+    ),
+    "check.three_way": Evidence(
+        _never, "what Nova believes makes no VM slower; --snapshot lets it be judged"
+    ),
+    # Guests.
+    "guest.shape": Evidence(
+        _always,
+        "the class promises it",
+        unless=("allows any number", "promises no whole cores"),
+    ),
+    "guest.nic_queues": Evidence(_queues, "the class promises them"),
+    "guest.nic_vectors": Evidence(
+        _queues,
+        "queues of which one CPU serves all are one queue; one CPU has no choice",
+        "seen",
+        ("the guest has one CPU", "it has one queue"),
+    ),
+    "guest.nic_spread": Evidence(
+        _queues,
+        "one direction under load shows that it works; an idle one need not",
+        unless=("are too few", "the guest has one CPU", "promises no multiqueue"),
+    ),
+    "guest.steal": Evidence(_pinned, "nobody else uses its CPUs"),
+    "guest.softnet_drops": Evidence(_always, "lost packets halve what TCP carries"),
+    "guest.xps": Evidence(_never, _COSTS),
+    "guest.rps": Evidence(_never, _COSTS),
+    "guest.disk_queues": Evidence(_never, _COSTS),
+    "guest.disk_scheduler": Evidence(_never, _COSTS),
+    "guest.clocksource": Evidence(_never, _COSTS),
+}
+
+
+class Figure(NamedTuple):
+    """What has to be compared with the host.
+
+    :ivar metric: how names of such metrics begin; ``*`` stands for what is before
+        the word
+    :ivar busy: whether at least half of the vCPUs must have been busy
+    """
+
+    name: str
+    metric: str
+    better: Better
+    needed: Needs
+    why: str
+    busy: bool = False
+
+    def is_of(self, metric: str, better: Better) -> bool:
+        """Return whether a metric is such a figure."""
+        if better != self.better:
+            return False
+        begin = self.metric.lstrip("*")
+        return begin in metric if "*" in self.metric else metric.startswith(begin)
+
+
+MEASURED: Final = (
+    Figure(
+        "CPU throughput",
+        "cpu.",
+        "higher",
+        _always,
+        "with few threads the host's scheduler hides a CPU that is shared",
+        busy=True,
+    ),
+    Figure(
+        "tail latency",
+        "*latency",
+        "lower",
+        _always,
+        "means hide what users wait for: LINE's VM did 97.7 % of its host's work, and "
+        "its worst latency was 20 times the host's",
+    ),
+    Figure("memory throughput", "memory.", "higher", _pinned, "it is promised near"),
+    Figure("network throughput", "network.", "higher", _queues, "queues are for it"),
+    Figure("disk throughput", "disk.", "higher", _iops, "the class promises IOPS"),
+)
+
+
+def words(flavor: PolicyFlavor, vm_class: VMClass) -> Iterator[str]:
+    """Say what a flavor promises, one sentence each."""
+    yield f"{flavor.vcpus} vCPUs and {flavor.memory_mb / 1024:g} GiB of memory"
+    if vm_class.pinned:
+        what = "core" if vm_class.smt == "cores" else "thread of a core"
+        yield f"each vCPU has a {what} of its own, and nobody else runs there"
+        yield f"CPUs and memory are on {vm_class.cells_per_vm} NUMA node(s)"
+    else:
+        yield "its vCPUs share the host's CPUs with other VMs"
+    if vm_class.max_per_host is not None:
+        yield f"at most {vm_class.max_per_host} VMs of the class on a host"
+    where = {"host": "the host", "cell": "its NUMA node"}.get(vm_class.exclusive)
+    if where:
+        yield f"no VM of another class on {where}"
+    if vm_class.vif_multiqueue:
+        yield "each network interface has a queue for each vCPU"
+    if _huge(vm_class):
+        yield f"its memory is in huge pages ({vm_class.mem_page_size})"
+    for name, number in (
+        ("reads", vm_class.disk.read_iops),
+        ("writes", vm_class.disk.write_iops),
+    ):
+        if number:
+            yield f"{number} disk {name} per second"

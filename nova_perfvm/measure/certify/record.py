@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of a certificate: JSON with a checksum of its own.
+
+The checksum shows that a record was changed by mistake or by hand.  It is no
+signature of cryptography: whoever changes a record can compute it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from nova_perfvm import textfile
+from nova_perfvm.exceptions import FileMistakesError, Problem
+from nova_perfvm.measure.certify import promise
+from nova_perfvm.measure.certify.inputs import Guest, Source
+from nova_perfvm.measure.certify.judge import Judged, Reason, Section
+from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.outcome import Outcome
+from nova_perfvm.measure.statistics.compare import Comparison
+from nova_perfvm.policy.schema import form_problems
+
+SCHEMA_VERSION: Final = "1.0"
+Document = dict[str, Any]
+_MOST_BYTES: Final = 256 * 1024 * 1024
+_SUM: Final = "sha256"
+_NAME: Final = "nova-perfvm"
+
+
+class RecordError(FileMistakesError):
+    """A file that is no record of a certificate, or was changed."""
+
+    title = "{source}: {count} in the record of a certificate"
+
+
+def document(
+    judged: Judged,
+    made_at: str,
+    signed_off_by: str | None = None,
+    previous: Mapping[str, Any] | None = None,
+) -> Document:
+    """Return a record, with its checksum.
+
+    :param made_at: now, ISO 8601, UTC
+    :param signed_off_by: who answers for it, as said
+    :param previous: what was found against an earlier record
+    """
+    inputs = judged.inputs
+    host = inputs.host.collected
+    found: Document = {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": judged.verdict.value,
+        "made_at": made_at,
+        "signed_off_by": signed_off_by,
+        "reasons": [_reason(reason) for reason in judged.reasons],
+        "promised": {
+            "flavor": inputs.flavor.name,
+            "class": inputs.vm_class.name,
+            "words": list(promise.words(inputs.flavor, inputs.vm_class)),
+            "extra_specs": dict(inputs.flavor.extra_specs),
+            "target": judged.target,
+            "latency_target": judged.latency_target,
+            "within_s": inputs.within_s,
+            "policy_sha256": inputs.policy.digest,
+            "policy": inputs.policy.as_document(),
+        },
+        "host": {
+            "hostname": host.hostname,
+            "taken_at": host.taken_at,
+            "interval_s": host.interval_s,
+        },
+        "vms": _vms(judged),
+        "measured": _run(judged),
+        "checks": [_section(section) for section in judged.sections],
+        "comparisons": [comparison(row) for row in judged.comparisons],
+        "tools": _tools(judged),
+        "inputs": [Source._asdict(source) for source in inputs.sources],
+        "previous": dict(previous) if previous else None,
+    }
+    # As it is when it is read again: JSON has lists only.
+    found = json.loads(json.dumps(found, allow_nan=False))
+    return found | {_SUM: checksum(found)}
+
+
+def checksum(found: Mapping[str, Any]) -> str:
+    """Return SHA-256 of what a record says, its checksum left out, in hex."""
+    rest = {key: value for key, value in found.items() if key != _SUM}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dumps(found: Document) -> str:
+    """Return the JSON of a record."""
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+
+
+def read(path: str) -> Document:
+    """Return an earlier record.
+
+    :raises RecordError: when it is none, or was changed since it was made
+    :raises UnreadableFileError: when it cannot be read
+    """
+    return loads(textfile.read(path, _MOST_BYTES), path)
+
+
+def loads(text: str, source: str) -> Document:
+    """Return the record that JSON has.
+
+    :raises RecordError: when it is none, or was changed since it was made
+    """
+    try:
+        found = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as exc:
+        problem = Problem((), f"no JSON: {exc}: expected what certify writes")
+        raise RecordError(source, [problem]) from None
+    problems = form_problems(dict(_SCHEMA), found)
+    if not problems and found[_SUM] != checksum(found):
+        problems = [
+            Problem(
+                (_SUM,),
+                "it is not that of the content: the record was changed since it was "
+                "made; take the original",
+            )
+        ]
+    if problems:
+        raise RecordError(source, problems)
+    return dict(found)
+
+
+def _no_number(text: str) -> None:
+    message = f"{text} is no number"
+    raise ValueError(message)
+
+
+def _reason(reason: Reason) -> Document:
+    return reason._asdict() | {"verdict": reason.verdict.value}
+
+
+def _vms(judged: Judged) -> list[Document]:
+    try:
+        guests: tuple[Guest, ...] = judged.inputs.guests
+    except NotReadError as exc:
+        return [
+            {"hostname": one.hostname, "taken_at": one.taken_at, "known_by": str(exc)}
+            for one in judged.inputs.collected
+        ]
+    return [
+        {
+            "hostname": guest.name,
+            "taken_at": guest.collected.taken_at,
+            "uuid": guest.domain.uuid if guest.domain else None,
+            "domain": guest.domain.name if guest.domain else None,
+            "who": target.who if (target := judged.inputs.target_of(guest)) else None,
+            "known_by": guest.how,
+        }
+        for guest in guests
+    ]
+
+
+def _run(judged: Judged) -> Document | None:
+    run = judged.inputs.run
+    if run is None:
+        return None
+    return {
+        "begun": run.begun.isoformat(),
+        "ended": run.ended.isoformat(),
+        "targets": [target._asdict() for target in run.targets],
+    }
+
+
+def _section(section: Section) -> Document:
+    report = section.report
+    return {
+        "kind": section.kind,
+        "where": section.where,
+        "hostname": report.hostname,
+        "taken_at": report.taken_at,
+        "results": [
+            {
+                "code": result.code,
+                "title": result.title,
+                "status": result.status.value,
+                "why": promise.EVIDENCE[result.code].why,
+                "outcomes": [_outcome(one) for one in result.outcomes],
+            }
+            for result in report.results
+        ],
+    }
+
+
+def _outcome(one: Outcome) -> Document:
+    return one._asdict() | {"status": one.status.value}
+
+
+def comparison(row: Comparison) -> Document:
+    """Return a comparison as a record has it."""
+    return asdict(row) | {"verdict": row.verdict.value}
+
+
+def _tools(judged: Judged) -> Document:
+    versions: dict[str, set[str]] = {_NAME: {importlib.metadata.version(_NAME)}}
+    for m in judged.inputs.samples.measurements:
+        versions.setdefault(m.tool, set()).add(m.tool_version)
+    return {name: sorted(found) for name, found in versions.items()}
+
+
+def _object(properties: Document, description: str = "a mapping") -> Document:
+    return {
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "required": list(properties),
+    }
+
+
+def _list(items: Document) -> Document:
+    return {"type": "array", "description": "a list", "items": items}
+
+
+_TEXT: Final = {"type": "string", "description": "text"}
+_NUMBER: Final = {"type": "number", "description": "a number"}
+_ESTIMATE: Final = {
+    **_object(
+        {
+            "ratio": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": "a number above 0",
+            },
+            "rounds": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "a whole number from 1 up",
+            },
+        }
+    ),
+    "type": ["object", "null"],
+}
+# As much of it as whoever compares with it reads.
+_SCHEMA: Final = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    **_object(
+        {
+            "schema_version": {
+                "const": SCHEMA_VERSION,
+                "description": repr(SCHEMA_VERSION),
+            },
+            "verdict": _TEXT,
+            "made_at": _TEXT,
+            "promised": _object(
+                {"flavor": _TEXT, "policy_sha256": _TEXT, "target": _NUMBER}
+            ),
+            "host": _object({"hostname": _TEXT}),
+            "vms": _list({"type": "object", "description": "a mapping"}),
+            "checks": _list(
+                _object(
+                    {
+                        "kind": _TEXT,
+                        "where": _TEXT,
+                        "results": _list(
+                            _object(
+                                {
+                                    "code": _TEXT,
+                                    "outcomes": _list(
+                                        _object({"subject": _TEXT, "status": _TEXT})
+                                    ),
+                                }
+                            )
+                        ),
+                    }
+                )
+            ),
+            "comparisons": _list(
+                _object(
+                    {
+                        "metric": _TEXT,
+                        "who": _TEXT,
+                        "threads": _NUMBER,
+                        "at_once": _NUMBER,
+                        "better": _TEXT,
+                        "against": {
+                            "enum": ["host", "share"],
+                            "description": "host or share",
+                        },
+                        "verdict": _TEXT,
+                        "vs_host": _ESTIMATE,
+                        "vs_share": _ESTIMATE,
+                    }
+                )
+            ),
+            _SUM: _TEXT,
+        }
+    ),
+}

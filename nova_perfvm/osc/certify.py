@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``certify``: whether VMs of a flavor have what it promises, in one record."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nova_perfvm import textfile
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc import snapshot as snapshots
+from nova_perfvm.osc.base import PolicyCommand, argument, file_argument
+from nova_perfvm.osc.compare import positive
+from nova_perfvm.osc.judging import JudgingCommand
+
+if TYPE_CHECKING:
+    from nova_perfvm.measure.certify.judge import Judged
+    from nova_perfvm.measure.certify.record import Document
+
+
+class Certify(JudgingCommand, PolicyCommand):
+    """Judge whether VMs have what their flavor promises, and record it.
+
+    Writes a record (JSON) and a page of it (HTML). Exits with 0 if the promise is
+    certified, 1 if it is not proven, 2 if it is refused, 3 if files cannot be used.
+    """
+
+    arguments = (
+        argument("--flavor", required=True, metavar="NAME", help="one of the policy's"),
+        file_argument(
+            "--host-collect", required=True, help="what host collect has written"
+        ),
+        file_argument(
+            "--guest-collect",
+            required=True,
+            action="append",
+            help="what guest collect has written in a VM of the flavor on that host; "
+            "once for each of them",
+        ),
+        file_argument(
+            "--samples", required=True, help="measurements that bench run has left"
+        ),
+        argument(
+            "--target",
+            type=positive,
+            default=0.70,
+            metavar="RATIO",
+            help="least part of the host's throughput (default: %(default)s)",
+        ),
+        argument(
+            "--latency-target",
+            type=positive,
+            default=2.0,
+            metavar="RATIO",
+            help="how many times the host's latency at most (default: %(default)s)",
+        ),
+        argument(
+            "--within",
+            type=positive,
+            default=60.0,
+            metavar="MINUTES",
+            help="how far apart in time the files may be (default: %(default)g)",
+        ),
+        file_argument(
+            "--nova-conf", help="the host's nova.conf, for its CPU sets (default: open)"
+        ),
+        file_argument(
+            "--snapshot",
+            help="what openstack perfvm snapshot save has saved, for what Nova and "
+            "Placement say of the host (default: open)",
+        ),
+        argument(
+            "--host",
+            metavar="NAME",
+            help="the host's name in the snapshot (default: its own)",
+        ),
+        file_argument(
+            "--previous",
+            help="an earlier record: what passed there has to pass, and no ratio to be "
+            "worse than by chance",
+        ),
+        argument(
+            "--signed-off-by",
+            metavar="NAME",
+            help="who answers for the record; noted as given",
+        ),
+        file_argument("--output", required=True, help="JSON of the record to write"),
+        file_argument(
+            "--html", help="page to write (default: --output with the suffix .html)"
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Judge, write both files, and say what the verdict is."""
+        page_path = parsed_args.html or str(
+            Path(parsed_args.output).with_suffix(".html")
+        )
+        _check_names(parsed_args, page_path)
+        try:
+            import nova_perfvm.measure.statistics.compare  # noqa: F401, PLC0415
+        except ImportError as exc:
+            raise PerfVMError(
+                f"{exc}: install what measuring takes: pip install nova-perfvm[measure]"
+            ) from exc
+        from nova_perfvm.measure.certify import certificate, page, record  # noqa: PLC0415
+
+        judged, found = certificate.make(
+            _paths(parsed_args),
+            parsed_args.flavor,
+            read_snapshot=snapshots.read,
+            host_name=parsed_args.host,
+            within_s=60 * parsed_args.within,
+            target=parsed_args.target,
+            latency_target=parsed_args.latency_target,
+            previous=parsed_args.previous,
+            signed_off_by=parsed_args.signed_off_by,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        textfile.replace(parsed_args.output, record.dumps(found))
+        textfile.replace(page_path, page.html(found))
+        self.exit_status = judged.verdict.exit_code
+        self.write("".join(f"{line}\n" for line in _lines(judged, found)))
+        self.write(f"{parsed_args.output}, {page_path}: sha256 {found['sha256']}\n")
+
+
+def _paths(parsed_args: argparse.Namespace) -> Any:
+    from nova_perfvm.measure.certify.inputs import Paths  # noqa: PLC0415
+
+    return Paths(
+        host=parsed_args.host_collect,
+        guests=parsed_args.guest_collect,
+        samples=parsed_args.samples,
+        policy=parsed_args.policy,
+        nova_conf=parsed_args.nova_conf,
+        snapshot=parsed_args.snapshot,
+    )
+
+
+def _check_names(parsed_args: argparse.Namespace, page_path: str) -> None:
+    if parsed_args.host is not None and parsed_args.snapshot is None:
+        raise PerfVMError("--host names a host of a snapshot: add --snapshot FILE")
+    named = {
+        "--policy": [parsed_args.policy],
+        "--host-collect": [parsed_args.host_collect],
+        "--guest-collect": parsed_args.guest_collect,
+        "--samples": [parsed_args.samples],
+        "--previous": [parsed_args.previous],
+    }
+    for option, paths in named.items():
+        for output in (parsed_args.output, page_path):
+            if output in paths:
+                raise PerfVMError(
+                    f"{output}: {option} is read from it: write elsewhere"
+                )
+    if parsed_args.output == page_path:
+        raise PerfVMError(f"{page_path}: name different files by --output and --html")
+
+
+def _lines(judged: Judged, found: Document) -> list[str]:
+    lines = [
+        f"{reason.verdict.value}: {reason.code}: "
+        + ": ".join(
+            part for part in (reason.where, reason.subject, reason.text) if part
+        )
+        for reason in judged.reasons
+    ]
+    warnings = sum(
+        one.status.value == "warn"
+        for section in judged.sections
+        for one in section.report.outcomes
+    )
+    previous = found["previous"]
+    if previous:
+        lines += [f"against {previous['path']}: {r}" for r in previous["remarks"]]
+    verdict = judged.verdict.value.upper()
+    return [
+        *lines,
+        f"flavor {judged.inputs.flavor.name}: {verdict}, {warnings} warning(s)",
+    ]

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All files of a certificate, without a fault: a host of 2x21 with two VMs."""
+
+import dataclasses
+import functools
+import json
+import random
+from dataclasses import dataclass, field, replace
+
+from nova_perfvm import textfile
+from nova_perfvm.facts import snapshot as snapshots
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.certify import certificate
+from nova_perfvm.measure.certify.inputs import UUID, Paths
+from nova_perfvm.measure.samples import Machine, Measurement, Samples
+from nova_perfvm.policy import loader
+from tests.unit.measure import guests, hosts
+
+FLAVOR = "hp.20c.128g"
+CPU = "Xeon Gold 6248"
+KERNELS = {"compute1": "6.8.0", "rgw1": "6.1.0", "rgw2": "6.1.0"}
+ROUNDS = 6
+# {metric: (tool, unit, better, threads, value of the host, VM / host)}.
+METRICS = {
+    "cpu.events_per_second": ("sysbench", "1/s", "higher", (1, 20), 1000, 0.95),
+    "cpu.latency_p95_ms": ("sysbench", "ms", "lower", (20,), 0.7, 1.2),
+    "memory.read_mib_per_second": ("sysbench", "MiB/s", "higher", (20,), 9000, 0.9),
+    "network.bits_per_second": ("iperf3", "bit/s", "higher", (16,), 1e10, 0.92),
+    "scheduling.latency_max_us": ("cyclictest", "us", "lower", (20,), 40, 1.3),
+}
+VERSIONS = {"sysbench": "1.0.20", "iperf3": "3.12", "cyclictest": "2.4"}
+MACHINES = {
+    "node0": Machine("host", KERNELS["compute1"], CPU, "performance", 0),
+    "node1": Machine("host", KERNELS["compute1"], CPU, "performance", 1),
+    "vm1": Machine("guest", KERNELS["rgw1"], CPU),
+    "vm2": Machine("guest", KERNELS["rgw2"], CPU),
+}
+
+
+def identity(hostname):
+    """Return the files that tell kernel and CPU."""
+    return {
+        "/proc/sys/kernel/osrelease": f"{KERNELS[hostname]}\n",
+        "/proc/cpuinfo": f"processor\t: 0\nmodel name\t: {CPU}\n",
+    }
+
+
+def host():
+    """Return what is collected on the host."""
+    found = hosts.host()
+    return replace(found, files={**found.files, **identity("compute1")})
+
+
+def guest(number, **changes):
+    """Return what is collected in a VM."""
+    found = replace(guests.guest(**changes), hostname=f"rgw{number}")
+    files = identity(found.hostname) | {
+        UUID: f"{hosts.UUIDS[number - 1]}\n",
+        "/sys/class/net/eth0/address": f"fa:16:3e:00:00:0{number}\n",
+    }
+    return guests.having(found, files=files)
+
+
+@functools.cache
+def _measured():
+    """Return what bench run has measured, with some noise."""
+    draw = random.Random(4)
+    found = []
+    for metric, (tool, unit, better, threads, value, ratio) in METRICS.items():
+        for number in range(1, ROUNDS + 1):
+            for count in threads:
+                found += [
+                    Measurement(
+                        who=who,
+                        machine=machine,
+                        tool=tool,
+                        tool_version=VERSIONS[tool],
+                        metric=metric,
+                        unit=unit,
+                        better=better,
+                        threads=count,
+                        round=number,
+                        at_once=2,
+                        value=value
+                        * (ratio if machine.kind == "guest" else 1)
+                        * draw.lognormvariate(0, 0.02),
+                    )
+                    for who, machine in MACHINES.items()
+                ]
+    return found
+
+
+def measured():
+    """Return a list of its own of it."""
+    return list(_measured())
+
+
+def run():
+    """Return what bench run notes beside it."""
+    names = {"node0": "compute1", "node1": "compute1", "vm1": "rgw1", "vm2": "rgw2"}
+    return {
+        "scenario": {"targets": {who: {"kind": m.kind} for who, m in MACHINES.items()}},
+        "sessions": [
+            {
+                "started_at": "2026-11-22T09:20:00.000+00:00",
+                "targets": {who: {"hostname": name} for who, name in names.items()},
+            }
+        ],
+        "steps": [
+            {"key": f"step{n}", "started_at": f"2026-11-22T09:{n}:00.000+00:00"}
+            for n in (25, 50)
+        ],
+        "failures": [],
+    }
+
+
+@functools.cache
+def policy_document(*overrides):
+    """Return the policy, with some keys exchanged."""
+    return loader.dump(loader.load(None, ["host_shape=2x21", *overrides]))
+
+
+@dataclass
+class Case:
+    """The files, which a fault is planted in.
+
+    :ivar texts: {role: change of the text that is written}
+    """
+
+    host: object = field(default_factory=host)
+    guests: list = field(default_factory=lambda: [guest(1), guest(2)])
+    measured: list = field(default_factory=measured)
+    run: dict | None = field(default_factory=run)
+    policy: str = field(default_factory=policy_document)
+    flavor: str = FLAVOR
+    texts: dict = field(default_factory=dict)
+    snapshot: object = None
+    guest_names: list = field(default_factory=list)
+
+    def write(self, directory):
+        """Write all files; return their paths."""
+        found = {
+            "policy.yaml": self.policy,
+            "host.json": collected(self.host),
+            "samples.json": self._samples(),
+        }
+        names = []
+        for number, one in enumerate(self.guests, 1):
+            names.append(f"guest{number}.json")
+            found[names[-1]] = collected(one)
+        if self.snapshot is not None:
+            found["snapshot.json"] = snapshots.dumps(self.snapshot)
+        for name, text in found.items():
+            changed = self.texts.get(name, lambda same: same)(text)
+            if changed is None:
+                (directory / name).unlink(missing_ok=True)
+            else:
+                (directory / name).write_text(changed)
+        return Paths(
+            host=str(directory / "host.json"),
+            guests=[str(directory / name) for name in self.guest_names or names],
+            samples=str(directory / "samples.json"),
+            policy=str(directory / "policy.yaml"),
+            snapshot=str(directory / "snapshot.json") if self.snapshot else None,
+        )
+
+    def _samples(self):
+        document = json.loads(samples.dumps(Samples(tuple(self.measured))))
+        if self.run is not None:
+            document["run"] = self.run
+        return json.dumps(document)
+
+    def made(self, directory, **given):
+        """Certify; return what was judged, and the record."""
+        return certificate.make(
+            self.write(directory),
+            self.flavor,
+            **{
+                "read_snapshot": lambda path: snapshots.loads(textfile.read(path)),
+                "host_name": None,
+                "within_s": 3600,
+                "target": 0.70,
+                "latency_target": 2.0,
+                "previous": None,
+                "signed_off_by": None,
+                "made_at": "2026-11-22T10:30:00+00:00",
+            }
+            | given,
+        )
+
+
+def collected(found):
+    """Return the JSON of what was collected."""
+    commands = {line: output._asdict() for line, output in found.commands.items()}
+    return json.dumps(
+        dataclasses.asdict(found) | {"schema_version": "1.0", "commands": commands}
+    )

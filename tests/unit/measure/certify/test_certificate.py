@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import inspect
+import json
+import pathlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import fixtures
+import testtools
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure.certify import page, promise, record, regression
+from nova_perfvm.measure.certify.consistency import CHECKS
+from nova_perfvm.measure.certify.inputs import UUID, InputsError
+from nova_perfvm.measure.certify.judge import Verdict
+from nova_perfvm.measure.checks import guest as guest_package
+from nova_perfvm.measure.checks import host as host_package
+from nova_perfvm.measure.checks.check import checks_of
+from tests.unit.measure import guests, hosts
+from tests.unit.measure.certify import faults, sound
+from tests.unit.measure.certify.sound import Case
+
+
+class CertifyTestCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def save(self, found, name="before.json"):
+        path = self.directory / name
+        path.write_text(record.dumps(found))
+        return str(path)
+
+    def planted(self, name, case=None):
+        """Return a case with a fault."""
+        case = case or Case()
+        (fault,) = (f for g in faults.GROUPS.values() for f in g if f.name == name)
+        fault.plant(case)
+        return case
+
+
+class SoundTest(CertifyTestCase):
+    """What lacks something that nothing rests on is certified nevertheless."""
+
+    def assert_certified(self, case):
+        judged, _ = case.made(self.directory)
+        self.assertEqual((), judged.reasons)
+        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+
+    def test_without_nova_conf(self):
+        case = Case()
+        case.host = guests.having(case.host, files={"/etc/nova/nova.conf": None})
+        self.assert_certified(case)
+
+    def test_with_a_snapshot(self):
+        self.assert_certified(Case(snapshot=hosts.snapshot()))
+
+    def test_a_snapshot_that_says_something_else(self):
+        case = Case(snapshot=hosts.snapshot(hosts.server(1)))
+        judged, _ = case.made(self.directory)
+        self.assertIn("check.three_way", {one.code for one in judged.reasons})
+        self.assertIs(Verdict.REFUSED, judged.verdict)
+
+    def test_guests_that_were_not_collected_by_root(self):
+        case = Case()
+        case.guests = [guests.having(one, files={UUID: None}) for one in case.guests]
+        self.assert_certified(case)
+
+    def test_interfaces_of_a_switch_in_user_space(self):
+        case = Case()
+        for vm in (1, 2):
+            case.host = hosts.edited(
+                case.host, vm, ("type='bridge'", "type='vhostuser'")
+            )
+            files = {
+                f"{faults.task(vm, 2)}/{name}": None
+                for name in ("comm", "status", "cgroup")
+            }
+            case.host = guests.having(case.host, files=files)
+        self.assert_certified(case)
+
+    def test_warnings_are_listed_and_refuse_nothing(self):
+        path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        case = Case()
+        case.guests[0] = guests.having(case.guests[0], files={path: "hpet\n"})
+        judged, found = case.made(self.directory)
+        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+        self.assertIn("hpet", page.html(found).partition("<h2>Warnings</h2>")[2][:400])
+
+    def test_verdicts(self):
+        for name, verdict in (
+            ("vm1: 4 queue(s) on the host", Verdict.REFUSED),
+            (
+                "vm2: cpu.events_per_second with 20 threads 20 times worse",
+                Verdict.REFUSED,
+            ),
+            ("vm1: its pages were not read", Verdict.NOT_PROVEN),
+            ("3 round(s) only", Verdict.NOT_PROVEN),
+            ("vm2: its file is missing", Verdict.NOT_PROVEN),
+        ):
+            judged, _ = self.planted(name).made(self.directory)
+            self.assertIs(verdict, judged.verdict, name)
+
+
+class EvidenceTest(testtools.TestCase):
+    def test_each_check_is_in_the_table(self):
+        checks = (*CHECKS, *checks_of(host_package), *checks_of(guest_package))
+        self.assertEqual({c.code for c in checks}, set(promise.EVIDENCE))
+
+    def test_what_never_is_needed_says_why(self):
+        self.assertEqual([], [c for c, e in promise.EVIDENCE.items() if not e.why])
+
+    def test_reasons_that_leave_nothing_to_prove_are_those_that_checks_give(self):
+        texts = {}
+        for check in (*checks_of(host_package), *checks_of(guest_package)):
+            source = inspect.getsource(inspect.getmodule(check.find))
+            module = pathlib.Path(inspect.getfile(host_package)).parent
+            for path in (module / f"{check.code.partition('.')[2]}.py",):
+                source += path.read_text() if path.exists() else ""
+            # As one text, without the breaks of long ones.
+            texts[check.code] = re.sub(r'"\s*f?"', "", source)
+        for code, evidence in promise.EVIDENCE.items():
+            for words in evidence.unless:
+                stem = re.sub(r" (hostdev|vdpa)$", "", words)
+                self.assertIn(stem, texts[code], code)
+
+
+class RecordTest(CertifyTestCase):
+    def test_what_it_says(self):
+        _, found = Case().made(self.directory, signed_off_by="Kim <b>")
+        self.assertEqual("Kim <b>", found["signed_off_by"])
+        self.assertEqual(sound.FLAVOR, found["promised"]["flavor"])
+        self.assertIn(
+            "each vCPU has a core of its own, and nobody else runs there",
+            found["promised"]["words"],
+        )
+        self.assertEqual(list(hosts.UUIDS[:2]), [vm["uuid"] for vm in found["vms"]])
+        self.assertEqual(["3.12"], found["tools"]["iperf3"])
+        roles = [one["role"] for one in found["inputs"]]
+        self.assertEqual(["policy", "host", "guest", "guest", "samples"], roles)
+        self.assertTrue(all(len(one["sha256"]) == 64 for one in found["inputs"]))
+        rows = found["comparisons"]
+        self.assertTrue(all(row["vs_host"]["low"] for row in rows))
+
+    def test_read_again(self):
+        _, found = Case().made(self.directory)
+        self.assertEqual(found, record.read(self.save(found)))
+
+    def test_a_change_is_noticed(self):
+        _, found = self.planted("vm1: 4 queue(s) on the host").made(self.directory)
+        for change in (
+            {"verdict": "certified"},
+            {"reasons": []},
+            {"signed_off_by": "Lee"},
+            {"sha256": "0" * 64},
+        ):
+            path = self.save(found | change)
+            error = self.assertRaises(record.RecordError, record.read, path)
+            self.assertIn("the record was changed", str(error))
+
+    def test_what_is_no_record(self):
+        for text in ("", "{}", "[]", '{"schema_version": "1.0"}', '{"a": NaN}'):
+            error = self.assertRaises(record.RecordError, record.loads, text, "x.json")
+            self.assertIn("x.json", str(error))
+
+
+class PageTest(CertifyTestCase):
+    def test_it_is_whole_escaped_and_begins_with_the_verdict(self):
+        case = Case()
+        evil = "<script>alert(1)</script>"
+        case.host = hosts.edited(
+            case.host, 1, ("<name>instance-00000001", "<name>&lt;script&gt;alert(1)")
+        )
+        _, found = case.made(self.directory, signed_off_by=evil)
+        text = page.html(found)
+        self.assertNotIn("<script", text)
+        self.assertIn("&lt;script&gt;alert(1)", text)
+        self.assertLess(text.index('class="verdict ok">certified'), 6000)
+        self.assertNotRegex(text, r"(src|href)=")
+        self.assertIn("default-src 'none'", text)
+        opened = []
+
+        class Parser(HTMLParser):
+            def handle_starttag(self, tag, attrs):
+                if tag not in {"meta", "br"}:
+                    opened.append(tag)
+
+            def handle_endtag(self, tag):
+                assert tag == opened.pop(), tag
+
+        Parser().feed(text)
+        self.assertEqual([], opened)
+
+    def test_why_it_is_refused(self):
+        _, found = self.planted("vm1: 4 queue(s) on the host").made(self.directory)
+        text = page.html(found)
+        self.assertIn('class="verdict critical">refused', text)
+        self.assertLess(text.index("check.interface_queues"), text.index("Promised"))
+
+
+class PreviousTest(CertifyTestCase):
+    def setUp(self):
+        super().setUp()
+        _, self.before = Case().made(self.directory)
+        self.path = self.save(self.before)
+
+    def made(self, case):
+        return case.made(self.directory, previous=self.path)
+
+    def test_the_same_again(self):
+        judged, found = self.made(Case())
+        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+        self.assertEqual(0, found["previous"]["regressions"])
+        self.assertEqual(self.before["sha256"], found["previous"]["sha256"])
+
+    def test_what_passed_and_fails_or_warns(self):
+        path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        case = Case()
+        case.guests[0] = guests.having(case.guests[0], files={path: "hpet\n"})
+        judged, found = self.made(case)
+        self.assertIs(Verdict.REFUSED, judged.verdict)
+        (reason,) = judged.reasons
+        self.assertEqual(regression.CODE, reason.code)
+        self.assertIn("guest.clocksource", reason.subject)
+        self.assertEqual(1, found["previous"]["regressions"])
+
+    def test_what_passed_and_is_not_known_now(self):
+        path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        case = Case()
+        case.guests[0] = guests.having(case.guests[0], files={path: None})
+        judged, _ = self.made(case)
+        self.assertIs(Verdict.NOT_PROVEN, judged.verdict)
+
+    def test_a_ratio_that_is_lower_beyond_chance(self):
+        for metric, factor in (
+            ("cpu.events_per_second", 0.85),
+            ("network.bits_per_second", 0.9),
+            ("scheduling.latency_max_us", 1.15),
+        ):
+            case = Case()
+            faults.scaled("vm1", metric, factor)(case)
+            judged, _ = self.made(case)
+            self.assertIs(Verdict.REFUSED, judged.verdict)
+            self.assertEqual({regression.CODE}, {r.code for r in judged.reasons})
+            self.assertTrue(all(metric in r.subject for r in judged.reasons))
+            # Without the record before it keeps its promise.
+            alone, _ = case.made(self.directory)
+            self.assertIs(Verdict.CERTIFIED, alone.verdict)
+
+    def test_a_ratio_that_is_better_or_as_good_by_chance(self):
+        for factor in (0.99, 1.0, 1.02):
+            case = Case()
+            faults.scaled("vm1", "cpu.events_per_second", factor)(case)
+            judged, _ = self.made(case)
+            self.assertEqual((), judged.reasons)
+
+    def test_a_metric_that_is_not_measured_any_more(self):
+        case = Case()
+        faults.samples(lambda m: None if "max_us" in m.metric else m)(case)
+        judged, _ = self.made(case)
+        self.assertIs(Verdict.NOT_PROVEN, judged.verdict)
+        self.assertEqual({regression.CODE}, {r.code for r in judged.reasons})
+
+    def test_another_policy_and_host_are_noted(self):
+        case = Case(policy=sound.policy_document("managed_hosts=labelled"))
+        case.host = replace(case.host, hostname="compute7")
+        for who in ("node0", "node1"):
+            case.run["sessions"][0]["targets"][who]["hostname"] = "compute7"
+        judged, found = self.made(case)
+        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+        remarks = found["previous"]["remarks"]
+        self.assertEqual("host: compute1 before, compute7 now", remarks[0])
+        self.assertIn("policy", remarks[1])
+
+    def test_a_record_of_another_flavor(self):
+        case = self.planted("flavor hp.20c.64g is asked for")
+        error = self.assertRaises(PerfVMError, self.made, case)
+        self.assertIn("the same flavor", str(error))
+
+    def test_mistakes_of_all_files_at_once(self):
+        pathlib.Path(self.path).write_text(
+            json.dumps(self.before | {"verdict": "refused"})
+        )
+        case = Case(texts={"host.json": lambda _: "{", "samples.json": lambda _: None})
+        error = self.assertRaises(InputsError, self.made, case)
+        for name in ("host.json", "samples.json", "before.json"):
+            self.assertIn(name, str(error))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import json
+import pathlib
+
+import fixtures
+
+from tests.unit.measure.certify import faults
+from tests.unit.measure.certify.sound import FLAVOR, Case
+from tests.unit.osc.test_shell import CommandCase
+
+
+class CertifyTest(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.output = self.directory / "record.json"
+
+    def certify(self, fault=None, *arguments):
+        case = Case()
+        if fault is not None:
+            (one,) = (f for g in faults.GROUPS.values() for f in g if f.name == fault)
+            one.plant(case)
+        paths = case.write(self.directory)
+        guests = [part for path in paths.guests for part in ("--guest-collect", path)]
+        return self.run_command(
+            *("certify", "--policy", paths.policy, "--flavor", case.flavor),
+            *("--host-collect", paths.host, *guests, "--samples", paths.samples),
+            *("--output", str(self.output), *map(str, arguments)),
+        )
+
+    def test_certified(self):
+        self.assertEqual(0, self.certify(None, "--signed-off-by", "Kim"), self.stderr)
+        self.assertIn(f"flavor {FLAVOR}: CERTIFIED, 0 warning(s)\n", self.stdout)
+        found = json.loads(self.output.read_text())
+        self.assertEqual(
+            ("certified", "Kim"), (found["verdict"], found["signed_off_by"])
+        )
+        self.assertIn(found["sha256"], self.stdout)
+        page = self.output.with_suffix(".html").read_text()
+        self.assertIn("certified", page)
+
+    def test_exit_statuses(self):
+        for fault, status, words in (
+            ("vm1: its pages were not read", 1, "not proven: check.memory_local"),
+            ("vm1: 4 queue(s) on the host", 2, "refused: check.interface_queues"),
+            ("host.json ends after 50 %", 3, "host.json"),
+        ):
+            self.assertEqual(status, self.certify(fault), fault)
+            self.assertIn(words, self.stdout + self.stderr)
+
+    def test_nothing_is_written_for_files_that_cannot_be_used(self):
+        self.certify("samples.json is missing")
+        self.assertFalse(self.output.exists())
+
+    def test_the_record_before(self):
+        self.certify()
+        before = self.directory / "before.json"
+        self.output.rename(before)
+        self.assertEqual(0, self.certify(None, "--previous", before))
+        before.write_text(before.read_text().replace('"certified"', '"refused"', 1))
+        self.assertEqual(3, self.certify(None, "--previous", before))
+        self.assertIn("the record was changed", self.stderr)
+
+    def test_targets_and_time(self):
+        self.assertEqual(2, self.certify(None, "--target", "0.99"))
+        self.assertEqual(2, self.certify(None, "--latency-target", "1.05"))
+        self.assertEqual(1, self.certify(None, "--within", "5"))
+        self.assertIn("certify.same_time", self.stdout)
+
+    def test_files_that_would_be_written_over(self):
+        for arguments, words in (
+            (
+                ["--html", self.directory / "host.json"],
+                "--host-collect is read from it",
+            ),
+            (["--html", self.output], "name different files"),
+            (["--host", "compute1"], "add --snapshot FILE"),
+        ):
+            self.assertEqual(3, self.certify(None, *arguments))
+            self.assertIn(words, self.stderr)
