@@ -90,7 +90,7 @@ class RealProcessTest(testtools.TestCase):
         raise AssertionError("QEMU has not started its vCPUs")
 
     def statuses(self, code):
-        outcomes = CHECKS[f"check.{code}"].outcomes(HostSubject(self.collect()))
+        outcomes = CHECKS[f"hypervisor.{code}"].outcomes(HostSubject(self.collect()))
         return {one.subject: one.status for one in outcomes}
 
     def bind(self, task, cpus):

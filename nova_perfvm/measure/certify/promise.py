@@ -77,76 +77,77 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "certify.measured_here": Evidence(_always, "else other machines were compared"),
     "certify.measured": Evidence(_always, "a figure that is missing hides what is bad"),
     # Hosts.
-    "check.node_shape": Evidence(
+    "hypervisor.node_shape": Evidence(
         _always,
         "the policy is written for it; flavors without sizes need no room",
         unless=("its flavors, or the nodes' memory, are not known",),
     ),
-    "check.memoryless_nodes": Evidence(
+    "hypervisor.memoryless_nodes": Evidence(
         _always,
         "all memory of a VM there is remote; nodes without CPUs hold no vCPU",
         unless=("it has no CPU",),
     ),
-    "check.smt": Evidence(
+    "hypervisor.smt": Evidence(
         _cores,
         "half a core is half as fast; VMs of other classes have no such promise",
         "each VM",
         ("its class is not known", "promises threads only"),
     ),
-    "check.cpu_sets": Evidence(
+    "hypervisor.cpu_sets": Evidence(
         _pinned,
-        "what VMs that run own is proved by check.vcpu_pins; without Nova's sets "
+        "what VMs that run own is proved by hypervisor.vcpu_pins; without Nova's sets "
         "(--nova-conf, --snapshot) only who may come is open",
         unless=(_SETS_UNKNOWN, "but other VMs may come to own them"),
     ),
-    "check.vcpu_pins": Evidence(_pinned, "a vCPU owns its CPU", "each VM"),
-    "check.numatune": Evidence(_pinned, "memory is near", "each VM"),
-    "check.emulator_pin": Evidence(_pinned, "QEMU leaves others alone", "each VM"),
-    "check.iothread_pin": Evidence(_pinned, "so do its I/O threads", "each VM"),
-    "check.threads_allowed": Evidence(
+    "hypervisor.vcpu_pins": Evidence(_pinned, "a vCPU owns its CPU", "each VM"),
+    "hypervisor.numatune": Evidence(_pinned, "memory is near", "each VM"),
+    "hypervisor.emulator_pin": Evidence(_pinned, "QEMU leaves others alone", "each VM"),
+    "hypervisor.iothread_pin": Evidence(_pinned, "so do its I/O threads", "each VM"),
+    "hypervisor.threads_allowed": Evidence(
         _pinned,
         "libvirt's XML is an intention, the kernel's masks are the fact",
         "each VM",
     ),
-    "check.cpuset_cgroup": Evidence(
+    "hypervisor.cpuset_cgroup": Evidence(
         _pinned, "a cgroup overrules what a thread was bound to", "each VM"
     ),
-    "check.memory_local": Evidence(_pinned, "2 % of remote pages cost", "each VM"),
-    "check.huge_pages": Evidence(
+    "hypervisor.memory_local": Evidence(_pinned, "2 % of remote pages cost", "each VM"),
+    "hypervisor.huge_pages": Evidence(
         _huge,
         "the class promises them; other VMs of the host may have none",
         "each VM",
         ("neither it nor its class asks for huge pages",),
     ),
-    "check.interface_queues": Evidence(
+    "hypervisor.interface_queues": Evidence(
         _queues,
         "the class promises them; of NICs whose hardware decides guest.nic_queues "
         "tells them",
         "seen",
         ("no rule for hostdev", "no rule for vdpa"),
     ),
-    "check.irq_affinity": Evidence(
+    "hypervisor.irq_affinity": Evidence(
         _pinned,
         "interrupts take a vCPU's time; where VMs own every CPU only the rate counts",
         unless=("VMs own every CPU",),
     ),
-    "check.ksm": Evidence(_pinned, "a page that two VMs share is remote for one"),
-    "check.isolation": Evidence(
+    "hypervisor.ksm": Evidence(_pinned, "a page that two VMs share is remote for one"),
+    "hypervisor.isolation": Evidence(
         _pinned,
         "vCPUs on isolated CPUs and others are unequal; what may come is open "
         "without Nova's sets",
         "seen",
         (_SETS_UNKNOWN, "VMs own every CPU"),
     ),
-    "check.class_rules": Evidence(_always, "neighbours take what they share"),
-    "check.nic_node": Evidence(_never, _COSTS),
-    "check.governor": Evidence(_never, _COSTS),
-    "check.tuned": Evidence(_never, _COSTS),
-    "check.numa_balancing": Evidence(_never, _COSTS),
-    "check.provider_yaml": Evidence(
-        _never, "it keeps others away later; who is there now check.class_rules proves"
+    "hypervisor.class_rules": Evidence(_always, "neighbours take what they share"),
+    "hypervisor.nic_node": Evidence(_never, _COSTS),
+    "hypervisor.governor": Evidence(_never, _COSTS),
+    "hypervisor.tuned": Evidence(_never, _COSTS),
+    "hypervisor.numa_balancing": Evidence(_never, _COSTS),
+    "hypervisor.provider_yaml": Evidence(
+        _never,
+        "it keeps others away later; who is there now hypervisor.class_rules proves",
     ),
-    "check.three_way": Evidence(
+    "hypervisor.three_way": Evidence(
         _never, "what Nova believes makes no VM slower; --snapshot lets it be judged"
     ),
     # Guests.

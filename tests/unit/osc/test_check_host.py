@@ -125,11 +125,11 @@ class CheckHostTest(testtools.TestCase):
         self.assertIn(f"{len(CHECKS)} checks of host compute1: 0 fail", stderr)
         stdout = self.check(self.clean, "-f", "prometheus")[1]
         self.assertIn(
-            'kind="host",hostname="compute1",code="check.node_shape",status="fail"} 1',
+            'hostname="compute1",code="hypervisor.node_shape",status="fail"} 1',
             stdout,
         )
         rows = json.loads(self.check(self.clean, "-f", "json")[1])
-        self.assertEqual("check.node_shape", rows[0]["Code"])
+        self.assertEqual("hypervisor.node_shape", rows[0]["Code"])
 
     def test_this_machine(self):
         status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")

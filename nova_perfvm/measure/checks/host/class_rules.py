@@ -117,5 +117,5 @@ def _beside(
 
 
 CHECK = Check(
-    110, "check.class_rules", "Classes meet on a host as the policy says", find
+    110, "hypervisor.class_rules", "Classes meet on a host as the policy says", find
 )

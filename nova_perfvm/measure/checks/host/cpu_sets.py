@@ -113,4 +113,6 @@ def _housekeeping(subject: HostSubject, sets: CPUSets) -> Finding:
     )
 
 
-CHECK = Check(25, "check.cpu_sets", "VMs and host each have CPUs of their own", find)
+CHECK = Check(
+    25, "hypervisor.cpu_sets", "VMs and host each have CPUs of their own", find
+)

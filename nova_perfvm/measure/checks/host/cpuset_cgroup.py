@@ -76,5 +76,5 @@ def _groups(
 
 
 CHECK = Check(
-    55, "check.cpuset_cgroup", "Cgroups let a VM have its CPUs", of_pinned(look)
+    55, "hypervisor.cpuset_cgroup", "Cgroups let a VM have its CPUs", of_pinned(look)
 )

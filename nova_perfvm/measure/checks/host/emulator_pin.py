@@ -15,5 +15,8 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
 
 
 CHECK = Check(
-    40, "check.emulator_pin", "QEMU's threads are kept off other VMs", of_pinned(look)
+    40,
+    "hypervisor.emulator_pin",
+    "QEMU's threads are kept off other VMs",
+    of_pinned(look),
 )

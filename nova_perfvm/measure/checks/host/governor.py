@@ -35,4 +35,4 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(85, "check.governor", "CPUs run at full speed", find)
+CHECK = Check(85, "hypervisor.governor", "CPUs run at full speed", find)

@@ -56,5 +56,5 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
 
 
 CHECK = Check(
-    65, "check.huge_pages", "A VM has the huge pages it asks for", of_pinned(look)
+    65, "hypervisor.huge_pages", "A VM has the huge pages it asks for", of_pinned(look)
 )

@@ -47,5 +47,5 @@ def _judged(domain: Domain, interface: Interface, name: str) -> Finding:
 
 
 CHECK = Check(
-    70, "check.interface_queues", "Each interface has a queue for each vCPU", find
+    70, "hypervisor.interface_queues", "Each interface has a queue for each vCPU", find
 )

@@ -30,7 +30,7 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
 
 CHECK = Check(
     45,
-    "check.iothread_pin",
+    "hypervisor.iothread_pin",
     "Disks have a thread, off other VMs' CPUs",
     of_pinned(look),
 )

@@ -49,7 +49,9 @@ def _devices(vectors: tuple[Vector, ...]) -> list[Vector]:
 def _affinity(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Finding:
     text = subject.collected.text(interrupts.PATH)
     if not subject.online.numbers - dedicated:
-        reason = "VMs own every CPU, so interrupts are on theirs: see check.cpu_sets"
+        reason = (
+            "VMs own every CPU, so interrupts are on theirs: see hypervisor.cpu_sets"
+        )
         return skipped(name, reason, subject.cpu_sets.source)
     # Vectors that never fire disturb nobody: drivers take one for each CPU.
     fired = [v for v in _devices(interrupts.parse(text).vectors) if v.total]
@@ -115,5 +117,5 @@ def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Findin
 
 
 CHECK = Check(
-    75, "check.irq_affinity", "Device interrupts stay off the CPUs of VMs", find
+    75, "hypervisor.irq_affinity", "Device interrupts stay off the CPUs of VMs", find
 )

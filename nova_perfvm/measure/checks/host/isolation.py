@@ -102,4 +102,4 @@ def _compared(sets: CPUSets, shown: str, cpus: frozenset[int]) -> Finding:
     )
 
 
-CHECK = Check(105, "check.isolation", "Isolated are the CPUs that VMs own", find)
+CHECK = Check(105, "hypervisor.isolation", "Isolated are the CPUs that VMs own", find)

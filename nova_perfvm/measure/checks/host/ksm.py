@@ -37,4 +37,4 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(95, "check.ksm", "The kernel merges no pages of pinned VMs", find)
+CHECK = Check(95, "hypervisor.ksm", "The kernel merges no pages of pinned VMs", find)

@@ -36,12 +36,15 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
         f"{int(share * 10000) / 100:.2f} %: {listed}",
         memory.source,
         holds=share >= LEAST_LOCAL,
-        remedy="look at check.numatune, and at the free memory of its node; then "
+        remedy="look at hypervisor.numatune, and at the free memory of its node; then "
         f"openstack server reboot --hard {domain.uuid}, or while it runs migratepages "
         "PID FROM TO (of package numactl, not for huge pages)",
     )
 
 
 CHECK = Check(
-    60, "check.memory_local", "A pinned VM's memory is on its node", of_pinned(look)
+    60,
+    "hypervisor.memory_local",
+    "A pinned VM's memory is on its node",
+    of_pinned(look),
 )

@@ -29,4 +29,6 @@ def find(subject: HostSubject) -> Iterator[Finding]:
             )
 
 
-CHECK = Check(15, "check.memoryless_nodes", "Each NUMA node with CPUs has memory", find)
+CHECK = Check(
+    15, "hypervisor.memoryless_nodes", "Each NUMA node with CPUs has memory", find
+)

@@ -48,4 +48,4 @@ def find(subject: HostSubject) -> Iterator[Finding]:
         )
 
 
-CHECK = Check(80, "check.nic_node", "Each node with pinned VMs has a NIC", find)
+CHECK = Check(80, "hypervisor.nic_node", "Each node with pinned VMs has a NIC", find)

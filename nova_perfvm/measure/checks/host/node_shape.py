@@ -85,4 +85,4 @@ def _room(subject: HostSubject, vm_class: VMClass) -> Finding:
     )
 
 
-CHECK = Check(10, "check.node_shape", "The host has the policy's shape", find)
+CHECK = Check(10, "hypervisor.node_shape", "The host has the policy's shape", find)

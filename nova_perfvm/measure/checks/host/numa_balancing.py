@@ -27,4 +27,4 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(100, "check.numa_balancing", "NUMA balancing is off", find)
+CHECK = Check(100, "hypervisor.numa_balancing", "NUMA balancing is off", find)

@@ -50,5 +50,8 @@ def _judged(
 
 
 CHECK = Check(
-    35, "check.numatune", "Memory of a pinned VM is bound to its node", of_pinned(look)
+    35,
+    "hypervisor.numatune",
+    "Memory of a pinned VM is bound to its node",
+    of_pinned(look),
 )

@@ -211,5 +211,5 @@ def _wanted(subject: HostSubject, policy: Policy, vm_class: VMClass | None) -> O
 
 
 CHECK = Check(
-    115, "check.provider_yaml", "The host offers what the policy gives it", find
+    115, "hypervisor.provider_yaml", "The host offers what the policy gives it", find
 )

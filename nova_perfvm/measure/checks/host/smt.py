@@ -49,5 +49,5 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
 
 
 CHECK = Check(
-    20, "check.smt", "A vCPU that is promised a core has it alone", of_pinned(look)
+    20, "hypervisor.smt", "A vCPU that is promised a core has it alone", of_pinned(look)
 )

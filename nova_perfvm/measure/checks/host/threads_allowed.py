@@ -102,7 +102,7 @@ def _judged(
 
 CHECK = Check(
     50,
-    "check.threads_allowed",
+    "hypervisor.threads_allowed",
     "The kernel binds threads as libvirt's XML says",
     of_pinned(look),
 )

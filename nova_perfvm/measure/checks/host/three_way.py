@@ -141,5 +141,5 @@ def _differences(
 
 
 CHECK = Check(
-    120, "check.three_way", "Nova, libvirt and the kernel agree on each VM", find
+    120, "hypervisor.three_way", "Nova, libvirt and the kernel agree on each VM", find
 )

@@ -41,4 +41,4 @@ def find(subject: HostSubject) -> Iterator[Finding]:
         yield warned("profile", expected, shown, _PATH, remedy)
 
 
-CHECK = Check(90, "check.tuned", "tuned has a profile for hypervisors", find)
+CHECK = Check(90, "hypervisor.tuned", "tuned has a profile for hypervisors", find)

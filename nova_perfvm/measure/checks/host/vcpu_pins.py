@@ -83,5 +83,5 @@ def _disjoint(subject: HostSubject, domain: Domain) -> Finding:
 
 
 CHECK = Check(
-    30, "check.vcpu_pins", "Each vCPU has a CPU of its own, near", of_pinned(look)
+    30, "hypervisor.vcpu_pins", "Each vCPU has a CPU of its own, near", of_pinned(look)
 )

@@ -171,48 +171,50 @@ def _pins():
             for words, cpus in wrong:
                 yield Fault(
                     f"{at} {words}",
-                    "check.vcpu_pins",
+                    "hypervisor.vcpu_pins",
                     xml(vm, (pin, f"vcpupin vcpu='{vcpu}' cpuset='{cpus}'")),
                 )
             yield Fault(
-                f"{at} without a pin", "check.vcpu_pins", xml(vm, (f"<{pin}/>", ""))
+                f"{at} without a pin",
+                "hypervisor.vcpu_pins",
+                xml(vm, (f"<{pin}/>", "")),
             )
             yield Fault(
                 f"{at}: its thread runs on the other node",
-                "check.threads_allowed",
+                "hypervisor.threads_allowed",
                 status(vm, 10 + vcpu, alien[vcpu]),
             )
             yield Fault(
                 f"{at}: its thread runs anywhere on its node",
-                "check.threads_allowed",
+                "hypervisor.threads_allowed",
                 status(vm, 10 + vcpu, f"{own(vm)[0]}-{own(vm)[-1]}"),
             )
             yield Fault(
                 f"{at}: its thread was not read",
-                "check.threads_allowed",
+                "hypervisor.threads_allowed",
                 host(files={f"{task(vm, 10 + vcpu)}/status": None}),
             )
             yield Fault(
                 f"{at}: its cgroup lacks its CPU",
-                "check.cpuset_cgroup",
+                "hypervisor.cpuset_cgroup",
                 cpuset(vm, vcpu, alien[0]),
             )
         mine = f"{own(vm)[0]}-{own(vm)[-1]}"
         yield Fault(
             f"vm{vm}: QEMU's threads on a CPU of the other VM",
-            "check.emulator_pin",
+            "hypervisor.emulator_pin",
             xml(
                 vm, (f"emulatorpin cpuset='{mine}'", f"emulatorpin cpuset='{alien[3]}'")
             ),
         )
         yield Fault(
             f"vm{vm}: QEMU's threads without a pin",
-            "check.emulator_pin",
+            "hypervisor.emulator_pin",
             xml(vm, (f"<emulatorpin cpuset='{mine}'/>", "")),
         )
         yield Fault(
             f"vm{vm}: the I/O thread on CPUs of the other VM",
-            "check.iothread_pin",
+            "hypervisor.iothread_pin",
             xml(
                 vm,
                 (
@@ -224,12 +226,12 @@ def _pins():
         for number, name in ((0, "QEMU"), (1, "IO iothread1"), (2, "vhost")):
             yield Fault(
                 f"vm{vm}: thread {name} runs on a CPU of the other VM",
-                "check.threads_allowed",
+                "hypervisor.threads_allowed",
                 status(vm, number, alien[5]),
             )
         yield Fault(
             f"vm{vm}: its process was not collected",
-            "check.threads_allowed",
+            "hypervisor.threads_allowed",
             host(
                 files={
                     path: None
@@ -240,12 +242,12 @@ def _pins():
         )
         yield Fault(
             f"vm{vm}: its cgroup takes memory of the other node",
-            "check.cpuset_cgroup",
+            "hypervisor.cpuset_cgroup",
             host(files={f"{group(vm, 'vcpu3')}/cpuset.mems.effective": f"{2 - vm}\n"}),
         )
         yield Fault(
             f"vm{vm}: its cgroups were not read",
-            "check.cpuset_cgroup",
+            "hypervisor.cpuset_cgroup",
             host(
                 files={
                     path: None
@@ -268,17 +270,17 @@ def _memory():
             }
             yield Fault(
                 f"vm{vm}: {percent} % of its pages on the other node",
-                "check.memory_local",
+                "hypervisor.memory_local",
                 host(files={path: hosts.numa_maps(kb)}),
             )
         yield Fault(
             f"vm{vm}: its pages were not read",
-            "check.memory_local",
+            "hypervisor.memory_local",
             host(files={path: None}),
         )
         yield Fault(
             f"vm{vm}: numa_maps is cut off at the beginning",
-            "check.memory_local",
+            "hypervisor.memory_local",
             host(files={path: ""}),
         )
         bound = f"<memory mode='strict' nodeset='{node}'/>"
@@ -290,12 +292,14 @@ def _memory():
             ("bound nowhere", ""),
         ):
             yield Fault(
-                f"vm{vm}: memory {words}", "check.numatune", xml(vm, (bound, wrong))
+                f"vm{vm}: memory {words}",
+                "hypervisor.numatune",
+                xml(vm, (bound, wrong)),
             )
         cell = f"<memnode cellid='0' mode='strict' nodeset='{node}'/>"
         yield Fault(
             f"vm{vm}: its node bound to the other",
-            "check.numatune",
+            "hypervisor.numatune",
             xml(vm, (cell, cell.replace(f"'{node}'/", f"'{far}'/"))),
         )
 
@@ -306,12 +310,12 @@ def _vms():
         for queues in (1, 4, 19):
             yield Fault(
                 f"vm{vm}: {queues} queue(s) on the host",
-                "check.interface_queues",
+                "hypervisor.interface_queues",
                 xml(vm, ("queues='20'", f"queues='{queues}'")),
             )
         yield Fault(
             f"vm{vm}: an emulated network card",
-            "check.interface_queues",
+            "hypervisor.interface_queues",
             xml(vm, ("<model type='virtio'/>", "")),
         )
         command = f"virsh -r dumpxml {hosts.UUIDS[vm - 1]}"
@@ -324,7 +328,7 @@ def _vms():
         ):
             yield Fault(
                 f"vm{vm}: virsh dumpxml {words}",
-                "check.vcpu_pins",
+                "hypervisor.vcpu_pins",
                 host(commands={command: output}),
             )
         yield Fault(
@@ -369,7 +373,7 @@ def _vms():
 
     yield Fault(
         "a third VM of the class on CPUs of the first",
-        "check.class_rules",
+        "hypervisor.class_rules",
         lambda case: third(
             case, xml=hosts.domain_xml(3, pins=[str(cpu) for cpu in own(1)])
         ),
@@ -384,7 +388,7 @@ def _vms():
     for cpus in ("0-3", "20-39", "40-41"):
         yield Fault(
             f"a VM that shares CPUs {cpus}",
-            "check.class_rules",
+            "hypervisor.class_rules",
             lambda case, cpus=cpus: third(case, xml=hosts.general_xml(3, cpus)),
         )
     yield Fault(
@@ -392,10 +396,12 @@ def _vms():
         "certify.guest_on_host",
         host(commands={LIST: CommandOutput(0, "\n")}),
     )
-    yield Fault("libvirt was not asked", "check.vcpu_pins", host(commands={LIST: None}))
+    yield Fault(
+        "libvirt was not asked", "hypervisor.vcpu_pins", host(commands={LIST: None})
+    )
     yield Fault(
         "libvirt did not answer",
-        "check.class_rules",
+        "hypervisor.class_rules",
         host(commands={LIST: CommandOutput(1, "", "error: failed to connect")}),
     )
 
@@ -404,19 +410,19 @@ def _hosts():
     """What the host is."""
     yield Fault(
         "a node without memory",
-        "check.memoryless_nodes",
+        "hypervisor.memoryless_nodes",
         host(files={f"{NODE}/node1/meminfo": "Node 1 MemTotal:       0 kB\n"}),
     )
     yield Fault(
         "the memory of a node was not read",
-        "check.memoryless_nodes",
+        "hypervisor.memoryless_nodes",
         host(files={f"{NODE}/node1/meminfo": None}),
     )
     for cpu in (5, 41):
         rest = f"0-{cpu - 1}" + ("" if cpu == 41 else f",{cpu + 1}-41")
         yield Fault(
             f"CPU {cpu} is offline",
-            "check.node_shape",
+            "hypervisor.node_shape",
             host(files={f"{CPU}/online": f"{rest}\n"}),
         )
     for one, two in ((0, 1), (18, 19), (20, 21)):
@@ -426,27 +432,27 @@ def _hosts():
         }
         yield Fault(
             f"CPUs {one} and {two} are threads of a core",
-            "check.smt",
+            "hypervisor.smt",
             host(files=siblings),
         )
     yield Fault(
         "which CPUs are threads of a core was not read",
-        "check.smt",
+        "hypervisor.smt",
         host(files={f"{CPU}/cpu3/topology/thread_siblings_list": None}),
     )
     yield Fault(
         "the kernel merges pages over nodes",
-        "check.ksm",
+        "hypervisor.ksm",
         host(files={"/sys/kernel/mm/ksm/run": "1\n"}),
     )
     yield Fault(
         "whether it merges pages was not read",
-        "check.ksm",
+        "hypervisor.ksm",
         host(files={"/sys/kernel/mm/ksm/run": None}),
     )
     yield Fault(
         "dedicated CPUs are shared, too",
-        "check.cpu_sets",
+        "hypervisor.cpu_sets",
         host(
             files={
                 "/etc/nova/nova.conf": "[compute]\ncpu_dedicated_set = 0-39\n"
@@ -456,7 +462,7 @@ def _hosts():
     )
     yield Fault(
         "too few dedicated CPUs on a node",
-        "check.cpu_sets",
+        "hypervisor.cpu_sets",
         host(files={"/etc/nova/nova.conf": "[compute]\ncpu_dedicated_set = 0-29\n"}),
     )
     for cpu in (0, 25):
@@ -467,7 +473,7 @@ def _hosts():
         ]
         yield Fault(
             f"a device interrupts CPU {cpu} of a VM",
-            "check.irq_affinity",
+            "hypervisor.irq_affinity",
             host(
                 files={"/proc/interrupts": looks[0]},
                 later={"/proc/interrupts": looks[1]},
@@ -475,7 +481,7 @@ def _hosts():
         )
     yield Fault(
         "interrupts were looked at once",
-        "check.irq_affinity",
+        "hypervisor.irq_affinity",
         lambda case: setattr(case, "host", replace(case.host, later={}, interval_s=0)),
     )
 
@@ -830,23 +836,23 @@ def _policies():
     for shape in ("2x20", "2x32", "4x21"):
         yield Fault(
             f"policy for hosts of {shape}",
-            "check.node_shape",
+            "hypervisor.node_shape",
             policy(f"host_shape={shape}"),
         )
     high = "classes.high-performance"
     yield Fault(
         "policy that allows one VM on a host",
-        "check.class_rules",
+        "hypervisor.class_rules",
         policy(f"{high}.max_per_host=1"),
     )
     yield Fault(
         "policy that promises huge pages",
-        "check.huge_pages",
+        "hypervisor.huge_pages",
         policy(f"{high}.mem_page_size=1GB"),
     )
     yield Fault(
         "policy that keeps QEMU's threads off vCPUs",
-        "check.emulator_pin",
+        "hypervisor.emulator_pin",
         policy(f"{high}.emulator_threads=share"),
     )
     yield Fault(

@@ -60,7 +60,7 @@ class SoundTest(CertifyTestCase):
     def test_a_snapshot_that_says_something_else(self):
         case = Case(snapshot=hosts.snapshot(hosts.server(1)))
         judged, _ = case.made(self.directory)
-        self.assertIn("check.three_way", {one.code for one in judged.reasons})
+        self.assertIn("hypervisor.three_way", {one.code for one in judged.reasons})
         self.assertIs(Verdict.REFUSED, judged.verdict)
 
     def test_guests_that_were_not_collected_by_root(self):
@@ -197,7 +197,9 @@ class PageTest(CertifyTestCase):
         _, found = self.planted("vm1: 4 queue(s) on the host").made(self.directory)
         text = page.html(found)
         self.assertIn('class="verdict critical">refused', text)
-        self.assertLess(text.index("check.interface_queues"), text.index("Promised"))
+        self.assertLess(
+            text.index("hypervisor.interface_queues"), text.index("Promised")
+        )
 
 
 class PreviousTest(CertifyTestCase):

@@ -54,7 +54,9 @@ class HostCase(testtools.TestCase):
     code = ""
 
     def outcomes(self, collected=None, policy=POLICY, nova=None):
-        return outcomes(f"check.{self.code}", collected or hosts.host(), policy, nova)
+        return outcomes(
+            f"hypervisor.{self.code}", collected or hosts.host(), policy, nova
+        )
 
     def statuses(self, *arguments, **options):
         """Return {subject: status}."""

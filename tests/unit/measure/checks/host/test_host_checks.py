@@ -64,7 +64,7 @@ class AllTest(testtools.TestCase):
         reason = "no such command: virsh"
         host = dataclasses.replace(host, commands={}, unread={LIST: reason})
         for code in ("vcpu_pins", "numatune", "threads_allowed", "class_rules"):
-            (found,) = outcomes(f"check.{code}", host)
+            (found,) = outcomes(f"hypervisor.{code}", host)
             self.assertEqual((SKIP, reason), (found.status, found.observed))
 
     def test_a_domain_that_was_not_read_is_named(self):
@@ -72,7 +72,7 @@ class AllTest(testtools.TestCase):
         commands = {**host.commands, XML: CommandOutput(1, "", "error: no domain")}
         host = dataclasses.replace(host, commands=commands)
         for code in ("vcpu_pins", "numatune", "memory_local", "class_rules", "smt"):
-            found = outcomes(f"check.{code}", host)
+            found = outcomes(f"hypervisor.{code}", host)
             skipped = [one for one in found if one.status is SKIP]
             self.assertEqual([UUIDS[0]], [one.subject for one in skipped], code)
             self.assertIn("error: no domain", skipped[0].observed)
@@ -80,9 +80,9 @@ class AllTest(testtools.TestCase):
     def test_a_host_without_vms(self):
         found = self.statuses(hosts.host(vms=0))
         self.assertEqual(
-            {"check.vcpu_pins", "check.class_rules"},
+            {"hypervisor.vcpu_pins", "hypervisor.class_rules"},
             {code for code, status in found if status is SKIP}
-            & {"check.vcpu_pins", "check.class_rules"},
+            & {"hypervisor.vcpu_pins", "hypervisor.class_rules"},
         )
         self.assertEqual(set(), {one for one in found if one[1] in {WARN, FAIL}})
 
