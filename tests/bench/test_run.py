@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import fixtures
 import testtools
@@ -226,7 +227,7 @@ class AllToolsTest(RunCase):
 
 
 class ResumeTest(RunCase):
-    TOOLS = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
+    TOOLS: ClassVar = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
 
     def test_interrupted_and_gone_on_with(self):
         self.need("sysbench")
@@ -305,7 +306,7 @@ def running(word):
 class FaultsTest(RunCase):
     """What fails is named, and leaves the rest alone."""
 
-    TOOLS = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
+    TOOLS: ClassVar = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
 
     def fake(self, name, script):
         """Put a program in front of those of that name."""

@@ -118,8 +118,12 @@ class ReportTest(testtools.TestCase):
 
     def test_a_record_has_its_machines_and_failures(self):
         look = {
-            **{"hostname": "h", "kernel": "6.1", "cpu_model": "Xeon", "governor": None},
-            **{"versions": {"sysbench": "1.0.20"}, "collected": machines.guest()},
+            "hostname": "h",
+            "kernel": "6.1",
+            "cpu_model": "Xeon",
+            "governor": None,
+            "versions": {"sysbench": "1.0.20"},
+            "collected": machines.guest(),
             "clock": {"offset_s": 0.0123, "uncertainty_s": 0.0004},
         }
         failure = {"where": "1/vms/fio", "who": "vm1", "reason": "no", "stderr": EVIL}
