@@ -166,16 +166,9 @@ def _lines(judged: Judged, found: Document) -> list[str]:
         )
         for reason in judged.reasons
     ]
-    warnings = sum(
-        one.status.value == "warn"
-        for section in judged.sections
-        for one in section.report.outcomes
-    )
+    lines += [f"warning: {text}" for text in judged.warnings]
     previous = found["previous"]
     if previous:
         lines += [f"against {previous['path']}: {r}" for r in previous["remarks"]]
     verdict = judged.verdict.value.upper()
-    return [
-        *lines,
-        f"flavor {judged.inputs.flavor.name}: {verdict}, {warnings} warning(s)",
-    ]
+    return [*lines, f"flavor {judged.inputs.flavor.name}: {verdict}"]

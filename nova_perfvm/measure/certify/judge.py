@@ -18,7 +18,7 @@ from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport, CheckResult
 from nova_perfvm.measure.collected import NotReadError
-from nova_perfvm.measure.outcome import Outcome, Status
+from nova_perfvm.measure.outcome import Status
 from nova_perfvm.measure.statistics.compare import (
     LATENCY_TARGET,
     TARGET,
@@ -88,6 +88,19 @@ class Judged:
         """The worst of the reasons."""
         return worst(reason.verdict for reason in self.reasons)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What costs performance at times, or makes a ratio less sure."""
+        found = [
+            f"{one.code}: {section.report.hostname}: {one.subject}: {one.observed}, "
+            f"expected {one.expected}; {one.remedy}"
+            for section in self.sections
+            for one in section.report.outcomes
+            if one.status is Status.WARN
+        ]
+        remarks = [remark for row in self.comparisons for remark in row.remarks]
+        return tuple(dict.fromkeys([*found, *remarks]))
+
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the worst of verdicts; without any it is CERTIFIED."""
@@ -151,23 +164,24 @@ def _of_result(
             )
     if not evidence.needed(inputs.vm_class):
         return
+    told = False
     for one in result.outcomes:
         allowed = any(words in one.observed for words in evidence.unless)
         if one.status is Status.SKIP and not allowed:
+            told = True
             text = one.observed + (f" ({one.source})" if one.source else "")
             yield Reason(Verdict.NOT_PROVEN, one.code, where, one.subject, text)
     proved = [one for one in result.outcomes if one.status is not Status.SKIP]
-    skips = len(proved) < len(result.outcomes)
-    if evidence.proof == "once" and not proved and skips:
+    if evidence.proof == "once" and not proved and not told:
         text = f"nothing was seen, and it is needed: {evidence.why}"
         yield Reason(Verdict.NOT_PROVEN, result.code, where, "", text)
     if evidence.proof == "each VM":
-        yield from _of_each_vm(inputs, where, result, proved)
+        yield from _of_each_vm(inputs, where, result)
 
 
-def _of_each_vm(
-    inputs: Inputs, where: str, result: CheckResult, proved: Sequence[Outcome]
-) -> Iterator[Reason]:
+def _of_each_vm(inputs: Inputs, where: str, result: CheckResult) -> Iterator[Reason]:
+    """Look for VMs of which a check says nothing at all, or only what is allowed."""
+    evidence = EVIDENCE[result.code]
     try:
         names = {d.name for d in inputs.domains}
         names |= {g.domain.name for g in inputs.guests if g.domain}
@@ -175,10 +189,18 @@ def _of_each_vm(
         # certify.every_vm says so.
         return
     for name in sorted(names):
-        if not any(
-            o.subject == name or o.subject.startswith(f"{name}:") for o in proved
+        own = [
+            one
+            for one in result.outcomes
+            if one.subject == name or one.subject.startswith(f"{name}:")
+        ]
+        # A SKIP that is not allowed is a reason by itself.
+        if all(
+            one.status is Status.SKIP
+            and any(words in one.observed for words in evidence.unless)
+            for one in own
         ):
-            text = f"nothing was seen of it: {EVIDENCE[result.code].why}"
+            text = f"nothing was seen of it, and it is needed: {evidence.why}"
             yield Reason(Verdict.NOT_PROVEN, result.code, where, name, text)
 
 

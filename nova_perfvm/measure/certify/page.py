@@ -51,7 +51,7 @@ def html(record: Document) -> str:
         + f"<br>record sha256 <code>{escape(record['sha256'])}</code>: a checksum, "
         "which shows accidental changes; no signature</p>\n",
         _reasons(record["reasons"]),
-        _warnings(record),
+        _list("Warnings", record["warnings"]),
         _promised(promised),
         _previous(record["previous"]),
         _comparisons(record["comparisons"]),
@@ -78,19 +78,6 @@ def _reasons(reasons: Iterable[Document]) -> str:
     if not found:
         return '<p class="ok">All that the promise rests on was seen, and holds.</p>\n'
     return f"<h2>Why</h2>\n{found}"
-
-
-def _warnings(record: Document) -> str:
-    items = [
-        f"{section['kind']} {section['hostname']}: {one['code']}: {one['subject']}: "
-        f"{one['observed']}; {one['remedy']}"
-        for section in record["checks"]
-        for result in section["results"]
-        for one in result["outcomes"]
-        if one["status"] == "warn"
-    ]
-    remarks = [r for row in record["comparisons"] for r in row["remarks"]]
-    return _list("Warnings", [*items, *dict.fromkeys(remarks)])
 
 
 def _promised(promised: Document) -> str:

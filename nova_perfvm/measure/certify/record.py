@@ -57,6 +57,7 @@ def document(
         "made_at": made_at,
         "signed_off_by": signed_off_by,
         "reasons": [_reason(reason) for reason in judged.reasons],
+        "warnings": list(judged.warnings),
         "promised": {
             "flavor": inputs.flavor.name,
             "class": inputs.vm_class.name,

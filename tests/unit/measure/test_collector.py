@@ -40,6 +40,7 @@ FILES = (
     r"/sys/kernel/mm/ksm/(run|merge_across_nodes|pages_sharing)",
     r"/sys/kernel/mm/transparent_hugepage/enabled",
     r"/etc/(tuned/active_profile|os-release)",
+    r"/sys/class/dmi/id/product_uuid",
     CPU + r"/(online|possible|present|offline|isolated|nohz_full)",
     CPU + r"/smt/(active|control)",
     CPU + r"/cpu\d+/topology/(core_id|physical_package_id|thread_siblings_list)",
