@@ -359,7 +359,7 @@ class Collector:
 
         A cgroup of version 2 without the controller has none of its own.
         """
-        version, path = _cpuset_of(cgroup)
+        version, path = cpuset_of(cgroup)
         if not version:
             return
         root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
@@ -435,7 +435,7 @@ def _sorted(names: Iterable[str]) -> List[str]:
     return sorted(names, key=lambda n: [(len(p), p) for p in re.split(r"(\d+)", n)])
 
 
-def _cpuset_of(cgroup: str) -> Tuple[int, str]:
+def cpuset_of(cgroup: str) -> Tuple[int, str]:
     """Return version and path of the cgroup that has the cpuset, 0 if none has."""
     found = (0, "")
     for line in cgroup.splitlines():

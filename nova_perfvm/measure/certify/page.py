@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from nova_perfvm.measure.certify.record import Document
+from nova_perfvm.measure.report.elements import bullets, cell, table
 from nova_perfvm.measure.report.style import document as page
 
 _CLASSES: Final = {
@@ -51,7 +52,7 @@ def html(record: Document) -> str:
         + f"<br>record sha256 <code>{escape(record['sha256'])}</code>: a checksum, "
         "which shows accidental changes; no signature</p>\n",
         _reasons(record["reasons"]),
-        _list("Warnings", record["warnings"]),
+        bullets("Warnings", record["warnings"]),
         _promised(promised),
         _previous(record["previous"]),
         _comparisons(record["comparisons"]),
@@ -85,7 +86,7 @@ def _promised(promised: Document) -> str:
         f"at least {promised['target']:g} of the host's throughput, at most "
         f"{promised['latency_target']:g} times its latency"
     )
-    return _list("Promised", [*promised["words"], ratios]) + (
+    return bullets("Promised", [*promised["words"], ratios]) + (
         f'<p class="facts">class {escape(promised["class"])}; policy sha256 '
         f"<code>{escape(promised['policy_sha256'])}</code></p>\n"
     )
@@ -98,7 +99,7 @@ def _previous(previous: Document | None) -> str:
         f"{previous['path']}, {previous['verdict']}, made {previous['made_at']}, "
         f"sha256 {previous['sha256']}: {previous['regressions']} thing(s) are worse"
     )
-    return _list("Against the record before", [text, *previous["remarks"]])
+    return bullets("Against the record before", [text, *previous["remarks"]])
 
 
 def _comparisons(rows: Iterable[Document]) -> str:
@@ -109,20 +110,20 @@ def _comparisons(rows: Iterable[Document]) -> str:
     cells = [
         (
             _status(row["verdict"]),
-            *map(_cell, (row["metric"], row["who"], row["threads"], row["at_once"])),
+            *map(cell, (row["metric"], row["who"], row["threads"], row["at_once"])),
             *(
-                _cell(_ratio(row[f"vs_{name}"], marked=name == row["against"]))
+                cell(_ratio(row[f"vs_{name}"], marked=name == row["against"]))
                 for name in ("host", "share")
             ),
-            _cell(
+            cell(
                 ("≥ " if row["better"] == "higher" else "≤ ") + f"{row['target']:.3g}"
             ),
-            _cell(row["reason"]),
+            cell(row["reason"]),
         )
         for row in rows
     ]
     return (
-        f"<h2>VM against host</h2>\n{_table(head, cells, 'Comparisons')}"
+        f"<h2>VM against host</h2>\n{table(head, cells, 'Comparisons')}"
         '<p class="note">In brackets: 95 % interval. The ratio that the target is for '
         "has a *.</p>\n"
     )
@@ -147,7 +148,7 @@ def _section(section: Document) -> str:
         (
             _status(one["status"]),
             *map(
-                _cell,
+                cell,
                 (
                     *(one["code"], one["subject"]),
                     *(one["expected"], one["observed"], one["source"]),
@@ -165,47 +166,29 @@ def _section(section: Document) -> str:
     return (
         f"<h2>Checks of {escape(name)}</h2>\n<details><summary>{len(rows)} things, "
         f"seen {escape(section['taken_at'])}</summary>"
-        f"{_table(head, rows, f'Checks of {name}')}</details>\n"
+        f"{table(head, rows, f'Checks of {name}')}</details>\n"
     )
 
 
 def _seen(record: Document) -> str:
     vms = [
         tuple(
-            _cell(vm.get(key) or "")
+            cell(vm.get(key) or "")
             for key in ("hostname", "domain", "uuid", "who", "taken_at", "known_by")
         )
         for vm in record["vms"]
     ]
     head = ("VM", "Domain", "UUID", "In the samples", "Collected", "Known by")
     inputs = [
-        tuple(map(_cell, (one["role"], one["path"], one["sha256"])))
+        tuple(map(cell, (one["role"], one["path"], one["sha256"])))
         for one in record["inputs"]
     ]
     tools = [f"{name} {', '.join(v)}" for name, v in record["tools"].items()]
     return (
-        f"<h2>VMs</h2>\n{_table(head, vms, 'VMs')}"
-        f"<h2>Files</h2>\n{_table(('What', 'File', 'SHA-256'), inputs, 'Files')}"
-        + _list("Tools", tools)
+        f"<h2>VMs</h2>\n{table(head, vms, 'VMs')}"
+        f"<h2>Files</h2>\n{table(('What', 'File', 'SHA-256'), inputs, 'Files')}"
+        + bullets("Tools", tools)
     )
-
-
-def _list(title: str, items: Iterable[str]) -> str:
-    found = "".join(f"<li>{escape(item)}</li>\n" for item in items)
-    return f"<h2>{escape(title)}</h2>\n<ul>{found}</ul>\n" if found else ""
-
-
-def _table(head: Iterable[str], rows: Iterable[Sequence[str]], label: str) -> str:
-    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
-    body = "".join(f"<tr>{''.join(cells)}</tr>\n" for cells in rows)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
-        f"<table><thead><tr>{titles}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
-    )
-
-
-def _cell(value: Any) -> str:
-    return f"<td>{escape(str(value))}</td>"
 
 
 def _status(word: str) -> str:

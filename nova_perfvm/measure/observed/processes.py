@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collector import cpuset_of
 
 _COMM: Final = re.compile(r"/proc/(\d+)(?:/task/(\d+))?/comm")
 _VCPU: Final = re.compile(r"CPU (\d+)/\w+")
@@ -214,7 +215,7 @@ def cpu_set(collected: Collected, path: str) -> CPUSet:
     :param path: of the directory of the process or thread
     :raises NotReadError: when that was not read
     """
-    version, group = _group(collected.text(f"{path}/cgroup"))
+    version, group = cpuset_of(collected.text(f"{path}/cgroup"))
     if not version:
         raise NotReadError(f"{path}/cgroup", "it names no cgroup with a cpuset")
     root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
@@ -235,16 +236,3 @@ def _upwards(root: str, group: str) -> Iterator[str]:
         yield f"{root}{path}"
         path = path.rpartition("/")[0]
     yield root
-
-
-def _group(text: str) -> tuple[int, str]:
-    """Return version and path of the cgroup that has the cpuset; 0 if none has."""
-    found = (0, "")
-    for line in text.splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if "cpuset" in controllers.split(","):
-            return 1, path
-        if number == "0" and not controllers:
-            found = (2, path)
-    return found

@@ -18,6 +18,7 @@ import vl_convert
 
 from nova_perfvm.measure.report import style
 from nova_perfvm.measure.report.content import Content
+from nova_perfvm.measure.report.elements import bullets, cell, table
 from nova_perfvm.measure.report.plots import Plot, plots
 from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.measure.statistics.verdict import Verdict
@@ -92,7 +93,7 @@ def html(content: Content) -> str:
         _failures(content),
         *(_section(name, members, numbers) for name, members in sections),
         _machines(content),
-        _list("Not shown", content.not_shown),
+        bullets("Not shown", content.not_shown),
     ]
     if found:
         body.append(_scripts(found))
@@ -116,14 +117,14 @@ def _verdicts(content: Content) -> str:
     rows = [
         (
             f'<td class="{_CLASSES[row.verdict]}">{row.verdict.value}</td>',
-            *map(_cell, (row.metric, row.who)),
+            *map(cell, (row.metric, row.who)),
             *map(_number, (row.threads, row.at_once)),
             *(
                 _number(_ratio(value, marked=name == row.against))
                 for name, value in (("host", row.vs_host), ("share", row.vs_share))
             ),
             _number(("≥ " if row.better == "higher" else "≤ ") + f"{row.target:.3g}"),
-            _cell(row.reason),
+            cell(row.reason),
         )
         for row in worst_first
     ]
@@ -134,9 +135,9 @@ def _verdicts(content: Content) -> str:
     remarks = dict.fromkeys(r for row in content.comparisons for r in row.remarks)
     return (
         f'<ul class="counts">{counts}</ul>\n'
-        f"<h2>Verdicts</h2>\n{_table(head, rows, 'Verdicts')}"
+        f"<h2>Verdicts</h2>\n{table(head, rows, 'Verdicts')}"
         '<p class="note">In brackets: 95 % interval. The ratio that the target is for '
-        "has a *.</p>\n" + _list("Doubts", remarks)
+        "has a *.</p>\n" + bullets("Doubts", remarks)
     )
 
 
@@ -166,13 +167,13 @@ def _section(name: str, members: Sequence[Plot], numbers: dict[int, int]) -> str
 
 
 def _figure(plot: Plot, number: int) -> str:
-    rows = [tuple(map(_cell, row)) for row in plot.rows]
-    table = _table(plot.columns, rows, f"Figures of {plot.title}")
+    rows = [tuple(map(cell, row)) for row in plot.rows]
+    figures = table(plot.columns, rows, f"Figures of {plot.title}")
     return (
         f"<figure{' class=wide' if plot.wide else ''}>"
         f"<figcaption>{escape(plot.title)}</figcaption>"
         f'<div class="plot" id="plot{number}"></div>'
-        f"<details><summary>Figures</summary>{table}</details></figure>\n"
+        f"<details><summary>Figures</summary>{figures}</details></figure>\n"
     )
 
 
@@ -180,7 +181,7 @@ def _machines(content: Content) -> str:
     rows = [
         tuple(
             map(
-                _cell,
+                cell,
                 (
                     *(one.who, one.hostname, one.kernel, one.cpu_model),
                     *(one.governor, one.versions, one.clock),
@@ -190,26 +191,7 @@ def _machines(content: Content) -> str:
         for one in content.machines
     ]
     head = ("Who", "Hostname", "Kernel", "CPU", "Governor", "Tools", "Clock")
-    return f"<h2>Machines</h2>\n{_table(head, rows, 'Machines')}" if rows else ""
-
-
-def _list(title: str, items: Iterable[str]) -> str:
-    found = "".join(f"<li>{escape(item)}</li>\n" for item in items)
-    return f"<h2>{escape(title)}</h2>\n<ul>{found}</ul>\n" if found else ""
-
-
-def _table(head: Iterable[str], rows: Iterable[Sequence[str]], label: str) -> str:
-    """Return a table that scrolls, by keyboard, too, where it is too wide."""
-    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
-    body = "".join(f"<tr>{''.join(cells)}</tr>\n" for cells in rows)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
-        f"<table><thead><tr>{titles}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
-    )
-
-
-def _cell(value: object) -> str:
-    return f"<td>{escape(str(value))}</td>"
+    return f"<h2>Machines</h2>\n{table(head, rows, 'Machines')}" if rows else ""
 
 
 def _number(value: object) -> str:
