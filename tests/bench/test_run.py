@@ -87,7 +87,8 @@ class RunCase(testtools.TestCase):
 
     def start(self, *arguments, **environment):
         process = subprocess.Popen(
-            [*COMMAND, *arguments],
+            # A shell has what runs in the background ignore it.
+            ["env", "--default-signal=INT", *COMMAND, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

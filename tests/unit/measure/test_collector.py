@@ -670,6 +670,9 @@ class OutputTest(testtools.TestCase):
         self.assertIn("files", json.loads(done.stdout))
 
     def test_interrupted(self):
+        # A shell has what runs in the background ignore it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         with fixtures.MonkeyPatch(
             "nova_perfvm.measure.collector.Machine.now",
             lambda _self: signal.raise_signal(signal.SIGINT),
