@@ -82,7 +82,7 @@ def replace(path: str, text: str, *, private: bool = False) -> None:
             scratch.unlink(missing_ok=True)
             raise
     except OSError as exc:
-        raise PerfVMError(f"cannot write {path}: {exc}") from exc
+        raise PerfVMError(f"cannot write {path}: {exc.strerror or exc}") from exc
 
 
 def _mode(target: Path) -> int:

@@ -7,7 +7,7 @@ import fixtures
 import testtools
 
 from nova_perfvm import textfile
-from nova_perfvm.exceptions import UnreadableFileError
+from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 
 
 def _refuse(*_arguments):
@@ -87,3 +87,9 @@ class ReplaceTest(testtools.TestCase):
         textfile.replace(str(self.path), "new", private=True)
         self.assertEqual(b"new", os.read(reader, 10))
         self.assertTrue(self.path.is_fifo())
+
+    def test_reason_is_without_the_scratch_file(self):
+        path = str(self.path.parent / "none" / "file")
+        refusal = self.assertRaises(PerfVMError, textfile.replace, path, "new")
+        expected = f"cannot write {path}: No such file or directory"
+        self.assertEqual(expected, str(refusal))
