@@ -120,7 +120,10 @@ class CheckGuest(CheckCommand):
         if parsed_args.fix_script:
             from nova_perfvm.measure import cure  # noqa: PLC0415
 
-            self.write(cure.user_data())
+            if parsed_args.output is None:
+                self.write(cure.user_data())
+            else:
+                textfile.replace(parsed_args.output, cure.user_data())
             parsed_args.report = None
             return (), ()
         # Only commands that judge need them.

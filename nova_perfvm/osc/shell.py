@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "nova-perfvm"
 NAMESPACE: Final = "nova_perfvm.cli"
+# As a shell says it of a process that SIGINT ended.
+_INTERRUPTED: Final = 130
 
 
 class Shell(App):
@@ -38,9 +40,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     :param argv: arguments without the program's name; None for the process's
-    :returns: 0; 1 for an error, printed on stderr; 2 for wrong usage
+    :returns: 0; 1 for an error, printed on stderr; 2 for wrong usage; 130 if it was
+        interrupted
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Without a command cliff would start an interactive prompt, for which six
     # commands are no reason.
-    return output.flush(Shell().run(arguments or ["--help"]))
+    try:
+        status = Shell().run(arguments or ["--help"])
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
+    return output.flush(status)

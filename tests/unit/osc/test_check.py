@@ -169,3 +169,7 @@ class CheckGuestTest(testtools.TestCase):
 
     def test_fix_script(self):
         self.assertEqual((0, cure.user_data(), ""), self.check("--fix-script"))
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "user-data")
+        found = self.check("--fix-script", "--output", str(path))
+        self.assertEqual((0, "", ""), found)
+        self.assertEqual(cure.user_data(), path.read_text())

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import fixtures
 import testtools
@@ -104,6 +105,10 @@ class ProcessTest(testtools.TestCase):
         self.assertEqual(
             (0, f"nova-perfvm {version}\n"), (result.returncode, result.stdout)
         )
+
+    def test_interrupted_before_a_command_runs(self):
+        with mock.patch.object(shell.Shell, "run", side_effect=KeyboardInterrupt):
+            self.assertEqual(130, shell.main(["policy", "show"]))
 
     def test_no_command_loads_a_service_or_a_client(self):
         for arguments in (
