@@ -31,6 +31,8 @@ COMMAND = (
         "from nova_perfvm.osc.shell import main; sys.exit(main())"
     ),
 )
+# A shell has what runs in the background ignore it.  Some tests take PATH away.
+INTERRUPTIBLE = (shutil.which("env"), "--default-signal=INT")
 # A machine that others use, too, may take a while.
 PATIENCE_S = 300
 
@@ -87,8 +89,7 @@ class RunCase(testtools.TestCase):
 
     def start(self, *arguments, **environment):
         process = subprocess.Popen(
-            # A shell has what runs in the background ignore it.
-            ["env", "--default-signal=INT", *COMMAND, *arguments],
+            [*INTERRUPTIBLE, *COMMAND, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

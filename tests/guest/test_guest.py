@@ -16,7 +16,8 @@ from nova_perfvm.measure.outcome import Status
 from tests.guest import image, machine
 
 NIC, DISK = "eth0", "vda"
-FLOWS, TALK_S, INTERVAL_S = 64, 120, 10
+# Machines that others use, too, may need the longer intervals.
+FLOWS, TALK_S, INTERVALS_S = 64, 900, (10, 40, 160)
 SCRIPT = pathlib.Path(collector.__file__).read_text(encoding="utf-8")
 
 
@@ -42,14 +43,21 @@ class GuestTest(testtools.TestCase):
         return output
 
     def judge(self):
-        """Return {code: outcomes by subject} of the guest under traffic."""
+        """Return {code: outcomes by subject} of the guest under traffic enough."""
         traffic = self.guest.talk(FLOWS, TALK_S)
         try:
-            interval = ("--interval", str(INTERVAL_S))
-            told = self.command("python3", "-", "guest", *interval, stdin=SCRIPT)
+            for interval in INTERVALS_S:
+                found = self.judged(interval)
+                if "too few" not in self.spread(found).observed:
+                    break
         finally:
             traffic.kill()
             traffic.wait()
+        return found
+
+    def judged(self, interval):
+        asked = ("guest", "--interval", str(interval))
+        told = self.command("python3", "-", *asked, stdin=SCRIPT)
         collected = reading.loads(told, "the guest")
         subject = GuestSubject(collected, None)
         judged = report.run(checks_of(checks), collected, subject)
@@ -57,6 +65,15 @@ class GuestTest(testtools.TestCase):
             result.code: {outcome.subject: outcome for outcome in result.outcomes}
             for result in judged.results
         }
+
+    def spread(self, found):
+        """Return what is said of the interrupts of input."""
+        (outcome,) = (
+            outcome
+            for subject, outcome in found["guest.nic_spread"].items()
+            if "input" in subject
+        )
+        return outcome
 
     def assert_status(self, status, found):
         self.assertEqual(status, found.status, found)
@@ -71,12 +88,7 @@ class TwentyQueuesTest(GuestTest):
                 # Of output there may be too few: the guest answers small packets.
                 allowed = {Status.PASS, Status.SKIP}
                 self.assertIn(outcome.status, allowed, outcome)
-        (spread,) = (
-            outcome
-            for subject, outcome in found["guest.nic_spread"].items()
-            if "input" in subject
-        )
-        self.assert_status(Status.PASS, spread)
+        self.assert_status(Status.PASS, self.spread(found))
         self.assert_status(Status.PASS, found["guest.disk_queues"][DISK])
 
         self.command("ethtool", "-L", NIC, "combined", "1")
@@ -107,9 +119,4 @@ class OneQueueTest(GuestTest):
         found = self.judge()
         self.assert_status(Status.FAIL, found["guest.nic_queues"][NIC])
         self.assertIn("multiqueue", found["guest.nic_queues"][NIC].remedy)
-        (spread,) = (
-            outcome
-            for subject, outcome in found["guest.nic_spread"].items()
-            if "input" in subject
-        )
-        self.assert_status(Status.FAIL, spread)
+        self.assert_status(Status.FAIL, self.spread(found))
