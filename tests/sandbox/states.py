@@ -102,6 +102,7 @@ class States:
             if flavor.class_name == _CLASS[const.CLASS_KEY]
         )
         unclaimed = {k: v for k, v in high.items() if not k.startswith("resources")}
+        single = {k: v for k, v in high.items() if k != const.VIF_MULTIQUEUE}
         self.odd = self.odd | {
             # Placement lets it in wherever the policy's VMs go, without their amounts.
             "a-open": (2, 1, {f"trait:{self._trait}": "required"}),
@@ -109,6 +110,8 @@ class States:
             "a-large": (20, 300, high),
             "a-half": (20, 150, high),
             "a-unclaimed": (20, 1, unclaimed),
+            # Multiqueue is then the image's, and one image has none.
+            "a-single": (20, 1, single),
         }
         for name, (vcpus, memory_gb, specs) in self.odd.items():
             self._flavor(name, vcpus, memory_gb * 1024, specs)
