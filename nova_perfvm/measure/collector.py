@@ -99,6 +99,8 @@ _LINKS = (
 _OF_PROCESS = ("cmdline", "comm", "status", "cgroup", "numa_maps")
 _OF_TASK = ("comm", "status", "cgroup")
 _OF_KERNEL_THREAD = ("comm", "status")
+# How long a thread ran, and how long it waited for a CPU.
+_COUNTERS_OF_TASK = "schedstat"
 _CPUSET_V1 = ("cpuset.cpus", "cpuset.mems")
 _CPUSET_V2 = tuple(
     name + effective for name in _CPUSET_V1 for effective in ("", ".effective")
@@ -108,6 +110,7 @@ _CPUSET_V2 = tuple(
 _NO_DIRECTORIES = ("bonding_masters",)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = re.compile(r"\d+")
+_TASK_COMM = re.compile(r"(/proc/\d+/task/\d+/)comm")
 # What reads of a process or a NIC that is gone end with.
 _GONE = (errno.ENOENT, errno.ESRCH)
 
@@ -326,6 +329,11 @@ class Collector:
             elif comm.startswith("vhost-"):
                 self._of_process(path, _OF_KERNEL_THREAD)
 
+    def task_counters(self) -> Tuple[str, ...]:
+        """Return the paths of counters of QEMU's threads that were read."""
+        found = map(_TASK_COMM.fullmatch, self.files)
+        return tuple(match.group(1) + _COUNTERS_OF_TASK for match in found if match)
+
     def _process(self, path: str) -> None:
         if not self._of_process(path, _OF_PROCESS):
             return
@@ -478,13 +486,14 @@ def collect(
     # Last, so that what was done until here does not count.
     tell("counters")
     taken_at, began = machine.now(), time.monotonic()
-    found.look(_COUNTERS)
+    counters = _COUNTERS + found.task_counters()
+    found.look(counters)
     passed_s = 0.0
     if interval_s:
         tell(f"counters, once more after {interval_s:g} s")
         time.sleep(max(0.0, began + interval_s - time.monotonic()))
         passed_s = round(time.monotonic() - began, 3)
-        found.look_again(_COUNTERS)
+        found.look_again(counters)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.certify import consistency
+from nova_perfvm.measure.certify import consistency, settling
 from nova_perfvm.measure.certify.inputs import Inputs
 from nova_perfvm.measure.certify.promise import EVIDENCE
 from nova_perfvm.measure.checks import guest as guest_package
@@ -18,6 +18,7 @@ from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport, CheckResult
 from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.outcome import Status
 from nova_perfvm.measure.statistics.compare import (
     LATENCY_TARGET,
@@ -136,13 +137,19 @@ def _sections(inputs: Inputs) -> Iterator[Section]:
     found = report.run(checks_of(host_package), host, inputs.host)
     yield Section("host", "host", found)
     checks = checks_of(guest_package)
+    domains: list[Domain | None]
     try:
-        uuids = [g.domain.uuid if g.domain else g.name for g in inputs.guests]
+        domains = [guest.domain for guest in inputs.guests]
     except NotReadError:
-        uuids = [one.hostname for one in inputs.collected]
-    for where, collected in zip(uuids, inputs.collected, strict=True):
+        domains = [None for _ in inputs.collected]
+    for domain, collected in zip(domains, inputs.collected, strict=True):
         subject = GuestSubject(collected, inputs.vm_class)
-        yield Section("guest", where, report.run(checks, collected, subject))
+        inside = report.run(checks, collected, subject)
+        if domain is None:
+            yield Section("guest", collected.hostname, inside)
+            continue
+        inside = settling.settled(inside, found, domain)
+        yield Section("guest", domain.uuid, inside)
 
 
 def _of_checks(inputs: Inputs, sections: Sequence[Section]) -> Iterator[Reason]:

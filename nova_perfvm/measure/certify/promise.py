@@ -28,12 +28,15 @@ class Evidence(NamedTuple):
     :ivar unless: what reasons of a SKIP say that leave nothing to prove
     :ivar why: why it is needed, and why those SKIPs do not matter; where it never
         is, why not
+    :ivar settled: of a check of guests: what a SKIP says, and the check of the host
+        that proves the same if it passes for the same VM
     """
 
     needed: Needs
     why: str
     proof: Proof = "once"
     unless: tuple[str, ...] = ()
+    settled: tuple[str, str] | None = None
 
 
 def _always(_vm_class: VMClass) -> bool:
@@ -108,6 +111,9 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         "libvirt's XML is an intention, the kernel's masks are the fact",
         "each VM",
     ),
+    "hypervisor.vcpu_wait": Evidence(
+        _never, "guest.steal tells the same; where it cannot, this does, for that VM"
+    ),
     "hypervisor.cpuset_cgroup": Evidence(
         _pinned, "a cgroup overrules what a thread was bound to", "each VM"
     ),
@@ -168,7 +174,12 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         "one direction under load shows that it works; an idle one need not",
         unless=("are too few", "the guest has one CPU", "promises no multiqueue"),
     ),
-    "guest.steal": Evidence(_pinned, "nobody else uses its CPUs"),
+    "guest.steal": Evidence(
+        _pinned,
+        "nobody else uses its CPUs; on a host that isolates them well the counter "
+        "never moves, and hypervisor.vcpu_wait of the VM tells it",
+        settled=("it stands at 0 since boot", "hypervisor.vcpu_wait"),
+    ),
     "guest.softnet_drops": Evidence(_always, "lost packets halve what TCP carries"),
     "guest.xps": Evidence(_never, _COSTS),
     "guest.rps": Evidence(_never, _COSTS),

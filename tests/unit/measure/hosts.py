@@ -145,6 +145,11 @@ def numa_maps(by_node, page_kb=4):
     )
 
 
+def schedstat(ran_s, waited_s=0.0):
+    """Return /proc/PID/task/TID/schedstat."""
+    return f"{round(ran_s * 1e9)} {round(waited_s * 1e9)} 4711\n"
+
+
 def process(number, gb=128, pages_kb=4):
     """Return the files of a VM's process: cgroups of version 2, vhost as a task."""
     pid, node = FIRST_PID + 100 * number, number - 1
@@ -179,6 +184,7 @@ def process(number, gb=128, pages_kb=4):
             f"{task}/comm": f"{name}\n",
             f"{task}/status": status(name, cpus, node),
             f"{task}/cgroup": f"0::{scope}/libvirt/{group}\n",
+            f"{task}/schedstat": schedstat(100.0, 0.5),
         }
     for group, cpus in groups.items():
         base = f"{CGROUP}{scope}/libvirt/{group}"
@@ -297,7 +303,11 @@ def host(vms=2, **pages):
         taken_at="2026-11-22T10:00:00+00:00",
         interval_s=10.0,
         files=files,
-        later={"/proc/interrupts": looks[1]},
+        later={
+            "/proc/interrupts": looks[1],
+            # A tenth of the time between the looks, of which no thread waited 1 %.
+            **{p: schedstat(101.0, 0.51) for p in files if p.endswith("/schedstat")},
+        },
         links=links,
         commands=commands,
     )

@@ -33,6 +33,7 @@ COUNTERS = (
     r"/proc/net/(softnet_stat|snmp|dev|tcp|tcp6)",
     NIC + r"/statistics/[rt]x_(packets|dropped|bytes)",
 )
+TASK_COUNTERS = r"/proc/\d+/task/\d+/schedstat"
 FILES = (
     *COUNTERS,
     r"/proc/(cpuinfo|meminfo|cmdline|version)",
@@ -65,6 +66,7 @@ PROCESSES = (
     r"/proc/\d+/(cmdline|comm|status|cgroup|numa_maps)",
     r"/proc/\d+/task/\d+/(comm|status|cgroup)",
     r"/sys/fs/cgroup(/.*)?/cpuset\.(cpus|mems)(\.effective)?",
+    TASK_COUNTERS,
 )
 COMMANDS = (r"ethtool -[liSx] \S+", r"virsh -r (list --all --uuid|capabilities)")
 
@@ -172,7 +174,8 @@ class ThisMachineTest(testtools.TestCase):
 
     def assert_known(self, found, files, commands):
         self.assertEqual([], [p for p in found.files if not matches(files, p)])
-        self.assertEqual([], [p for p in found.later if not matches(COUNTERS, p)])
+        counters = (*COUNTERS, TASK_COUNTERS)
+        self.assertEqual([], [p for p in found.later if not matches(counters, p)])
         self.assertEqual([], [p for p in found.links if not matches(LINKS, p)])
         self.assertEqual([], [c for c in found.commands if not matches(commands, c)])
         # Directories without a wildcard's match may be named, too.
@@ -259,6 +262,7 @@ class ProcessesTest(testtools.TestCase):
         task = f"/proc/{qemu}/task/{qemu}"
         self.assertIn("Cpus_allowed_list:", found.text(f"{task}/status"))
         self.assertEqual("qemu-system-x86\n", found.text(f"{task}/comm"))
+        self.assertRegex(found.text(f"{task}/schedstat"), r"^\d+ \d+ \d+\n$")
         self.assertIn("stack", found.text(f"/proc/{qemu}/numa_maps"))
         self.assertTrue(found.text(f"/proc/{qemu}/cgroup"))
         cpusets = [*found.matching("/sys/fs/cgroup/*/cpuset.cpus*")]
@@ -453,7 +457,39 @@ def processes(**changes):
     return files | changes
 
 
+class Counting(Pretended):
+    """A machine whose counters are others at each look."""
+
+    def __init__(self, files):
+        super().__init__(files)
+        self.looks = {}
+
+    def read(self, path):
+        text = super().read(path)
+        if not path.endswith("/schedstat"):
+            return text
+        self.looks[path] = self.looks.get(path, 0) + 1
+        return f"{self.looks[path]} 0 1\n"
+
+
 class PretendedTest(testtools.TestCase):
+    def test_how_long_threads_waited_is_read_at_both_looks(self):
+        names = [f"/proc/7/task/{tid}/schedstat" for tid in (7, 8)]
+        files = processes() | dict.fromkeys(names, "")
+        found = collector.collect("host", 0.01, Counting(files))
+        for look, text in (("files", "1 0 1\n"), ("later", "2 0 1\n")):
+            self.assertEqual(
+                dict.fromkeys(names, text),
+                {path: of for path, of in found[look].items() if "schedstat" in path},
+            )
+        # Without it the rest is read all the same, and its absence is named.
+        found = collector.collect("host", 0.01, Counting(processes()))
+        self.assertIn(names[0], found["unread"])
+        self.assertIn("/proc/7/task/8/comm", found["files"])
+        self.assertNotIn(
+            names[0], collector.collect("guest", 0, Counting(files))["files"]
+        )
+
     def found(self, files, links=()):
         found = collector.Collector(Pretended(files, links))
         found.processes()

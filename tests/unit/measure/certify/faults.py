@@ -482,7 +482,7 @@ def _hosts():
     yield Fault(
         "interrupts were looked at once",
         "hypervisor.irq_affinity",
-        lambda case: setattr(case, "host", replace(case.host, later={}, interval_s=0)),
+        _looked_once,
     )
 
 
@@ -532,15 +532,7 @@ def _guests():
                 "guest.steal",
                 guest(vm, later={"/proc/stat": lost}),
             )
-        yield Fault(
-            f"vm{vm}: steal stands at 0 since boot",
-            "guest.steal",
-            guest(
-                vm,
-                files={"/proc/stat": guests.stat(20)},
-                later={"/proc/stat": guests.stat(20, idle=2000)},
-            ),
-        )
+        yield from _never_stolen(vm)
         yield Fault(
             f"vm{vm}: steal was not read",
             "guest.steal",
@@ -598,6 +590,88 @@ def _guests():
                 links={f"{NET}/device/driver": "../../../bus/pci/drivers/e1000"},
             ),
         )
+
+
+def unstolen(vm, idle=2000):
+    """Return a fault: its steal time stands at 0 since boot."""
+    return guest(
+        vm,
+        files={"/proc/stat": guests.stat(20)},
+        later={"/proc/stat": guests.stat(20, idle=idle)},
+    )
+
+
+def schedstats(vm, vcpu, text):
+    """Return a fault of what a vCPU's thread counts; None takes it away."""
+    return host(files={f"{task(vm, 10 + vcpu)}/schedstat": text})
+
+
+def counted(vm, vcpu, ran_s, waited_s):
+    """Return a fault of how long it ran and waited between the looks."""
+    text = hosts.schedstat(100 + ran_s, 0.5 + waited_s)
+    return host(later={f"{task(vm, 10 + vcpu)}/schedstat": text})
+
+
+def _never_stolen(vm):
+    """Steal time at 0 since boot, which only the host's PASS for this VM settles."""
+    other_vm = 3 - vm
+    every = [f"{task(vm, 10 + vcpu)}/schedstat" for vcpu in range(20)]
+    for words, plant in (
+        ("the host did not count waiting", host(files=dict.fromkeys(every))),
+        ("one vCPU was not counted", schedstats(vm, 7, None)),
+        ("one vCPU was counted once", host(later={every[7]: None})),
+        ("the kernel counts nothing", schedstats(vm, 7, "0 0 0\n")),
+        ("one vCPU did not run", counted(vm, 19, 0, 0)),
+        ("a vCPU waited 2 %", counted(vm, 0, 1, 0.2)),
+        ("the host was looked at once", _looked_once),
+        ("its threads have no names", host(files={f"{task(vm, 17)}/comm": "x\n"})),
+        (
+            "only its neighbour's threads were counted",
+            host(files={p.replace("/schedstat", "/comm"): None for p in every}),
+        ),
+    ):
+        yield Fault(
+            f"vm{vm}: steal stands at 0 since boot, {words}",
+            "guest.steal",
+            both(unstolen(vm), plant),
+        )
+    yield Fault(
+        f"vm{vm}: steal at 0, and it is no VM of the host",
+        "guest.steal",
+        both(unstolen(vm), guest(vm, files={UUID: f"{hosts.UUIDS[6]}\n"})),
+    )
+    yield Fault(
+        f"vm{vm}: steal was looked at too soon, and no vCPU waited",
+        "guest.steal",
+        guest(vm, later={"/proc/stat": guests.stat(20, 1, idle=600)}),
+    )
+    for waited_s in (0.6, 5):
+        for words, steal in (
+            ("steal stands at 0 since boot", unstolen(vm)),
+            ("the guest sees no steal", lambda _case: None),
+        ):
+            yield Fault(
+                f"vm{vm}: a vCPU waited {waited_s} of 10 s, {words}",
+                "hypervisor.vcpu_wait",
+                both(counted(vm, 7, 1, waited_s), steal),
+            )
+    yield Fault(
+        f"vm{vm}: steal at 0, and only vm{other_vm} has both sides",
+        "guest.steal",
+        both(unstolen(vm), unstolen(other_vm), counted(vm, 3, 1, 0.3)),
+    )
+
+
+def both(*plants):
+    def plant(case):
+        for one in plants:
+            one(case)
+
+    return plant
+
+
+def _looked_once(case):
+    case.host = replace(case.host, later={}, interval_s=0)
 
 
 def _together():

@@ -19,6 +19,47 @@ from tests.unit.measure.checks.host.case import (
 from tests.unit.measure.hosts import CPU
 
 
+class VcpuWaitTest(HostCase):
+    code = "vcpu_wait"
+
+    def counted(self, ran_s, waited_s, vcpu=3, **more):
+        """Return a host of whose first VM a vCPU ran and waited so long."""
+        path = f"{PROC}/task/{PID + 10 + vcpu}/schedstat"
+        host = hosts.host()
+        later = {path: hosts.schedstat(100 + ran_s, 0.5 + waited_s)}
+        return having(host, later={**host.later, **later}, **more)
+
+    def test_the_vcpu_that_waits_most(self):
+        for waited_s, status in ((0, PASS), (0.1, PASS), (0.2, WARN), (0.6, FAIL)):
+            host = self.counted(1, waited_s)
+            self.assert_found(status, FIRST, collected=host)
+            self.assertEqual(PASS, self.statuses(host)["instance-00000002"])
+        found = self.assert_found(FAIL, FIRST, collected=self.counted(1, 0.6))
+        self.assertEqual(
+            "vCPU 3 waited 6.0% of 10 s for a CPU, all 0.4%", found.observed
+        )
+
+    def test_what_tells_nothing(self):
+        path = f"{PROC}/task/{PID + 13}/schedstat"
+        host = hosts.host()
+        once = {p: text for p, text in host.later.items() if p != path}
+        zeros = {path: "0 0 0\n"}
+        for words, blind in (
+            ("did not run between the looks (3)", self.counted(0, 0)),
+            ("it was read only once", having(host, later=once)),
+            ("it was not collected", having(host, {path: None})),
+            ("counts nothing", having(host, zeros, later=host.later | zeros)),
+            ("three numbers", having(host, {path: "1 2\n"})),
+            ("backwards", self.counted(-1, 0)),
+            ("is not known", having(host, interval_s=0)),
+            ("19 of 20 threads", having(host, {path[:-9] + "comm": "x\n"})),
+        ):
+            self.assert_found(SKIP, FIRST, words, collected=blind)
+        # What is seen of the others counts nevertheless.
+        waiting = self.counted(1, 3, vcpu=4)
+        self.assert_found(FAIL, FIRST, collected=having(waiting, {path: None}))
+
+
 class ThreadsAllowedTest(HostCase):
     code = "threads_allowed"
 
