@@ -6,6 +6,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from nova_perfvm.printable import printable
 
@@ -117,6 +118,16 @@ class FileMistakesError(PerfVMError):
         if len(lines) <= n:
             lines.append(f"  and {n + 1 - len(lines)} mistakes more")
         super().__init__("\n".join(lines))
+
+    @classmethod
+    def of_another_kind(cls, source: str, words: str) -> Self:
+        """Return the error of a file of which only its kind is wrong.
+
+        :param words: what it is, and what was expected
+        """
+        error = cls(source, [Problem((), words)])
+        error.args = (f"{source} {words}",)
+        return error
 
 
 class PolicyError(FileMistakesError):

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from nova_perfvm import filekinds
 from nova_perfvm.exceptions import PerfVMError
 
 # Latencies and depths are rounded, and ramp-up counts, too.
@@ -167,6 +168,9 @@ def read_fio(text: str, source: str) -> Figures:
 
     :raises FioError: when it is no such file
     """
+    other = filekinds.other(text, filekinds.FIO)
+    if other:
+        raise FioError(f"{source} {other}")
     # Before it, fio prints what it has to say about the machine.
     start = text.find("{")
     try:

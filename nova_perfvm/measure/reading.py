@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was collected, from the file that it was written to."""
 
+import functools
 import json
 import math
 import sys
@@ -11,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from nova_perfvm import textfile
+from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import (
     FileMistakesError,
     KeyPath,
@@ -65,6 +66,14 @@ def loads(text: str, source: str, kind: Kind | None = None) -> Collected:
     :param source: what to call the text in errors
     :raises CollectedError: with all mistakes
     """
+    expected = [
+        filekinds.COLLECTED[one] for one in ([kind] if kind else collector.KINDS)
+    ]
+    load = functools.partial(_loaded, kind=kind)
+    return filekinds.expecting(load, text, source, *expected)
+
+
+def _loaded(text: str, source: str, kind: Kind | None) -> Collected:
     try:
         document = json.loads(text, parse_constant=_no_number)
     except ValueError as exc:
@@ -145,11 +154,7 @@ def _mistakes(document: dict[str, Any], kind: Kind | None) -> Iterator[Problem]:
             yield Problem((key,), "missing: the file is not whole, collect once more")
     found = document.get("kind")
     if kind and found in collector.KINDS and found != kind:
-        yield Problem(
-            ("kind",),
-            f"found {found!r}, expected {kind!r}: collect with nova-perfvm {kind} "
-            f"collect, or judge it with nova-perfvm {found} check",
-        )
+        yield Problem(("kind",), f"found {found!r}, expected {kind!r}")
 
 
 _Check = Callable[[KeyPath, Any], Iterator[Problem]]

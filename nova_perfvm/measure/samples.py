@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from nova_perfvm import textfile
+from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import FileMistakesError, Problem, UnreadableFileError
 from nova_perfvm.measure.collected import Kind
 from nova_perfvm.policy.schema import form_problems
@@ -236,6 +236,10 @@ def loads(text: str, source: str = "the file") -> Samples:
     :param source: what to call the text in errors
     :raises SamplesError: with the mistakes
     """
+    return filekinds.expecting(_samples, text, source, filekinds.SAMPLES)
+
+
+def _samples(text: str, source: str) -> Samples:
     try:
         document = json.loads(text, parse_constant=_no_number)
     except ValueError as exc:

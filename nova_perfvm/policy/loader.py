@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from nova_perfvm import textfile
+from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import KeyPath, PolicyError, Problem, UnreadableFileError
 from nova_perfvm.policy import Policy, problems
 from nova_perfvm.policy.default import DEFAULT_DOCUMENT
@@ -70,6 +70,9 @@ def parse(text: str, source: str = "policy") -> Policy:
     :param source: the text's name in messages
     :raises PolicyError: with every mistake of the text, each with its line
     """
+    other = filekinds.other(text, filekinds.POLICY)
+    if other:
+        raise PolicyError.of_another_kind(source, other)
     parsed = Source(text)
     if parsed.problems:
         raise PolicyError(source, parsed.problems)

@@ -19,6 +19,7 @@ ROOMS = (
     "exceptions",
     "cpuset",
     "textfile",
+    "filekinds",
     "microversions",
     "conf",
     "policy",

@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nova_perfvm import cpuset
+from nova_perfvm import cpuset, filekinds
 from nova_perfvm.exceptions import CPUSetError, FileMistakesError, Problem, ShapeError
 from nova_perfvm.facts.snapshot.model import CELL_SOURCES, SCHEMA_VERSION, Snapshot
 from nova_perfvm.policy import HostShape
@@ -67,6 +67,10 @@ def loads(text: str, source: str = "the snapshot") -> Snapshot:
     :param source: what to call the text in errors
     :raises SnapshotError: with all mistakes
     """
+    return filekinds.expecting(_loaded, text, source, filekinds.SNAPSHOT)
+
+
+def _loaded(text: str, source: str) -> Snapshot:
     try:
         document = json.loads(text, parse_constant=_no_number)
     except ValueError as exc:

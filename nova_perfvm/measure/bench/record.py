@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Self
 
-from nova_perfvm import textfile
+from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench.scenario import Scenario, Step
@@ -71,7 +71,9 @@ class Record:
         document = json_of(path)
         run = document.get("run")
         if not isinstance(run, dict) or not isinstance(run.get("scenario"), dict):
-            raise RecordError(f"{path} is of no run of bench: name another file")
+            kind = filekinds.other(json.dumps(document), filekinds.SAMPLES)
+            what = kind or "is of no run of bench"
+            raise RecordError(f"{path} {what}: name another file")
         wanted = record._document["run"]["scenario"]
         other = [
             key

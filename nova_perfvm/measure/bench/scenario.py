@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from nova_perfvm import textfile
+from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import FileMistakesError, Problem, UnreadableFileError
 from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
 from nova_perfvm.measure.bench.tools.tool import Place, Run
@@ -225,6 +225,10 @@ def parse(text: str, source: str = "scenario") -> Scenario:
     :param source: the text's name in messages
     :raises ScenarioError: with every mistake of the text, each with its line
     """
+    # First, as what machines wrote may be megabytes, which YAML takes minutes for.
+    other = filekinds.other(text, filekinds.SCENARIO)
+    if other:
+        raise ScenarioError.of_another_kind(source, other)
     parsed = Source(text)
     if parsed.problems:
         raise ScenarioError(source, parsed.problems)

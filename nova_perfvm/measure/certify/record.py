@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from nova_perfvm import textfile
+from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import FileMistakesError, Problem
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.certify.inputs import Guest, Source
@@ -113,6 +113,10 @@ def loads(text: str, source: str) -> Document:
 
     :raises RecordError: when it is none, or was changed since it was made
     """
+    return filekinds.expecting(_record, text, source, filekinds.CERTIFICATE)
+
+
+def _record(text: str, source: str) -> Document:
     try:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as exc:

@@ -98,7 +98,10 @@ class JSONTest(ReadingCase):
             )
 
     def test_another_kind(self):
-        words = ("found 'guest', expected 'host'", "guest check")
+        words = (
+            "is a collected file of a guest",
+            "expected: a collected file of a host",
+        )
         self.assert_refused(CollectedError, words, reports.document(), "host")
 
     def test_files_that_cannot_be_read(self):
