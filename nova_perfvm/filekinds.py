@@ -85,10 +85,15 @@ def other(text: str, *expected: FileKind) -> str:
     top = _top(text)
     if any(kind.has(top) for kind in expected):
         return ""
-    found = next((kind for kind in KINDS if kind.has(top)), None)
+    found = _kind(top)
     if found is None:
         return ""
     return f"is {found.words}; expected: {' or '.join(k.words for k in expected)}"
+
+
+def known(text: str) -> FileKind | None:
+    """Return which of the kinds a text is; None if it is none of them."""
+    return _kind(_top(text))
 
 
 def expecting(
@@ -107,6 +112,10 @@ def expecting(
         if words:
             raise type(exc).of_another_kind(source, words) from None
         raise
+
+
+def _kind(top: Mapping[str, object]) -> FileKind | None:
+    return next((kind for kind in KINDS if kind.has(top)), None)
 
 
 def _top(text: str) -> Mapping[str, object]:

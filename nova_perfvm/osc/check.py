@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import collector
+from nova_perfvm.measure import collector, nova_conf
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     Arguments,
@@ -32,8 +32,6 @@ _COLUMNS: Final = (
     *("Code", "Status", "Subject"),
     *("Expected", "Observed", "Source", "Remedy"),
 )
-# The longest nova.conf, with all its comments, has half a megabyte.
-_MOST_OF_CONF: Final = 4 * 1024 * 1024
 
 
 class JUnitFormatter(ReportFormatter):
@@ -151,6 +149,8 @@ class CheckGuest(CheckCommand):
         if parsed_args.class_name is not None:
             return self.policy(parsed_args).get_class(parsed_args.class_name)
         if parsed_args.policy is not None:
+            # What is wrong with it shows at once, whether it is needed or not.
+            self.policy(parsed_args)
             self.warn("without --class nothing of the policy is judged")
         return None
 
@@ -191,7 +191,6 @@ class CheckHost(CheckCommand):
         from nova_perfvm.measure.checks import host, nova_view  # noqa: PLC0415
         from nova_perfvm.measure.checks.check import checks_of  # noqa: PLC0415
         from nova_perfvm.measure.checks.host_subject import (  # noqa: PLC0415
-            NOVA_CONF,
             HostSubject,
         )
         from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
@@ -202,7 +201,7 @@ class CheckHost(CheckCommand):
         settings, nova = {}, None
         # First, as mistakes there show at once.
         if parsed_args.nova_conf is not None:
-            settings[NOVA_CONF] = textfile.read(parsed_args.nova_conf, _MOST_OF_CONF)
+            settings[nova_conf.PATH] = nova_conf.read(parsed_args.nova_conf)
         snapshot = None
         if parsed_args.snapshot is not None:
             snapshot = snapshots.read(parsed_args.snapshot)

@@ -17,9 +17,9 @@ from nova_perfvm import textfile
 from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.measure import reading, samples
+from nova_perfvm.measure import nova_conf, reading, samples
 from nova_perfvm.measure.checks import nova_view
-from nova_perfvm.measure.checks.host_subject import NOVA_CONF, HostSubject
+from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collected import Collected, Kind
 from nova_perfvm.measure.observed import cpus
@@ -30,8 +30,6 @@ from nova_perfvm.policy import Policy, VMClass, loader
 UUID: Final = "/sys/class/dmi/id/product_uuid"
 DEFAULT_WITHIN_S: Final = 3600.0
 _MAC: Final = "/sys/class/net/*/address"
-# The longest nova.conf, with all its comments, has half a megabyte.
-_MOST_OF_CONF: Final = 4 * 1024 * 1024
 
 T = TypeVar("T")
 
@@ -233,13 +231,13 @@ class _Reading:
         """Return what was collected on the host, with its nova.conf."""
         conf = None
         if self.paths.nova_conf in self._good:
-            conf = self.attempt(textfile.read, self.paths.nova_conf, _MOST_OF_CONF)
+            conf = self.attempt(nova_conf.read, self.paths.nova_conf)
         host = None
         if self.paths.host in self._good:
             host = self.attempt(reading.read, self.paths.host, "host")
         if host is None or conf is None:
             return host
-        return replace(host, files={**host.files, NOVA_CONF: conf})
+        return replace(host, files={**host.files, nova_conf.PATH: conf})
 
     def nova(
         self,

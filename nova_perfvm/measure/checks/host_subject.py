@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-import configparser
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm import cpuset
-from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.generate.hosts import Topology
+from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.checks.check import Finding, skipped
 from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.nova_conf import NovaConfError
 from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.interrupts import Interrupts
@@ -23,7 +22,6 @@ from nova_perfvm.measure.observed.processes import Process
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy import Policy, VMClass
 
-NOVA_CONF: Final = "/etc/nova/nova.conf"
 NO_POLICY: Final = "there is no policy to judge it by"
 
 
@@ -160,10 +158,13 @@ class HostSubject:
     @cached_property
     def cpu_sets(self) -> CPUSets:
         """What Nova was told of the host's CPUs, else what its VMs have."""
-        if NOVA_CONF in self.collected.files:
-            told = _configured(self.collected.files[NOVA_CONF])
+        if nova_conf.PATH in self.collected.files:
+            try:
+                told = nova_conf.parse(self.collected.files[nova_conf.PATH])
+            except NovaConfError as exc:
+                raise NotReadError(nova_conf.PATH, str(exc)) from exc
             if told.dedicated or told.shared:
-                return told
+                return CPUSets(*told, nova_conf.PATH, whole=True)
         if self.nova is not None and self.nova.cells_are_known:
             cells = self.nova.host.cells
             dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
@@ -195,23 +196,6 @@ class HostSubject:
                 return process
         place = f"/proc/*/cmdline with -uuid {domain.uuid}"
         raise NotReadError(place, "no such process was collected")
-
-
-def _configured(text: str) -> CPUSets:
-    """Return what nova.conf says.
-
-    :raises NotReadError: when it cannot be understood
-    """
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
-    try:
-        parser.read_string(text)
-        dedicated, shared = (
-            cpuset.parse(parser.get("compute", name, fallback="") or "")
-            for name in ("cpu_dedicated_set", "cpu_shared_set")
-        )
-    except (configparser.Error, CPUSetError) as exc:
-        raise NotReadError(NOVA_CONF, f"it cannot be understood: {exc}") from exc
-    return CPUSets(dedicated, shared, NOVA_CONF, whole=True)
 
 
 Look = Callable[[HostSubject, Domain], Iterator[Finding]]

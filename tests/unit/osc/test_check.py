@@ -158,7 +158,13 @@ class CheckGuestTest(testtools.TestCase):
         status, _, stderr = self.check(self.clean, *CLASS, "--policy", policy)
         self.assertEqual(3, status)
         self.assertIn("classes", stderr)
-        stderr = self.check(self.clean, "--policy", policy)[2]
+        for path in (policy, self.clean, self.directory / "absent"):
+            status, stdout, stderr = self.check(self.clean, "--policy", path)
+            self.assertEqual((3, ""), (status, stdout))
+            self.assertIn(str(path), stderr)
+        policy.write_text("schema_version: '1.0'\n")
+        status, _, stderr = self.check(self.clean, "--policy", policy)
+        self.assertEqual(0, status)
         self.assertIn("without --class nothing of the policy is judged", stderr)
 
     def test_this_machine(self):

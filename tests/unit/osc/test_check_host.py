@@ -107,6 +107,33 @@ class CheckHostTest(testtools.TestCase):
                 status, _, stderr = self.check(*arguments)
                 self.assertEqual(expected, status, stderr)
 
+    def test_what_is_no_nova_conf(self):
+        (self.directory / "binary").write_bytes(b"\x7fELF\xff\xfe\0")
+        for path, words in (
+            (self.clean, "is a collected file of a host"),
+            (self.snapshot, "is a snapshot of a cloud"),
+            (self.policy, "is a policy"),
+            (self.write("list", "[1, 2]"), "nothing of Nova in it"),
+            (self.write("empty", ""), "nothing of Nova in it"),
+            (self.write("other.ini", "[cloud]\na = 1\n"), "nothing of Nova in it"),
+            (self.write("prose", "a = 1\n"), "no nova.conf: File contains no section"),
+            (self.directory / "binary", "no UTF-8 text"),
+            (self.directory, "Is a directory"),
+        ):
+            with self.subTest(path=path):
+                arguments = (self.clean, *self.known, "--nova-conf", path)
+                status, stdout, stderr = self.check(*arguments)
+                self.assertEqual((3, ""), (status, stdout))
+                for part in (str(path), words, "expected the host's nova.conf"):
+                    self.assertIn(part, stderr)
+        path = self.write("odd", "[compute]\ncpu_dedicated_set = 0-x\n")
+        status, _, stderr = self.check(self.clean, "--nova-conf", path)
+        self.assertEqual(3, status)
+        self.assertIn(f"{path}: [compute]cpu_dedicated_set: ", stderr)
+        path = self.write("plain", "[DEFAULT]\ndebug = true\n")
+        arguments = (self.clean, "--policy", self.policy, "--nova-conf", path)
+        self.assertEqual(0, self.check(*arguments)[0])
+
     def test_a_host_of_another_name(self):
         named = dataclasses.replace(self.host, hostname="localhost")
         path = self.save("named", named)
