@@ -16,7 +16,7 @@ from nova_perfvm.osc.compare import positive
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
-    from nova_perfvm.measure.certify.judge import Judged
+    from nova_perfvm.measure.certify.judge import Judged, Reason
     from nova_perfvm.measure.certify.record import Document
 
 
@@ -159,12 +159,15 @@ def _check_names(parsed_args: argparse.Namespace, page_path: str) -> None:
 
 
 def _lines(judged: Judged, found: Document) -> list[str]:
+    groups: dict[tuple[str, ...], list[Reason]] = {}
+    for reason in judged.reasons:
+        key = (reason.verdict.value, reason.where, reason.subject, reason.text)
+        groups.setdefault(key, []).append(reason)
     lines = [
-        f"{reason.verdict.value}: {reason.code}: "
-        + ": ".join(
-            part for part in (reason.where, reason.subject, reason.text) if part
-        )
-        for reason in judged.reasons
+        f"{verdict}: {', '.join(dict.fromkeys(one.code for one in of))}: "
+        + ": ".join(part for part in (where, subject, text) if part)
+        + (f"; {of[0].remedy}" if of[0].remedy else "")
+        for (verdict, where, subject, text), of in groups.items()
     ]
     lines += [f"warning: {text}" for text in judged.warnings]
     previous = found["previous"]

@@ -66,9 +66,11 @@ class CheckCommand(ReportingLister):
         """Return the table of a report, worst first, and keep the exit status."""
         parsed_args.report = report
         self.exit_status = report.exit_code(strict=parsed_args.strict)
+        # A table is for people; what programs read has each by itself.
+        table = parsed_args.formatter == "table"
         return _COLUMNS, [
             (one.code, one.status.value, one.subject, *one[3:])
-            for one in report.outcomes
+            for one in (report.grouped if table else report.outcomes)
         ]
 
     def summary(self, report: CheckReport) -> str:

@@ -177,7 +177,9 @@ def _of_result(
         if one.status is Status.SKIP and not allowed:
             told = True
             text = one.observed + (f" ({one.source})" if one.source else "")
-            yield Reason(Verdict.NOT_PROVEN, one.code, where, one.subject, text)
+            yield Reason(
+                *(Verdict.NOT_PROVEN, one.code, where, one.subject, text, one.remedy)
+            )
     proved = [one for one in result.outcomes if one.status is not Status.SKIP]
     if evidence.proof == "once" and not proved and not told:
         text = f"nothing was seen, and it is needed: {evidence.why}"

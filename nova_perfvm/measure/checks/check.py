@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from nova_perfvm.measure.checks import not_read
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.outcome import Outcome, Status
 
@@ -82,8 +83,8 @@ def failed(
 
 
 def skipped(subject: str, reason: str, source: str = "") -> Finding:
-    """Return that nobody can tell, and why."""
-    return Finding(Status.SKIP, subject, "", reason, source)
+    """Return that nobody can tell, why, and what lets it be told."""
+    return Finding(Status.SKIP, subject, "", reason, source, not_read.remedy(reason))
 
 
 def judged(

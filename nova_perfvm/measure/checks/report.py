@@ -47,6 +47,19 @@ class CheckReport:
         return tuple(sorted(found, key=lambda one: -order.index(one.status)))
 
     @property
+    def grouped(self) -> tuple[Outcome, ...]:
+        """The same, for people: what was skipped for the same reason is one.
+
+        Its code names all of them; its subject is left out where it differs.
+        """
+        groups: dict[tuple[str, ...], list[Outcome]] = {}
+        for one in self.outcomes:
+            same = (one.observed, one.source)
+            key = same if one.status is Status.SKIP else (*same, *map(str, one))
+            groups.setdefault(key, []).append(one)
+        return tuple(map(_joined, groups.values()))
+
+    @property
     def counts(self) -> Counter[Status]:
         """How often each status was found."""
         return Counter(outcome.status for outcome in self.outcomes)
@@ -58,6 +71,14 @@ class CheckReport:
         """
         code = worst(self.outcomes).exit_code
         return code or int(strict and bool(self.counts[Status.SKIP]))
+
+
+def _joined(outcomes: list[Outcome]) -> Outcome:
+    codes = dict.fromkeys(one.code for one in outcomes)
+    subjects = dict.fromkeys(one.subject for one in outcomes)
+    return outcomes[0]._replace(
+        code=", ".join(codes), subject=", ".join(subjects) if len(codes) == 1 else ""
+    )
 
 
 def run(checks: Iterable[Check], collected: Collected, subject: Any) -> CheckReport:

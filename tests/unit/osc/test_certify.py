@@ -52,6 +52,16 @@ class CertifyTest(CommandCase):
             self.assertEqual(status, self.certify(fault), fault)
             self.assertIn(words, self.stdout + self.stderr)
 
+    def test_a_reason_of_many_checks_is_told_once(self):
+        self.assertEqual(1, self.certify("libvirt was not asked"))
+        lines = [one for one in self.stdout.splitlines() if "virsh -r list" in one]
+        # Of the files together, and of the host.
+        self.assertEqual(2, len(lines), lines)
+        for code in ("hypervisor.vcpu_pins", "hypervisor.class_rules"):
+            self.assertIn(code, lines[1])
+        reasons = json.loads(self.output.read_text())["reasons"]
+        self.assertGreater(len(reasons), 10)
+
     def test_nothing_is_written_for_files_that_cannot_be_used(self):
         self.certify("samples.json is missing")
         self.assertFalse(self.output.exists())

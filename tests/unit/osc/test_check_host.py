@@ -14,6 +14,7 @@ import testtools
 from nova_perfvm.facts import snapshot
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.measure.observed.domains import LIST
 from nova_perfvm.osc import shell
 from tests.unit.measure import hosts
 
@@ -157,6 +158,43 @@ class CheckHostTest(testtools.TestCase):
         )
         rows = json.loads(self.check(self.clean, "-f", "json")[1])
         self.assertEqual("hypervisor.node_shape", rows[0]["Code"])
+
+    def test_without_virsh_the_reason_is_told_once(self):
+        reason = "no such command: virsh"
+        unread = {LIST: reason, "virsh -r capabilities": reason}
+        blind = dataclasses.replace(self.host, commands={}, unread=unread)
+        path = self.save("blind", blind)
+        status, stdout, _ = self.check(path, *self.known, "-f", "json")
+        rows = json.loads(stdout)
+        skips = [row for row in rows if row["Observed"] == reason]
+        self.assertGreater(len(skips), 10)
+        for row in skips:
+            self.assertIn("install libvirt-clients", row["Remedy"])
+            self.assertIn("sosreport", row["Remedy"])
+        found = self.check(path, *self.known, "--max-width", "0")
+        self.assertEqual(status, found[0])
+        (line,) = [one for one in found[1].splitlines() if reason in one]
+        for row in skips:
+            self.assertEqual(1, line.count(row["Code"]), row["Code"])
+        # What was not skipped has a row of its own.
+        others = [row for row in rows if row["Status"] != "skip"]
+        lines = found[1].splitlines()
+        for row in others:
+            self.assertTrue(any(f" {row['Code']} " in one for one in lines))
+        self.assertIn(f"{len(CHECKS)} checks of host", found[2])
+
+    def test_what_needs_root_says_so(self):
+        numa_maps = f"/proc/{hosts.FIRST_PID + 100}/numa_maps"
+        files = {p: text for p, text in self.host.files.items() if p != numa_maps}
+        unread = {numa_maps: "permission denied"}
+        path = self.save(
+            "user", dataclasses.replace(self.host, files=files, unread=unread)
+        )
+        rows = json.loads(self.check(path, *self.known, "-f", "json")[1])
+        denied = [row for row in rows if row["Observed"] == "permission denied"]
+        self.assertIn("hypervisor.memory_local", {row["Code"] for row in denied})
+        for row in denied:
+            self.assertIn("as root", row["Remedy"])
 
     def test_this_machine(self):
         status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")

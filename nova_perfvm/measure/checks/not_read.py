@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do where something was not read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_COLLECT: Final = "and collect again"
+_ABSENT: Final = {
+    "virsh": "install libvirt-clients where collect runs, or put a virsh on its PATH "
+    f"that runs in libvirt's container, {_COLLECT}; or take a sosreport of the host",
+    "ethtool": f"install ethtool where collect runs, {_COLLECT}; or take a sosreport",
+}
+_AS_ROOT: Final = f"run collect as root (sudo), {_COLLECT}; or take a sosreport"
+# What reasons say, as the collector, the kernel and virsh word them.
+_PRIVILEGE: Final = (
+    "permission denied",
+    "operation not permitted",
+    "processes of others are hidden",
+    "authentication unavailable",
+)
+_UNREACHABLE: Final = "failed to connect to the hypervisor"
+
+
+def remedy(reason: str) -> str:
+    """Return what lets a thing be read; empty where the reason names no cause.
+
+    :param reason: why it was not read
+    """
+    words = reason.lower()
+    for tool, cure in _ABSENT.items():
+        if f"no such command: {tool}" in words:
+            return cure
+    if any(part in words for part in _PRIVILEGE):
+        return _AS_ROOT
+    if _UNREACHABLE in words:
+        return f"start libvirtd (or virtqemud), run collect as root, {_COLLECT}"
+    return ""
