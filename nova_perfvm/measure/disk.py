@@ -228,15 +228,14 @@ def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> VMCount
             broken.append("latency not measured")
         elif slowest > guarantee.latency_ms:
             broken.append(f"latency {slowest:.4g} of {guarantee.latency_ms:g} ms")
-    at_least = f"{len(contended)} VMs at once; more were not measured"
+    together = _vms(contended)
+    at_least = f"{together} at once; more were not measured"
     return VMCount(
         "demonstrated",
         0 if broken else len(contended),
-        f"broken with {len(contended)} VMs: {', '.join(broken)}"
-        if broken
-        else at_least,
+        f"broken with {together}: {', '.join(broken)}" if broken else at_least,
         slowest,
-        f"the least that one of {len(contended)} VMs got: {worst_read:g} reads, "
+        f"the least that one of {_vms(contended)} got: {worst_read:g} reads, "
         f"{worst_write:g} writes a second",
     )
 
@@ -261,11 +260,15 @@ def _extrapolated(
     return VMCount(
         "extrapolated",
         vms,
-        f"{limit}; nobody measured more than {len(contended)} VMs at once",
+        f"{limit}; nobody measured more than {_vms(contended)} at once",
         None if per_vm is None or not vms else per_vm * vms,
-        f"{len(contended)} VMs in sum: {total[0]:g} reads, {total[1]:g} writes a "
+        f"{_vms(contended)} in sum: {total[0]:g} reads, {total[1]:g} writes a "
         "second; the latency is what Little's law gives for so many",
     )
+
+
+def _vms(measured: Sequence[Figures]) -> str:
+    return f"{len(measured)} VM{'s' if len(measured) > 1 else ''}"
 
 
 def _fitting(iops: tuple[float, float], guarantee: Guarantee) -> tuple[int, str]:
@@ -327,7 +330,7 @@ def _remarks(
             "the disk can do"
         )
         if contended:
-            text += f" ({len(contended)} VMs got {sum(total):g} a second in sum)"
+            text += f" ({_vms(contended)} got {sum(total):g} a second in sum)"
         found.append(text)
     if not contended:
         found.append(

@@ -84,7 +84,8 @@ class PerfVMCommand(Command):
         """Run the command with streams that escape; return the exit status."""
         app = self.app
         kept = app.stdout, app.stderr
-        app.stdout, app.stderr = map(output.escaping, kept)
+        app.stdout = output.standard_output(kept[0])
+        app.stderr = output.escaping(kept[1])
         try:
             return super().run(parsed_args) or self.exit_status
         finally:
@@ -102,15 +103,8 @@ class PerfVMCommand(Command):
 
         :raises PerfVMError: when the output cannot be written
         """
-        try:
-            self.app.stdout.write(text)
-            self.app.stdout.flush()
-        except BrokenPipeError:
-            output.discard()
-            raise
-        except (OSError, UnicodeEncodeError) as exc:
-            output.discard()
-            raise PerfVMError(output.lost(exc)) from exc
+        self.app.stdout.write(text)
+        self.app.stdout.flush()
 
     def warn(self, text: object) -> None:
         """Print a warning."""

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any, Self, TextIO, cast
 
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.printable import one_line, printable
 
 # As a shell says it of a process that SIGPIPE ended, and cliff of its commands.
@@ -18,6 +21,11 @@ def escaping(stream: TextIO) -> TextIO:
     return cast("TextIO", _Escaping(stream))
 
 
+def standard_output(stream: TextIO) -> TextIO:
+    """Return one that escapes, too, and says in one wording that it cannot write."""
+    return cast("TextIO", _Output(stream))
+
+
 class _Escaping:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -27,6 +35,28 @@ class _Escaping:
 
     def write(self, text: str) -> int:
         return self._stream.write(printable(text))
+
+
+class _Output(_Escaping):
+    def write(self, text: str) -> int:
+        with _reported():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with _reported():
+            self._stream.flush()
+
+
+@contextlib.contextmanager
+def _reported() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        discard()
+        raise
+    except (OSError, UnicodeEncodeError) as exc:
+        discard()
+        raise PerfVMError(lost(exc)) from exc
 
 
 class ProgressLine:
@@ -85,7 +115,7 @@ def flush(status: int) -> int:
 
 def lost(cause: Exception) -> str:
     """Report that the output did not arrive."""
-    return f"cannot write the output: {cause}"
+    return f"cannot write the output: {getattr(cause, 'strerror', None) or cause}"
 
 
 def discard() -> None:

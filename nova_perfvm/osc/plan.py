@@ -154,7 +154,13 @@ def _alone(parsed_args: argparse.Namespace) -> disk.Figures:
 
 def _contended(text: str) -> disk.Figures:
     """Take a text for figures, or else for a file's name."""
-    if text[:1].isdigit() and not Path(text).exists():
+    there = Path(text).exists()
+    if "," in text and not there and not text[:1].isdigit():
+        raise PerfVMError(
+            f"--contended {text}: neither a file that is there nor figures such as "
+            "72.0,31.1,80.84"
+        )
+    if text[:1].isdigit() and not there:
         read, write, *latencies = _numbers("--contended", text, 2, 4)
         read_ms, write_ms = (*latencies, None, None)[:2]
         return disk.Figures(read, write, read_ms, write_ms)

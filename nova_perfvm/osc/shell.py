@@ -11,6 +11,7 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from nova_perfvm.osc import output
+from nova_perfvm.osc.base import CANNOT_TELL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,15 +34,25 @@ class Shell(App):
             version=importlib.metadata.version(NAME),
             command_manager=CommandManager(NAMESPACE),
             deferred_help=True,
+            stdout=output.standard_output(sys.stdout),
         )
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        """Run a command; one that there is not is wrong usage."""
+        try:
+            self.command_manager.find_command(argv)
+        except ValueError:
+            super().run_subcommand(argv)
+            return CANNOT_TELL
+        return super().run_subcommand(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     :param argv: arguments without the program's name; None for the process's
-    :returns: 0; 1 for an error, printed on stderr; 2 for wrong usage; 130 if it was
-        interrupted
+    :returns: 0; 1 for an error, printed on stderr; 3 for wrong usage, as 2 is what a
+        check that fails ends with; 130 if it was interrupted
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Without a command cliff would start an interactive prompt, for which six
@@ -50,4 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = Shell().run(arguments or ["--help"])
     except KeyboardInterrupt:
         status = _INTERRUPTED
+    except SystemExit as exc:
+        # Of argparse: after --help and --version, or for wrong usage.
+        status = CANNOT_TELL if exc.code else 0
     return output.flush(status)

@@ -29,7 +29,7 @@ def write(
     :raises HostConfigError: when a file is there, or one cannot be written
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        _make(directory)
         present = [name for name in known if os.path.lexists(directory / name)]
         if present and not force:
             raise HostConfigError(
@@ -59,7 +59,14 @@ def write(
                         (directory / name).unlink()
                 undo.pop_all()
     except OSError as exc:
-        raise HostConfigError(f"cannot write to {directory}: {exc}") from exc
+        reason = exc.strerror or exc
+        raise HostConfigError(f"cannot write to {directory}: {reason}") from exc
+
+
+def _make(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise HostConfigError(f"cannot write to {directory}: a file; name a directory")
+    directory.mkdir(parents=True, exist_ok=True)
 
 
 def _is_directory(path: Path) -> bool:

@@ -53,6 +53,8 @@ class Record:
 
         :raises RecordError: when the file is there, as it may hold hours of work
         """
+        if Path(path).is_dir():
+            raise RecordError(f"{path} is a directory: name a file in it")
         if Path(path).exists():
             raise RecordError(
                 f"{path} is there already: go on with it by --resume, or name another"

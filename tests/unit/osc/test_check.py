@@ -73,7 +73,7 @@ class CheckGuestTest(testtools.TestCase):
             (3, [host]),
             (3, [other]),
             (3, [self.clean, "--class", "huge"]),
-            (2, [self.clean, "--fix-script"]),
+            (3, [self.clean, "--fix-script"]),
         ):
             with self.subTest(arguments=arguments):
                 status, _, stderr = self.check(*arguments)

@@ -84,7 +84,7 @@ class CompareTest(CommandCase):
         self.assert_refused(3, "cannot be read", "bench", "compare", "/nowhere")
         for wrong in ("0", "x", "inf", "-1"):
             self.assert_refused(
-                2,
+                3,
                 "expected a number above 0",
                 "bench",
                 "compare",

@@ -153,8 +153,24 @@ class PlanDiskTest(CommandCase):
             ("expected a number above 0", (*given, "--contended", "1,x")),
             ("expected 2 to 4 numbers", (*given, "--contended", "1")),
             ("cannot read /nowhere", (*given, "--contended", "/nowhere")),
+            (
+                "--contended a,b: neither a file that is there nor figures",
+                (*given, "--contended", "a,b"),
+            ),
+            (
+                f"cannot write to {path}: a file; name a directory",
+                (*given, "--guarantee-read", "1", "--output-dir", path),
+            ),
             ("are for --output-dir", (*given, "--force")),
         ):
             with self.subTest(words):
                 self.assert_refused(3, words, "plan", "disk", *arguments)
-        self.assertEqual(2, self.run_command("plan", "disk"))
+        self.assertEqual(3, self.run_command("plan", "disk"))
+
+    def test_one_vm(self):
+        self.run_command(
+            *("plan", "disk", "--read-iops", "100", "--write-iops", "50"),
+            *("--contended", "90,40", "--guarantee-read", "95", "-f", "value"),
+        )
+        self.assertIn("broken with 1 VM: reads 90 of 95", self.stdout)
+        self.assertNotIn("1 VMs", self.stdout)

@@ -125,21 +125,29 @@ class ProcessTest(testtools.TestCase):
         self.assertIn("--policy", result.stdout)
 
     def test_output_that_cannot_be_written(self):
-        full_disk = "[Errno 28] No space left on device"
-        written = f"cannot write the output: {full_disk}"
-        for arguments, unbuffered, said in (
-            (["policy", "show"], "", written),
-            (["policy", "show"], "1", written),
-            # A table is written by cliff, or only when the process ends.
-            (DIFF, "", written),
-            (DIFF, "1", full_disk),
+        said = "cannot write the output: No space left on device"
+        # A table is written by cliff, or only when the process ends; some commands
+        # have statuses of their own.
+        judging = ["plan", "disk", "--read-iops", "9", "--write-iops", "9"]
+        judging += ["--guarantee-read", "1"]
+        for status, arguments, unbuffered in (
+            (1, ["policy", "show"], ""),
+            (1, ["policy", "show"], "1"),
+            (1, DIFF, ""),
+            (1, DIFF, "1"),
+            (1, ["--help"], ""),
+            (1, ["--help"], "1"),
+            (3, judging, "1"),
         ):
             with Path("/dev/full").open("w") as full:
                 result = self.run_process(
                     *arguments, stdout=full, unbuffered=unbuffered
                 )
-            self.assertEqual(1, result.returncode)
-            self.assertEqual([said, ""], result.stderr.splitlines())
+            self.assertEqual(status, result.returncode, arguments)
+            lines = result.stderr.splitlines()
+            self.assertEqual(
+                [said], [one for one in lines if one and "warning" not in one]
+            )
 
     def test_a_reader_that_leaves(self):
         """As in ``nova-perfvm policy show | true``: no complaint."""
@@ -178,7 +186,22 @@ class ShellTest(CommandCase):
         self.assertIn("cmds_flavor='generate'", self.stdout)
 
     def test_unknown_command(self):
-        self.assertEqual(2, self.run_command("flavour", "generate"))
+        self.assertEqual(3, self.run_command("flavour", "generate"))
+        self.assertIn("Did you mean", self.stdout)
+
+    def test_wrong_usage_is_no_failed_check(self):
+        """Which 2 is of commands that judge."""
+        for words, arguments in (
+            ("--bogus", ["host", "check", "--bogus"]),
+            ("--interval", ["guest", "check", "--interval", "soon"]),
+            ("required", ["certify"]),
+            ("required", ["bench", "compare"]),
+            ("expected one argument", ["audit", "--format"]),
+        ):
+            with self.subTest(arguments):
+                self.assert_refused(3, words, *arguments)
+        self.assertEqual(3, self.run_command("--bogus", "host", "check"))
+        self.assertEqual(0, self.run_command("--version"))
 
     def test_console_script(self):
         (script,) = importlib.metadata.entry_points(
@@ -198,7 +221,7 @@ class PolicyTest(CommandCase):
         bad = self.file(BAD)
         self.assert_refused(1, "placement", "policy", "diff", old, bad)
         self.assert_refused(1, "nowhere", *arguments[:4], "--snapshot", "/nowhere")
-        self.assert_refused(2, "an empty path", *arguments[:4], "--snapshot", "")
+        self.assert_refused(3, "an empty path", *arguments[:4], "--snapshot", "")
 
     def test_show(self):
         self.assertEqual(0, self.run_command("policy", "show"))
@@ -321,11 +344,11 @@ class FlavorTest(CommandCase):
             (1, "high-performance, general", ["--class", "fast"]),
             (1, "0 GB", ["--memory-gb", "0"]),
             (1, "-5 GB", ["--memory-gb=-5"]),
-            (2, "--memory-gb", ["--memory-gb", "x"]),
-            (2, "--format", ["--format", "toml"]),
+            (3, "--memory-gb", ["--memory-gb", "x"]),
+            (3, "--format", ["--format", "toml"]),
             (1, "printable", ["--prefix", "a\nb"]),
             (1, "no such file", ["--policy", "/nonexistent"]),
-            (2, "unrecognized", ["extra"]),
+            (3, "unrecognized", ["extra"]),
         ):
             with self.subTest(arguments):
                 self.assert_refused(status, words, "flavor", "generate", *arguments)
