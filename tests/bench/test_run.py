@@ -359,10 +359,36 @@ class FaultsTest(RunCase):
         path.mkdir()
         for name in ("sh", "nice", "uname", "sed", "head", "cat", "sort", "tr", "date"):
             (path / name).symlink_to(shutil.which(name))
-        status, _, stderr = self.run_bench(self.scenario(self.TOOLS), PATH=str(path))
+        targets = {
+            "host": {"kind": "host", "node": 0},
+            "vm1": {"kind": "guest"},
+            "vm2": {"kind": "guest"},
+        }
+        scenario = self.scenario(self.TOOLS, targets=targets)
+        status, _, stderr = self.run_bench(scenario, PATH=str(path))
         self.assertEqual(3, status)
+        self.assertIn("host: not installed: sysbench, timeout, sleep, numactl", stderr)
         for who in ("host", "vm1", "vm2"):
             self.assertIn(f"{who}: not installed: sysbench, timeout, sleep", stderr)
+        self.assertFalse(self.output.exists())
+
+    def test_what_a_target_has_not_is_named_before_anything_runs(self):
+        self.need("sysbench", "taskset")
+        environment = self.fake("numactl", "echo cpuset forbids it >&2; exit 1")
+        scenario = self.scenario(
+            self.TOOLS,
+            targets={
+                "host": {"kind": "host", "node": 1023},
+                "vm1": {"kind": "guest", "prefix": ["taskset", "-c", "9999"]},
+                "vm2": {"kind": "guest", "node": 0},
+            },
+        )
+        status, _, stderr = self.run_bench(scenario, **environment)
+        self.assertEqual(3, status)
+        self.assertRegex(stderr, r"host: node 1023: it has NUMA nodes \S+ only")
+        self.assertRegex(stderr, r"vm1: exit code 1\s+taskset: failed to set")
+        self.assertIn("vm2: node 0: numactl cannot bind to it: exit code 1", stderr)
+        self.assertIn("cpuset forbids it", stderr)
         self.assertFalse(self.output.exists())
 
     def test_a_run_that_does_not_end(self):

@@ -103,13 +103,19 @@ def line(target: Target, command: Sequence[str], *, bound: bool = True) -> list[
 
 
 async def run(
-    target: Target, command: Sequence[str], timeout_s: float, stdin: bytes = b""
+    target: Target,
+    command: Sequence[str],
+    timeout_s: float,
+    stdin: bytes = b"",
+    *,
+    bound: bool = False,
 ) -> str:
-    """Run a command on a target, not bound to its node; return what it prints.
+    """Run a command on a target; return what it prints.
 
+    :param bound: whether to bind it to the target's NUMA node
     :raises TargetError: when it fails, or takes longer
     """
-    async with _process(line(target, command, bound=False)) as process:
+    async with _process(line(target, command, bound=bound)) as process:
         try:
             async with asyncio.timeout(timeout_s):
                 _send(process, stdin)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError, PerfVMError
 from nova_perfvm.measure import collector, reading
 from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import Clock
@@ -35,6 +36,9 @@ say kernel "$(uname -r)"
 say cpu_model "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)"
 say governor "$(cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
 2> /dev/null | sort -u | tr '\\n' ' ')"
+for list in online has_cpu has_memory; do
+  say "$list" "$(cat /sys/devices/system/node/$list 2> /dev/null)"
+done
 for line in "$@"; do
   if command -v "${{line%% *}}" > /dev/null; then
     say "tool ${{line%% *}}" "$(sh -c "$line" 2>&1 | head -n 1)"
@@ -50,7 +54,7 @@ class Look:
     """What a target is.
 
     :ivar versions: {tool: its version}
-    :ivar missing: tools that are not there
+    :ivar missing: why nothing can run there: tools, the node
     :ivar collected: what ``host collect`` or ``guest collect`` has found there
     :ivar not_collected: why that is None
     """
@@ -97,8 +101,9 @@ async def look(target: Target, scenario: Scenario) -> Look:
         for name, value in facts.items()
         if name.startswith("tool ")
     }
-    missing = tuple(name for name, value in told.items() if value == _MISSING)
-    collected, why_not = None, "tools are missing"
+    absent = [name for name, value in told.items() if value == _MISSING]
+    missing = await _missing(target, absent, facts)
+    collected, why_not = None, "it cannot measure"
     if not missing:
         collected, why_not = await _collected(target)
     return Look(
@@ -112,6 +117,40 @@ async def look(target: Target, scenario: Scenario) -> Look:
         collected=collected,
         not_collected=why_not,
     )
+
+
+async def _missing(
+    target: Target, absent: list[str], facts: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return all that keeps the target from measuring, as far as it shows now."""
+    found = [f"not installed: {', '.join(absent)}"] if absent else []
+    if target.node is None:
+        return tuple(found)
+    nodes = [_no_node(target.node, facts)]
+    if not any(nodes) and "numactl" not in absent:
+        # A cpuset, or a container, may keep it off the node all the same.
+        try:
+            await connection.run(target, ["true"], _LOOK_S, bound=True)
+        except connection.TargetError as exc:
+            nodes = [f"node {target.node}: numactl cannot bind to it: {exc}"]
+    return tuple(one for one in (*found, *nodes) if one)
+
+
+def _no_node(node: int, facts: Mapping[str, str]) -> str:
+    """Return why a NUMA node cannot be bound to; empty if nothing says so."""
+    for name, what in (
+        ("online", "NUMA nodes"),
+        ("has_cpu", "CPUs on NUMA nodes"),
+        ("has_memory", "memory on NUMA nodes"),
+    ):
+        numbers = facts.get(name, "")
+        try:
+            known = cpuset.parse(numbers)
+        except CPUSetError:
+            continue
+        if known and node not in known:
+            return f"node {node}: it has {what} {numbers} only"
+    return ""
 
 
 def _tools(target: Target, scenario: Scenario) -> list[str]:

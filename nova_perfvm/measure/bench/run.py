@@ -103,7 +103,7 @@ async def _looks(scenario: Scenario) -> dict[str, Look]:
         elif isinstance(result, BaseException):
             raise result
         elif result.missing:
-            reasons.append(f"{target.name}: not installed: {', '.join(result.missing)}")
+            reasons += [f"{target.name}: {reason}" for reason in result.missing]
         else:
             looks[target.name] = result
     if reasons:
