@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from cliff.lister import Lister
@@ -119,6 +119,9 @@ class Compare(_Judging):
         self.exit_status = verdict.worst(row.verdict for row in found).exit_code
         if any(row.remarks for row in found):
             self.exit_status = max(self.exit_status, _WARNED)
+        for text in _beside(parsed_args.files):
+            self.exit_status = max(self.exit_status, _WARNED)
+            self.warn(text)
         for remark in dict.fromkeys(r for row in found for r in row.remarks):
             self.warn(remark)
         columns = (
@@ -156,6 +159,21 @@ class Scaling(_Judging):
             for row in found
         ]
         return columns, rows
+
+
+def _beside(paths: Iterable[str]) -> Iterator[str]:
+    """Yield which hosts were measured beside VMs that were busy."""
+    from nova_perfvm.measure.bench import beside, record  # noqa: PLC0415
+
+    for path in paths:
+        run = record.json_of(path).get("run")
+        try:
+            found = beside.busiest(run) if run else {}
+        except ValueError as exc:
+            raise PerfVMError(f"{path}: run: {exc}") from exc
+        for who, busy in found.items():
+            if not busy.idle:
+                yield f"{who}: {busy}: a baseline that is too low flatters the VMs"
 
 
 def _row(found: Comparison) -> tuple[Any, ...]:

@@ -226,6 +226,11 @@ class AllToolsTest(RunCase):
         # The barrier holds: nobody waits for another one to end.
         for step in run["steps"]:
             self.assertLess(step["started_apart_s"], 1)
+            # Of the host alone, as the others are guests.
+            own = {"host"} if "/alone/" in step["key"] else set()
+            self.assertEqual(own, set(step["beside"]))
+            for one in step["beside"].values():
+                self.assertGreaterEqual(one["seconds"], 1)
 
 
 class ResumeTest(RunCase):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.bench import connection, looking
+from nova_perfvm.measure.bench import beside, connection, looking
 from nova_perfvm.measure.bench.connection import Output, TargetError
 from nova_perfvm.measure.bench.looking import Look
 from nova_perfvm.measure.bench.record import Record
@@ -174,7 +174,10 @@ async def _step(
             record.fail(step.key, who, exc.reason, exc.stderr)
             warn(f"{step.title}: {who}: {exc}")
             return
+        targets = [scenario.target(who) for who in step.runs]
+        before = await beside.look(targets)
         outputs = await _at_once(step, scenario, looks, stack, limit_s)
+        after = await beside.look(targets)
     measured: list[Measurement] = []
     failed = []
     for who, output in outputs.items():
@@ -208,6 +211,7 @@ async def _step(
         {
             "started_at": _iso(min(starts.values())),
             "started_apart_s": round(apart, 6),
+            "beside": beside.between(before, after),
         },
     )
 

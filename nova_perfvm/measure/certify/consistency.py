@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import combinations
 from typing import Final
 
+from nova_perfvm.measure.bench.beside import IDLE_BELOW
 from nova_perfvm.measure.certify.inputs import (
     UUID,
     Guest,
@@ -26,6 +27,7 @@ from nova_perfvm.measure.observed.cpus import CPU
 
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
 _COLLECT: Final = "collect on the host and in its VMs, and measure, within that time"
+_STEPS: Final = "beside, in steps of the run of --samples"
 _BENCH: Final = "nova-perfvm bench run, on this host and in these VMs"
 
 
@@ -215,6 +217,30 @@ def _measured_here(inputs: Inputs) -> Iterator[Finding]:
         )
 
 
+def _baseline_alone(inputs: Inputs) -> Iterator[Finding]:
+    """Look whether VMs were busy while their host was measured."""
+    beside = inputs.run.beside if inputs.run else {}
+    if not beside:
+        reason = "what VMs did beside the baseline was not recorded"
+        yield skipped("baseline", reason, _STEPS)
+    for who, busy in sorted(beside.items()):
+        if not busy.idle:
+            reason = (
+                f"{busy}: the baseline is too low, which flatters the VMs; leave them "
+                "idle, or stop them, while the host is measured"
+            )
+            yield skipped(who, reason, _STEPS)
+            continue
+        yield judged(
+            who,
+            f"at most {IDLE_BELOW:.0%} of a CPU for each VM beside it",
+            f"at most: {busy}",
+            _STEPS,
+            holds=True,
+            remedy=_BENCH,
+        )
+
+
 def _alike(
     inputs: Inputs, name: str, collected: Collected, who: set[str]
 ) -> Iterator[Finding]:
@@ -314,6 +340,12 @@ CHECKS: Final = (
     Check(60, "certify.same_time", "All was looked at within one time", _same_time),
     Check(
         70, "certify.measured_here", "Measured were this host and VMs", _measured_here
+    ),
+    Check(
+        75,
+        "certify.baseline_alone",
+        "VMs were idle while the host was measured",
+        _baseline_alone,
     ),
     Check(80, "certify.measured", "What is promised was measured", _measured),
 )

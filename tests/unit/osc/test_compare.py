@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import json
+import pathlib
 from dataclasses import replace
 
 from nova_perfvm.measure import samples
@@ -45,6 +46,20 @@ class CompareTest(CommandCase):
         (row,) = self.rows(self.cpu(90, governor="powersave"))
         self.assertEqual((1, "PASS"), (self.status, row["Verdict"]))
         self.assertIn("warning: the host ran with governor powersave", self.stderr)
+
+    def test_a_baseline_beside_busy_vms(self):
+        path = self.cpu(90)
+        document = json.loads(pathlib.Path(path).read_text())
+        for cpu_s, status, words in (
+            (0.5, 0, ""),
+            (20, 1, "host: 2 VM(s) used 2.00 CPUs in step 1/a: a baseline that is"),
+            ("x", 3, "run: could not convert string to float"),
+        ):
+            one = {"vms": 2, "cpu_s": cpu_s, "seconds": 10}
+            steps = [{"key": "1/a", "beside": {"host": one}}]
+            busy = self.file(json.dumps(document | {"run": {"steps": steps}}))
+            self.assertEqual(status, self.run_command("bench", "compare", busy))
+            self.assertIn(words, self.stderr)
 
     def test_published_tables(self):
         rows = self.rows(self.measured(published.ly_alone()))

@@ -745,6 +745,22 @@ def _together():
                 )
             ),
         )
+    for words, cpu_s in (("all VMs", 200.0), ("one vCPU", 10.0), ("a few", 1.2)):
+        for who in ("node0", "node1"):
+            yield Fault(
+                f"{words} busy while {who} was measured",
+                "certify.baseline_alone",
+                noted(
+                    lambda run, who=who, cpu_s=cpu_s: run["steps"][1]["beside"][
+                        who
+                    ].update(cpu_s=cpu_s)
+                ),
+            )
+    yield Fault(
+        "what VMs did beside the baseline means nothing",
+        "samples.json",
+        noted(lambda run: run["steps"][0]["beside"]["node0"].update(seconds=0)),
+    )
     yield Fault(
         "measured a day before",
         "certify.same_time",

@@ -107,7 +107,14 @@ def run():
             }
         ],
         "steps": [
-            {"key": f"step{n}", "started_at": f"2026-11-22T09:{n}:00.000+00:00"}
+            {
+                "key": f"step{n}",
+                "started_at": f"2026-11-22T09:{n}:00.000+00:00",
+                "beside": {
+                    who: {"vms": 2, "cpu_s": 0.31, "seconds": 10.2}
+                    for who in ("node0", "node1")
+                },
+            }
             for n in (25, 50)
         ],
         "failures": [],

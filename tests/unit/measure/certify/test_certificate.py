@@ -90,6 +90,20 @@ class SoundTest(CertifyTestCase):
         judged, _ = case.made(self.directory, previous=path)
         self.assertEqual((), judged.reasons)
 
+    def test_a_run_that_has_not_noted_what_was_beside_the_baseline(self):
+        case = Case()
+        for step in case.run["steps"]:
+            del step["beside"]
+        self.assert_certified(case)
+        _, found = case.made(self.directory)
+        self.assertIn("beside the baseline was not recorded", page.html(found))
+
+    def test_vms_that_were_busy_in_rounds_that_do_not_count(self):
+        case = Case()
+        case.run["steps"][0]["warm_up"] = True
+        case.run["steps"][0]["beside"]["node0"]["cpu_s"] = 100
+        self.assert_certified(case)
+
     def test_interfaces_of_a_switch_in_user_space(self):
         case = Case()
         for vm in (1, 2):
@@ -136,7 +150,7 @@ class EvidenceTest(testtools.TestCase):
 
     def test_reasons_that_leave_nothing_to_prove_are_those_that_checks_give(self):
         texts = {}
-        for check in (*checks_of(host_package), *checks_of(guest_package)):
+        for check in (*CHECKS, *checks_of(host_package), *checks_of(guest_package)):
             source = inspect.getsource(inspect.getmodule(check.find))
             module = pathlib.Path(inspect.getfile(host_package)).parent
             for path in (module / f"{check.code.partition('.')[2]}.py",):
