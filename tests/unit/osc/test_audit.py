@@ -219,7 +219,7 @@ class AuditCommandTest(testtools.TestCase):
                 status, stdout, stderr = self.run_command(*arguments)
                 self.assertEqual((3, ""), (status, stdout))
                 self.assertIn(words, stderr)
-        self.assertEqual(2, self.run_command()[0])
+        self.assertEqual(3, self.run_command()[0])
 
     def test_names_that_a_terminal_would_act_on(self):
         cloud = small()
