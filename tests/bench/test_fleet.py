@@ -29,11 +29,8 @@ class FleetCase(test_run.RunCase):
     def setUp(self):
         super().setUp()
         self.results = self.directory / "results"
-        arguments = ("fleet", "playbook", "--output-dir", str(self.directory))
-        status, stdout, stderr = self.run_it(*arguments)
-        self.assertEqual(0, status, stderr)
-        written = [str(self.directory / name) for name in fleet.FILES]
-        self.assertEqual(written, stdout.split())
+        for name, text in fleet.files().items():
+            (self.directory / name).write_text(text)
         (self.directory / "ansible.cfg").touch()
 
     def ansible(self, program, *arguments):
@@ -123,6 +120,23 @@ class ScenarioTest(FleetCase):
             ("-p", "2222", "-i", "/k", "-o", "ProxyJump=bastion"),
             found.target("vm1").ssh_options,
         )
+
+
+class TagsTest(FleetCase):
+    def test_each_does_only_that(self):
+        self.inventory({})
+        for tag, own, others in (
+            ("collect", "Keep what was collected", "Measure, one host"),
+            ("bench", "Measure, one host", "Copy the collector"),
+        ):
+            status, said = self.ansible(
+                "ansible-playbook", "fleet.yml", "--tags", tag, "--list-tasks"
+            )
+            self.assertEqual(0, status, said)
+            self.assertIn(own, said)
+            self.assertNotIn(others, said)
+            for always in ("See whether it answers", "Name what is missing "):
+                self.assertIn(always, said)
 
 
 class PlaybookTest(FleetCase):
