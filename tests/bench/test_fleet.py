@@ -49,6 +49,8 @@ class FleetCase(test_run.RunCase):
                 "ANSIBLE_NOCOLOR": "1",
                 "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
                 "ANSIBLE_PIPELINING": "1",
+                # A machine that others use, too, may take a while.
+                "ANSIBLE_TIMEOUT": "60",
             },
         )
         return done.returncode, done.stdout + done.stderr
