@@ -209,6 +209,7 @@ class AllToolsTest(RunCase):
                     "memory.write_mib_per_second",
                     "scheduling.latency_max_us",
                     "network.bits_per_second",
+                    "network.latency_rtt_max_ms",
                     "disk.mixed.read_iops",
                     "disk.write.write_latency_p99_9_ms",
                 },

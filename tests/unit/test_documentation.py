@@ -136,7 +136,7 @@ class HostChecksTest(testtools.TestCase):
 class MeasureTest(testtools.TestCase):
     """The pages about measuring name commands and options that there are."""
 
-    PAGES = ("measure", "certify")
+    PAGES = ("measure", "certify", "benchmarks")
 
     def test_every_command_is_one_that_its_parser_takes(self):
         commands = {
@@ -159,7 +159,8 @@ class MeasureTest(testtools.TestCase):
         self.assertEqual(
             {
                 *("guest collect", "host check", "guest check", "certify"),
-                *("bench run", "bench compare", "bench report"),
+                *("bench run", "bench compare", "bench scaling", "bench report"),
+                "fleet playbook",
             },
             seen,
         )

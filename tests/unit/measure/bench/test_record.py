@@ -1,22 +1,164 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import json
 import pathlib
 
 import fixtures
 import testtools
 
-from nova_perfvm.measure.bench import scenario
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.bench import record, scenario
 from nova_perfvm.measure.bench.record import Record, RecordError
-from tests.unit.measure.bench.test_scenario import SAMPLE
+from nova_perfvm.measure.samples import Machine, Measurement
+
+TEXT = """\
+schema_version: "1.0"
+repeats: 2
+warm_up: 1
+targets: {host: {kind: host}}
+groups: {alone: [host]}
+tools: {sysbench_cpu: {threads: [4], seconds: 1}}
+"""
+SCENARIO = scenario.parse(TEXT)
+WARM_UP, FIRST, SECOND = SCENARIO.steps()
+
+
+def measurement(value, number=1):
+    return Measurement(
+        who="host",
+        machine=Machine("host", node=0),
+        tool="sysbench",
+        tool_version="1.0.20",
+        metric="cpu.events_per_second",
+        unit="1/s",
+        better="higher",
+        threads=4,
+        value=value,
+        round=number,
+        at_once=1,
+    )
 
 
 class RecordTest(testtools.TestCase):
-    def test_where_nothing_can_begin(self):
+    def setUp(self):
+        super().setUp()
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        wanted = scenario.load(SAMPLE)
-        error = self.assertRaises(RecordError, Record.begin, str(directory), wanted)
+        self.path = directory / "run.json"
+
+    def begun(self):
+        """Return a record with a warm-up and a round in it, on the disk."""
+        found = Record.begin(str(self.path), SCENARIO)
+        found.session("2026-11-22T10:00:00Z", {"host": {"kernel": "6.1.0"}})
+        found.step(WARM_UP, (), {"started_apart_s": 0.0})
+        found.step(FIRST, [measurement(7.5)], {"started_apart_s": 0.25})
+        found.save()
+        return found
+
+    def document(self):
+        return json.loads(self.path.read_text())
+
+    def test_what_is_saved_is_what_compare_reads(self):
+        self.begun()
+        (found,) = samples.load([str(self.path)]).measurements
+        self.assertEqual(measurement(7.5), found)
+
+    def test_how_it_was_made_stands_beside(self):
+        self.begun()
+        run = self.document()["run"]
+        self.assertEqual(SCENARIO.as_document(), run["scenario"])
+        self.assertEqual(
+            [
+                {
+                    "started_at": "2026-11-22T10:00:00Z",
+                    "targets": {"host": {"kernel": "6.1.0"}},
+                }
+            ],
+            run["sessions"],
+        )
+        self.assertEqual(
+            [
+                {"key": WARM_UP.key, "warm_up": True, "started_apart_s": 0.0},
+                {"key": FIRST.key, "warm_up": False, "started_apart_s": 0.25},
+            ],
+            run["steps"],
+        )
+
+    def test_nothing_is_written_before_it_is_saved(self):
+        Record.begin(str(self.path), SCENARIO).fail("prepare", "host", "no disk")
+        self.assertFalse(self.path.exists())
+
+    def test_done(self):
+        self.assertEqual({WARM_UP.key, FIRST.key}, self.begun().done)
+
+    def test_a_new_run_replaces_no_file(self):
+        self.begun()
+        before = self.path.read_bytes()
+        error = self.assertRaises(RecordError, Record.begin, str(self.path), SCENARIO)
+        self.assertIn("go on with it by --resume", str(error))
+        self.assertEqual(before, self.path.read_bytes())
+
+    def test_where_nothing_can_begin(self):
+        directory = self.path.parent
+        error = self.assertRaises(RecordError, Record.begin, str(directory), SCENARIO)
         self.assertEqual(f"{directory} is a directory: name a file in it", str(error))
-        path = directory / "run.json"
-        path.write_text("{}")
-        error = self.assertRaises(RecordError, Record.begin, str(path), wanted)
-        self.assertIn("go on with it by --resume, or name another", str(error))
+
+    def test_resume(self):
+        self.begun()
+        found = Record.resume(str(self.path), SCENARIO)
+        self.assertEqual({WARM_UP.key, FIRST.key}, found.done)
+        found.session("2026-11-22T11:00:00Z", {})
+        found.step(SECOND, [measurement(8.0, 2)], {})
+        found.save()
+        values = [m.value for m in samples.load([str(self.path)]).measurements]
+        self.assertEqual([7.5, 8.0], values)
+        self.assertEqual(2, len(self.document()["run"]["sessions"]))
+
+    def test_resume_without_a_file_begins(self):
+        self.assertEqual(frozenset(), Record.resume(str(self.path), SCENARIO).done)
+
+    def test_what_failed_is_forgotten_when_it_is_tried_again(self):
+        found = self.begun()
+        found.fail(SECOND.title, "host", "exit code 7", "broken")
+        found.save()
+        expected = {
+            "where": SECOND.title,
+            "who": "host",
+            "reason": "exit code 7",
+            "stderr": "broken",
+        }
+        self.assertEqual([expected], found.failures)
+        self.assertEqual([expected], self.document()["run"]["failures"])
+        self.assertEqual([], Record.resume(str(self.path), SCENARIO).failures)
+
+    def test_resume_of_what_cannot_be_gone_on_with(self):
+        self.begun()
+        other = scenario.parse(TEXT.replace("repeats: 2", "repeats: 3"))
+        error = self.assertRaises(RecordError, Record.resume, str(self.path), other)
+        self.assertIn("another scenario (repeats differ)", str(error))
+        document = self.document()
+        document["measurements"][0]["value"] = -1
+        for text, words in (
+            (json.dumps(document), "found -1"),
+            ('{"measurements": []}', "is of no run of bench"),
+            ('{"run": {}}', "is of no run of bench"),
+            ("[]", "expected a mapping"),
+            ("{", "no JSON"),
+        ):
+            self.path.write_text(text)
+            error = self.assertRaises(
+                PerfVMError, Record.resume, str(self.path), SCENARIO
+            )
+            self.assertIn(words, str(error))
+
+    def test_a_place_that_takes_no_file(self):
+        found = Record.begin(str(self.path.parent / "none" / "run.json"), SCENARIO)
+        error = self.assertRaises(PerfVMError, found.save)
+        self.assertIn("cannot write", str(error))
+
+    def test_json_of(self):
+        self.path.write_text('{"run": {}}')
+        self.assertEqual({"run": {}}, record.json_of(str(self.path)))
+        self.path.write_text("[" * 100_000)
+        error = self.assertRaises(RecordError, record.json_of, str(self.path))
+        self.assertIn("no JSON", str(error))

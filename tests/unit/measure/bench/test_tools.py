@@ -69,16 +69,73 @@ class SysbenchTest(testtools.TestCase):
 class IPerf3Test(testtools.TestCase):
     def test_processes_are_summed(self):
         text = output("iperf3.json")
-        one = {"network.bits_per_second": (18489884120.703934, "bit/s", "higher")}
-        self.assertEqual(one, values(iperf3.parse(text)))
-        (both,) = iperf3.parse(text + text)
-        self.assertEqual(2 * 18489884120.703934, both.value)
+        self.assertEqual(
+            {
+                "network.bits_per_second": (18489884120.703934, "bit/s", "higher"),
+                "network.latency_rtt_mean_ms": (0.369, "ms", "lower"),
+                "network.latency_rtt_max_ms": (0.595, "ms", "lower"),
+            },
+            values(iperf3.parse(text)),
+        )
+        both = values(iperf3.parse(text + text))
+        self.assertEqual(2 * 18489884120.703934, both["network.bits_per_second"][0])
+        self.assertEqual(0.595, both["network.latency_rtt_max_ms"][0])
 
     def test_reverse_is_another_metric(self):
         document = json.loads(output("iperf3.json"))
         document["start"]["test_start"]["reverse"] = 1
+        # So it is where the kernel here only receives.
+        (stream,) = document["end"]["streams"]
+        stream["sender"] |= {"max_rtt": 0, "min_rtt": 0, "mean_rtt": 0}
         (figure,) = iperf3.parse(json.dumps(document))
         self.assertEqual("network.received.bits_per_second", figure.metric)
+
+    def test_the_slowest_seconds(self):
+        text = output("iperf3_tail.json")
+        document = json.loads(text)
+        _dropped, *rates = (
+            each["sum"]["bits_per_second"] for each in document["intervals"]
+        )
+        # It is of the time in which TCP finds its speed.
+        self.assertTrue(document["intervals"][0]["sum"]["omitted"])
+        self.assertEqual(22, len(rates))
+        found = values(iperf3.parse(text))
+        second_lowest = sorted(rates)[1]
+        self.assertEqual(
+            (second_lowest, "bit/s", "higher"), found["network.bits_per_second_p5"]
+        )
+        both = values(iperf3.parse(text + text))
+        self.assertEqual(2 * second_lowest, both["network.bits_per_second_p5"][0])
+
+    def test_the_rest_of_a_moment_is_no_interval(self):
+        document = json.loads(output("iperf3_tail.json"))
+        expected = iperf3.parse(json.dumps(document))
+        last = json.loads(json.dumps(document["intervals"][-1]))
+        last["sum"] |= {"seconds": 0.0007, "bits_per_second": 0.0}
+        document["intervals"] += [last, last]
+        self.assertEqual(expected, iperf3.parse(json.dumps(document)))
+
+    def test_of_few_seconds_none_is_the_slowest(self):
+        document = json.loads(output("iperf3_tail.json"))
+        for seconds, told in ((20, True), (19, False)):
+            short = document | {"intervals": document["intervals"][: 1 + seconds]}
+            found = values(iperf3.parse(json.dumps(short)))
+            self.assertEqual(told, "network.bits_per_second_p5" in found, seconds)
+
+    def test_a_network_that_stands_still(self):
+        document = json.loads(output("iperf3_tail.json"))
+        for interval in document["intervals"][5:7]:
+            interval["sum"]["bits_per_second"] = 0.0
+        error = self.assertRaises(OutputError, iperf3.parse, json.dumps(document))
+        self.assertIn("stood still in 5 % of the time", str(error))
+
+    def test_a_kernel_that_tells_no_round_trips(self):
+        document = json.loads(output("iperf3.json"))
+        (stream,) = document["end"]["streams"]
+        for key in ("max_rtt", "min_rtt", "mean_rtt"):
+            del stream["sender"][key]
+        (figure,) = iperf3.parse(json.dumps(document))
+        self.assertEqual("network.bits_per_second", figure.metric)
 
     def test_failures(self):
         text, refused = output("iperf3.json"), output("iperf3_refused.json")

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands here, and through a program that plays ssh's part."""
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import time
+
+import fixtures
+import testtools
+
+from nova_perfvm.measure.bench import connection
+from nova_perfvm.measure.bench.connection import Clock, TargetError
+from nova_perfvm.measure.bench.scenario import Target
+
+HERE = Target("host", "host")
+# Longer than any machine needs for a line of a shell.
+PATIENCE_S = 60
+
+
+class LineTest(testtools.TestCase):
+    def test_here(self):
+        self.assertEqual(
+            ["fio", "--version"], connection.line(HERE, ["fio", "--version"])
+        )
+
+    def test_bound_to_a_node(self):
+        target = Target("node1", "host", prefix=("nice",), node=1)
+        bound = ["nice", "numactl", "--cpunodebind=1", "--membind=1", "true"]
+        self.assertEqual(bound, connection.line(target, ["true"]))
+        self.assertEqual(
+            ["nice", "true"], connection.line(target, ["true"], bound=False)
+        )
+
+    def test_through_ssh_a_shell_takes_it_apart_again(self):
+        target = Target(
+            *("vm1", "guest", "root@192.0.2.1"),
+            ssh_options=("-p", "2222"),
+            prefix=("sudo", "-n"),
+        )
+        *ssh, words = connection.line(target, ["sh", "-c", "echo $1", "sh", "it's"])
+        self.assertEqual(("ssh", "-o", "BatchMode=yes"), tuple(ssh[:3]))
+        # Whatever the destination is, it is no option.
+        self.assertEqual(["-p", "2222", "--", "root@192.0.2.1"], ssh[-4:])
+        self.assertEqual("""sudo -n sh -c 'echo $1' sh 'it'"'"'s'""", words)
+
+
+class RunTest(testtools.TestCase):
+    def run_it(self, command, timeout_s=PATIENCE_S, stdin=b""):
+        return asyncio.run(connection.run(HERE, command, timeout_s, stdin))
+
+    def test_what_it_prints(self):
+        self.assertEqual("two words\n", self.run_it(["echo", "two words"]))
+
+    def test_standard_input_is_given_and_ends(self):
+        self.assertEqual("text", self.run_it(["cat"], stdin=b"text"))
+
+    def test_failures(self):
+        for command, reason, stderr in (
+            (["sh", "-c", "echo broken >&2; exit 7"], "exit code 7", "broken\n"),
+            (["sh", "-c", "kill -TERM $$"], "killed by signal 15", ""),
+            (["/nonexistent"], "/nonexistent: No such file or directory", ""),
+        ):
+            error = self.assertRaises(TargetError, self.run_it, command)
+            self.assertEqual((reason, stderr), (error.reason, error.stderr))
+            self.assertEqual(f"{reason}\n{stderr}".strip(), str(error))
+
+    def test_one_that_takes_longer(self):
+        error = self.assertRaises(TargetError, self.run_it, ["sleep", "2"], 0.1)
+        self.assertEqual("no end after 0.1 s", error.reason)
+
+
+class ClockTest(testtools.TestCase):
+    def ssh(self, script):
+        """Put a program of that name in front of ssh."""
+        directory = self.useFixture(fixtures.TempDir()).path
+        path = pathlib.Path(directory, "ssh")
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        joined = f"{directory}:{os.environ['PATH']}"
+        self.useFixture(fixtures.EnvironmentVariable("PATH", joined))
+        return Target("vm1", "guest", "root@192.0.2.1")
+
+    def test_here_it_is_the_same_one(self):
+        self.assertEqual(Clock(0.0, 0.0), asyncio.run(connection.clock(HERE)))
+
+    def test_one_that_is_an_hour_ahead(self):
+        target = self.ssh(
+            "echo Welcome; echo perfvm-ready; while read -r _; do "
+            "echo $(($(date +%s%N) + 3600000000000)); done"
+        )
+        found = asyncio.run(connection.clock(target))
+        self.assertGreater(found.uncertainty_s, 0)
+        self.assertLess(abs(found.offset_s - 3600), 2 * found.uncertainty_s)
+
+    def test_one_that_tells_no_time(self):
+        target = self.ssh("echo perfvm-ready; while read -r _; do echo %N; done")
+        error = self.assertRaises(TargetError, asyncio.run, connection.clock(target))
+        self.assertEqual("date +%s%N: expected a number, found '%N'", error.reason)
+
+    def test_nobody_there(self):
+        target = self.ssh("echo refused >&2; exit 255")
+        error = self.assertRaises(TargetError, asyncio.run, connection.clock(target))
+        self.assertEqual("ended too early: exit code 255", error.reason)
+        self.assertEqual("refused\n", error.stderr)
+
+
+class WaitingTest(testtools.TestCase):
+    async def started(self, command, ahead_s=0.0, limit_s=PATIENCE_S):
+        """Return the time that was agreed upon, and what the command left."""
+        async with connection.waiting(HERE, command, limit_s) as one:
+            await one.ready()
+            at_s = time.time() + ahead_s
+            return at_s, await one.start(at_s)
+
+    def run_it(self, *arguments, **keywords):
+        return asyncio.run(self.started(*arguments, **keywords))
+
+    def test_it_starts_when_it_is_time(self):
+        at_s, found = self.run_it(["sh", "-c", "date +%s%N; echo x >&2"], ahead_s=0.3)
+        self.assertEqual("x\n", found.stderr)
+        self.assertGreaterEqual(found.started_s, at_s)
+        # It was told before the command ran, and not after.
+        self.assertLessEqual(found.started_s, int(found.stdout) / 1e9)
+
+    def test_a_time_that_has_passed_is_now(self):
+        at_s, found = self.run_it(["echo", "now"], ahead_s=-5)
+        self.assertEqual("now\n", found.stdout)
+        self.assertGreater(found.started_s, at_s)
+
+    def test_failures(self):
+        for command, limit_s, reason, stderr in (
+            (["sh", "-c", "echo bad >&2; exit 3"], PATIENCE_S, "exit code 3", "bad\n"),
+            # Some tools say on standard output what is wrong.
+            (["sh", "-c", "echo bad; exit 3"], PATIENCE_S, "exit code 3", "bad\n"),
+            (
+                *(["sleep", "1000"], 1),
+                *("stopped after 1 s: raise grace_s, or look why", ""),
+            ),
+        ):
+            error = self.assertRaises(
+                TargetError, self.run_it, command, limit_s=limit_s
+            )
+            self.assertEqual((reason, stderr), (error.reason, error.stderr))
+
+    def test_one_that_cannot_wait(self):
+        target = Target("vm1", "guest", prefix=("false",))
+
+        async def ready():
+            async with connection.waiting(target, ["true"], 1) as one:
+                await one.ready()
+
+        error = self.assertRaises(TargetError, asyncio.run, ready())
+        self.assertEqual("ended too early: exit code 1", error.reason)
+
+    def test_who_is_not_started_never_runs(self):
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "ran")
+
+        async def left():
+            async with connection.waiting(HERE, ["touch", str(path)], 1) as one:
+                await one.ready()
+
+        asyncio.run(left())
+        self.assertFalse(path.exists())
+
+
+class ServingTest(testtools.TestCase):
+    SCRIPT = 'echo $$ > "$1"; echo listening; echo listening; exec sleep 1000'
+
+    def test_it_serves_until_it_is_left(self):
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "pid")
+
+        async def serve():
+            command = ["sh", "-c", self.SCRIPT, "sh", str(path)]
+            async with connection.serving(HERE, command, "listening", 2, PATIENCE_S):
+                return self.runs(path)
+
+        self.assertTrue(asyncio.run(serve()))
+        deadline = time.monotonic() + PATIENCE_S
+        while self.runs(path):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def runs(self, path):
+        """Return whether the process of a file is there, and no dead one."""
+        with contextlib.suppress(OSError):
+            text = pathlib.Path(f"/proc/{path.read_text().strip()}/stat").read_text()
+            return text.rpartition(")")[2].split()[0] != "Z"
+        return False
+
+    def test_one_that_is_never_ready(self):
+        async def serve():
+            command = ["sh", "-c", "echo in use >&2; exit 1"]
+            async with connection.serving(HERE, command, "listening", 1, PATIENCE_S):
+                self.fail("it is not ready")
+
+        error = self.assertRaises(TargetError, asyncio.run, serve())
+        self.assertEqual("ended too early: exit code 1", error.reason)
+        self.assertEqual("in use\n", error.stderr)
