@@ -52,6 +52,16 @@ def view_host(
     return _view(api, found, aggregates(api), names(api))
 
 
+def service_host(api: API, host: str) -> str:
+    """Return what the compute service is called of a host.
+
+    :param host: its name, or its hypervisor's
+    :raises CloudError: when there is no such host, or not exactly one
+    """
+    found: str = _hypervisor(hypervisors(api), host)["service"]["host"]
+    return found
+
+
 @openstack_errors()
 def view_hosts(api: API, hosts: frozenset[str]) -> list[ElasticHost]:
     """Look at the hosts that are enrolled, if only in part, and at some others.

@@ -53,7 +53,7 @@ _TOPOLOGY_KEYS: Final = (
 # Nova refuses an image that wants pinned CPUs with a flavor that says this.
 _SHARED: Final = "shared"
 # What Nova says (2.69) of a service that it knows of by its host's cell only.
-_CELL_IS_DOWN: Final = "UNKNOWN"
+CELL_IS_DOWN: Final = "UNKNOWN"
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -150,8 +150,8 @@ class _Taker:
         found = self._api.nova(
             "GET", "/os-services?binary=nova-compute", key="services"
         )
-        self._lost = sorted(s["host"] for s in found if s["status"] == _CELL_IS_DOWN)
-        return {s["host"]: s for s in found if s["status"] != _CELL_IS_DOWN}
+        self._lost = sorted(s["host"] for s in found if s["status"] == CELL_IS_DOWN)
+        return {s["host"]: s for s in found if s["status"] != CELL_IS_DOWN}
 
     def _hypervisors(self) -> list[Any]:
         """Return the hypervisors; while a cell is down Nova lists not all of them."""

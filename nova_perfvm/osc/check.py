@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``host check`` and ``guest check``: whether a machine has what classes promise."""
+"""Checks of hosts, guests and servers: whether they have what classes promise."""
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ from nova_perfvm.osc.formats import checked
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 
 if TYPE_CHECKING:
+    from nova_perfvm.facts.snapshot import Server
     from nova_perfvm.measure.checks.report import CheckReport
     from nova_perfvm.measure.collected import Collected, Kind
     from nova_perfvm.policy import VMClass
@@ -46,20 +48,21 @@ class PrometheusFormatter(ReportFormatter):
     render = staticmethod(checked.prometheus)
 
 
+_INTERVAL: Final = argument(
+    "--interval",
+    type=collector.interval,
+    default=collector.DEFAULT_INTERVAL_S,
+    metavar="SECONDS",
+    help="without FILE: time between the two looks at counters (default: %(default)g)",
+)
+
+
 class CheckCommand(ReportingLister):
-    """A command that checks a machine, and prints what it found."""
+    """A command that checks something, and prints what it found."""
 
     auth_required = False
     arguments: Arguments = (
         flag("--strict", "exit with 1 for what nobody can tell, too"),
-        argument(
-            "--interval",
-            type=collector.interval,
-            default=collector.DEFAULT_INTERVAL_S,
-            metavar="SECONDS",
-            help="without FILE: time between the two looks at counters (default: "
-            "%(default)g)",
-        ),
     )
 
     def reported(self, parsed_args: argparse.Namespace, report: CheckReport) -> Table:
@@ -80,8 +83,11 @@ class CheckCommand(ReportingLister):
         counts = ", ".join(
             f"{report.counts[status]} {status.value}" for status in reversed(Status)
         )
-        machine = f"{report.kind} {report.hostname}"
-        return f"{len(report.results)} checks of {machine}: {counts}"
+        return f"{self.title(report)}: {counts}"
+
+    def title(self, report: CheckReport) -> str:
+        """Say what was checked."""
+        return f"{len(report.results)} checks of {report.kind} {report.hostname}"
 
     @property
     def formatter_namespace(self) -> str:
@@ -96,6 +102,7 @@ class CheckGuest(CheckCommand):
     """
 
     arguments = (
+        _INTERVAL,
         one_of(
             argument(
                 "file",
@@ -164,6 +171,7 @@ class CheckHost(CheckCommand):
     """
 
     arguments = (
+        _INTERVAL,
         argument(
             "file",
             nargs="?",
@@ -214,6 +222,82 @@ class CheckHost(CheckCommand):
         collected = replace(collected, files={**collected.files, **settings})
         subject = HostSubject(collected, policy, nova)
         return self.reported(parsed_args, run(checks_of(host), collected, subject))
+
+
+class CheckServer(CheckCommand):
+    """Find whether Nova, libvirt and the kernel agree on which CPUs servers have.
+
+    Exits with 0 if all holds, 1 for warnings, 2 for failures, 3 if it could not look.
+    """
+
+    arguments = (
+        one_of(
+            argument(
+                "server",
+                nargs="*",
+                default=[],
+                metavar="SERVER",
+                help="name or ID of a server",
+            ),
+            argument(
+                "--host", metavar="HOST", help="all servers of this host that own CPUs"
+            ),
+            required=True,
+        ),
+        file_argument(
+            "--collected",
+            action="append",
+            default=[],
+            help="what host collect has written on a host that they are on, or a "
+            "sosreport, for libvirt and the kernel; - for JSON on standard input "
+            "(default: nobody can tell; may be repeated)",
+        ),
+        snapshots.nova_db("all that Nova has to say from its database, not the API"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Ask Nova, read what was collected, and compare."""
+        from nova_perfvm.measure import reading  # noqa: PLC0415
+        from nova_perfvm.measure.checks import servers  # noqa: PLC0415
+
+        policy = self.policy(parsed_args)
+        # First, as mistakes there show at once.
+        files = {path: reading.read(path, "host") for path in parsed_args.collected}
+        host = parsed_args.host
+        if parsed_args.from_nova_db is not None:
+            source = "Nova's database"
+            host, found = self._from_database(parsed_args)
+        else:
+            from nova_perfvm.cloud import servers as live  # noqa: PLC0415
+
+            source = "Nova's API"
+            self.log_in()
+            if host is None:
+                found = live.named(self.cloud, parsed_args.server)
+            else:
+                host, found = live.on_host(self.cloud, host)
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        question = servers.Question(found, source, now, host)
+        return self.reported(parsed_args, servers.check(question, files, policy))
+
+    def _from_database(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[str | None, tuple[Server, ...]]:
+        database = snapshots.open_database(parsed_args.from_nova_db)
+        skipped: list[str] = []
+        host = parsed_args.host
+        if host is None:
+            found = database.servers_named(parsed_args.server, skipped)
+        else:
+            host, found = database.servers_on(host, skipped)
+        for why in sorted(set(skipped)):
+            self.warn(f"not seen: {why}")
+        return host, found
+
+    def title(self, report: CheckReport) -> str:
+        """Say what was checked."""
+        where = f" on {report.hostname}" if report.hostname else ""
+        return f"check of servers{where}"
 
 
 def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:

@@ -60,6 +60,23 @@ class JudgingLister(JudgingCommand, PolicyCommand, Lister):
 
     auth_required = True
 
+    def log_in(self) -> None:
+        """Ask for credentials, for what only a cloud tells.
+
+        :raises PerfVMError: when there is no cloud, or it takes none
+        """
+        if getattr(self.app, "client_manager", None) is None:
+            raise PerfVMError(
+                "there is no cloud here: name a snapshot (--snapshot FILE), or use "
+                "openstack perfvm"
+            )
+        self.auth_required = True
+        try:
+            self.app.prepare_to_run_command(self)
+        except Exception as exc:
+            # Whatever a plugin for authentication raises.
+            raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc
+
 
 class ChecksLister(JudgingLister):
     """A command that lists the results of checks.
@@ -134,7 +151,7 @@ class LookingCommand(JudgingLister):
             found = snapshots.read(parsed_args.snapshot)
             self.remark([f"as it was at {found.taken_at}"])
         else:
-            self._log_in()
+            self.log_in()
             found = snapshots.take(self.app, nova_conf=parsed_args.from_nova_db)
         self.remark(f"not seen: {gap}" for gap in found.gaps)
         if cells is not None:
@@ -146,16 +163,3 @@ class LookingCommand(JudgingLister):
         """Say on standard error what is no row."""
         for remark in remarks:
             self.app.stderr.write(f"{remark}\n")
-
-    def _log_in(self) -> None:
-        if getattr(self.app, "client_manager", None) is None:
-            raise PerfVMError(
-                "there is no cloud here: name a snapshot (--snapshot FILE), or use "
-                "openstack perfvm"
-            )
-        self.auth_required = True
-        try:
-            self.app.prepare_to_run_command(self)
-        except Exception as exc:
-            # Whatever a plugin for authentication raises.
-            raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc

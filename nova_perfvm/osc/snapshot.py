@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from types import ModuleType
 from typing import Any, Final
 
 from nova_perfvm import textfile
@@ -13,20 +14,30 @@ from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import PolicyCommand, argument, file_argument
+from nova_perfvm.osc.base import Argument, PolicyCommand, argument, file_argument
 from nova_perfvm.osc.output import ProgressLine
 
 # Of some hundred thousand servers.
 _MOST_BYTES: Final = 512 * 1024 * 1024
 
 
-NOVA_DB: Final = argument(
-    "--from-nova-db",
-    metavar="NOVA_CONF",
-    nargs="?",
-    const="/etc/nova/nova.conf",
-    help="read the hosts' NUMA cells from Nova's database, as nova-scheduler does: "
-    "on a controller, where Nova is installed (default file: %(const)s)",
+def nova_db(what: str) -> Argument:
+    """Return ``--from-nova-db``.
+
+    :param what: what is read
+    """
+    return argument(
+        "--from-nova-db",
+        metavar="NOVA_CONF",
+        nargs="?",
+        const="/etc/nova/nova.conf",
+        help=f"read {what}: on a controller, where Nova is installed (default file: "
+        "%(const)s)",
+    )
+
+
+NOVA_DB: Final = nova_db(
+    "the hosts' NUMA cells from Nova's database, as nova-scheduler does"
 )
 
 
@@ -99,6 +110,15 @@ def take(
 
 
 def _compute_nodes(nova_conf: str, skipped: list[str]) -> list[Any]:
+    found: list[Any] = open_database(nova_conf).compute_nodes(skipped)
+    return found
+
+
+def open_database(nova_conf: str) -> ModuleType:
+    """Return the module that reads Nova's database, ready for it.
+
+    :raises PerfVMError: when Nova is not here, or its file will not do
+    """
     try:
         from nova_perfvm.cloud import nova_database  # noqa: PLC0415
     except ImportError as exc:
@@ -107,7 +127,7 @@ def _compute_nodes(nova_conf: str, skipped: list[str]) -> list[Any]:
             "it on a controller, in Nova's environment"
         ) from exc
     nova_database.configure(nova_conf)
-    return nova_database.compute_nodes(skipped)
+    return nova_database
 
 
 def read(path: str) -> Snapshot:

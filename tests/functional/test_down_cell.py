@@ -149,6 +149,30 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
         pinned = found.server_by_id[self.vms["hp2"].id]
         self.assertEqual(20, len(pinned.pinned_cpus))
 
+    def test_server_check(self):
+        """A server of a cell that is down is known by its ID, and no more."""
+        check = ("server", "check", "-f", "json")
+        server = self.vms["hp2"]
+        with self.down("2"):
+            status, stdout, stderr = self.run_command(*check, server.id)
+            self.assertEqual(0, status, stderr)
+            (row,) = json.loads(stdout)
+            self.assertEqual("skip", row["Status"])
+            self.assertIn("cannot reach its cell", row["Observed"])
+            words = "cannot reach the cell of g2, hp2"
+            self.assert_command(3, words, *check, server.name)
+            words = "cannot reach the cell of hp2"
+            self.assert_command(3, words, *check, "--host", "hp2")
+            with mock.patch.object(nova_database, "configure"):
+                database = ("--from-nova-db", "nova.conf")
+                for what in ([server.id], [server.name], ["--host", "hp2"]):
+                    status, _, stderr = self.run_command(*check, *what, *database)
+                    self.assertEqual(3, status)
+                    self.assertIn("not read: cell", stderr)
+                    self.assertIn("(cell2)", stderr)
+                near = self.vms["hp1"].id
+                self.assert_command(0, "not seen: cell", *check, near, *database)
+
     def test_explain_and_capacity(self):
         policy = ["--policy", self.write_policy()]
         explain = ["explain", "--flavor", base.HP_64, *policy, "-f", "json"]

@@ -6,6 +6,7 @@ from nova_perfvm.sandbox.processes import ports, waiting
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from tests.sandbox import base, documented, looking
 from tests.sandbox.base import GENERAL, HP
+from tests.unit.measure import hosts
 
 
 class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.SandboxTest):
@@ -99,6 +100,40 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
                 # Where it names no file it means the built-in policy.
                 self.SHELL = {"PERFVM_POLICY": ""}
             self.documented(commands, statuses, **names)
+
+    def test_server_check(self):
+        """Nova by its API and by MariaDB, libvirt by the XML that Nova wrote."""
+        server = self.boot(HP, host="dedicated1")
+        xml = self.sandbox.domain_xml(
+            "dedicated1", server["OS-EXT-SRV-ATTR:instance_name"]
+        )
+        directory = self._directory()
+        files = {}
+        for name, changed in (("agreeing", {}), ("other", {"v3": 7, "v4": 27})):
+            collected = hosts.of_domains(
+                "dedicated1",
+                {server["id"]: xml},
+                "2026-01-01T00:00:00+00:00",
+                **changed,
+            )
+            files[name] = directory / f"{name}.json"
+            files[name].write_text(hosts.as_json(collected))
+        conf = str(self.sandbox.layout.etc / "nova" / "nova.conf")
+        for told in ((), ("--from-nova-db", conf)):
+            for name, expected in (("agreeing", (0, "pass")), ("other", (2, "fail"))):
+                for what in (
+                    [server["id"]],
+                    [server["name"]],
+                    ["--host", "dedicated1"],
+                ):
+                    with self.subTest(told=told, name=name, what=what):
+                        status, (row,), said = self.look(
+                            *("server check", *what, *told),
+                            *("--collected", str(files[name])),
+                        )
+                        self.assertEqual(expected, (status, row["Status"]), row)
+                        self.assertIn("check of servers on dedicated1", said)
+            self.assertIn("vCPU 3: libvirt CPU ", row["Observed"])
 
     def test_typo_in_a_flavor_is_refused(self):
         result = self.command(

@@ -136,17 +136,21 @@ class HostChecksTest(testtools.TestCase):
 class MeasureTest(testtools.TestCase):
     """The pages about measuring name commands and options that there are."""
 
-    PAGES = ("measure", "certify", "benchmarks")
+    PAGES = ("measure", "certify", "benchmarks", "host-checks")
 
     def test_every_command_is_one_that_its_parser_takes(self):
         commands = {
-            entry.name.replace("_", " "): entry
-            for entry in importlib.metadata.entry_points(group="nova_perfvm.cli")
+            entry.name.removeprefix("perfvm_").replace("_", " "): entry
+            for group in ("openstack.perfvm.v1", "nova_perfvm.cli")
+            for entry in importlib.metadata.entry_points(group=group)
         }
+        typed = re.compile(
+            r"^ +[$#] (?:nova-perfvm|openstack perfvm) (.+)$", re.MULTILINE
+        )
         seen = set()
         for name in self.PAGES:
             text = (ROOT / f"doc/source/admin/{name}.rst").read_text()
-            for line in re.findall(r"^ +[$#] nova-perfvm (.+)$", text, re.MULTILINE):
+            for line in typed.findall(text):
                 words = shlex.split(line.partition(" > ")[0])
                 command = next(
                     key
@@ -160,7 +164,7 @@ class MeasureTest(testtools.TestCase):
             {
                 *("guest collect", "host check", "guest check", "certify"),
                 *("bench run", "bench compare", "bench scaling", "bench report"),
-                "fleet playbook",
+                *("fleet playbook", "server check"),
             },
             seen,
         )

@@ -196,11 +196,14 @@ class Server:
         return self.host is not None or self.status == "SHELVED_OFFLOADED"
 
     @property
+    def pins(self) -> dict[int, int]:
+        """{vCPU: CPU of its host that it owns}."""
+        return {v: c for cell in self.cells or () for v, c in cell.cpu_pinning.items()}
+
+    @property
     def pinned_cpus(self) -> frozenset[int]:
         """CPUs of its host that it owns."""
-        return frozenset(
-            cpu for cell in self.cells or () for cpu in cell.cpu_pinning.values()
-        )
+        return frozenset(self.pins.values())
 
 
 @dataclass(frozen=True)

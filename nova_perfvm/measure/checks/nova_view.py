@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova and Placement say of one host, from a snapshot of the cloud."""
+"""What Nova and Placement say of one host."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nova_perfvm.exceptions import PerfVMError
@@ -19,22 +19,17 @@ from nova_perfvm.facts.snapshot import (
 
 @dataclass(frozen=True)
 class NovaView:
-    """One host as a snapshot has it.
+    """One host as Nova and Placement have it.
 
     :ivar servers: {UUID: server} of those on the host
     :ivar provider: its resource provider, None if that could not be seen
-    :ivar taken_at: when, ISO 8601, UTC
+    :ivar source: where and when that was read
     """
 
     host: ComputeHost
     servers: Mapping[str, Server] = field(default_factory=dict)
     provider: Provider | None = None
-    taken_at: str = ""
-
-    @property
-    def source(self) -> str:
-        """Where that was read."""
-        return f"snapshot of {self.taken_at}"
+    source: str = ""
 
     @property
     def cells_are_known(self) -> bool:
@@ -49,13 +44,7 @@ def of_host(snapshot: Snapshot, hostname: str) -> NovaView:
         without a domain
     :raises PerfVMError: when it has no such host, or several
     """
-    exact = [h for h in snapshot.hosts if hostname in {h.host, h.node}]
-    short = hostname.partition(".")[0]
-    alike = exact or [
-        host
-        for host in snapshot.hosts
-        if short in {name.partition(".")[0] for name in (host.host, host.node)}
-    ]
+    alike = called(snapshot.hosts, hostname)
     if len(alike) != 1:
         found = ", ".join(sorted(host.host for host in snapshot.hosts)) or "none"
         message = (
@@ -69,5 +58,16 @@ def of_host(snapshot: Snapshot, hostname: str) -> NovaView:
         host,
         {server.id: server for server in servers},
         snapshot.provider_by_uuid.get(host.provider),
-        snapshot.taken_at,
+        f"snapshot of {snapshot.taken_at}",
     )
+
+
+def called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHost]:
+    """Return the hosts that have a name: just so, or else but for the domain."""
+    among = [(host, {host.host, host.node}) for host in hosts]
+    short = hostname.partition(".")[0]
+    return [host for host, names in among if hostname in names] or [
+        host
+        for host, names in among
+        if short in {name.partition(".")[0] for name in names}
+    ]

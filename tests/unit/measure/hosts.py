@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is collected on hosts, with faults or without: 2x20 with two VMs of 20 vCPUs."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
+from xml.etree import ElementTree as ET
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.facts.snapshot import (
@@ -145,6 +147,7 @@ def numa_maps(by_node, page_kb=4):
     )
 
 
+<<<<<<< HEAD
 def schedstat(ran_s, waited_s=0.0):
     """Return /proc/PID/task/TID/schedstat."""
     return f"{round(ran_s * 1e9)} {round(waited_s * 1e9)} 4711\n"
@@ -152,8 +155,16 @@ def schedstat(ran_s, waited_s=0.0):
 
 def process(number, gb=128, pages_kb=4):
     """Return the files of a VM's process: cgroups of version 2, vhost as a task."""
+=======
+def process(number, gb=128, pages_kb=4, uuid=None, pins=None):
+    """Return the files of a VM's process: cgroups of version 2, vhost as a task.
+
+    :param pins: the CPU of each vCPU
+    """
+>>>>>>> servercheck
     pid, node = FIRST_PID + 100 * number, number - 1
-    path, own = f"/proc/{pid}", format_cpus(own_cpus(number))
+    pins = pins or own_cpus(number)
+    path, own = f"/proc/{pid}", format_cpus(pins)
     scope = f"/machine.slice/machine-qemu\\x2d{number}.scope"
     files = {
         f"{path}/comm": "qemu-system-x86\n",
@@ -163,7 +174,7 @@ def process(number, gb=128, pages_kb=4):
                 "-name",
                 "guest=i,debug-threads=on",
                 "-uuid",
-                UUIDS[number - 1],
+                uuid or UUIDS[number - 1],
                 "",
             )
         ),
@@ -176,7 +187,7 @@ def process(number, gb=128, pages_kb=4):
     groups = {"emulator": own}
     for tid, name in names.items():
         vcpu = tid - pid - 10
-        cpus = str(own_cpus(number)[vcpu]) if vcpu >= 0 else own
+        cpus = str(pins[vcpu]) if vcpu >= 0 else own
         group = f"vcpu{vcpu}" if vcpu >= 0 else "emulator"
         groups[group] = cpus
         task = f"{path}/task/{tid}"
@@ -311,6 +322,39 @@ def host(vms=2, **pages):
         links=links,
         commands=commands,
     )
+
+
+def of_domains(hostname, described, taken_at, **pins):
+    """Return what is collected on a host that runs domains as Nova described them.
+
+    :param described: {UUID: XML}
+    :param pins: CPUs on which the kernel runs vCPUs other than by the XML: v3=7
+    """
+    files = {}
+    listed = "".join(f"{uuid}\n" for uuid in described)
+    commands = {"virsh -r list --all --uuid": CommandOutput(0, listed)}
+    for number, (uuid, xml) in enumerate(described.items(), 1):
+        root = ET.fromstring(xml)
+        # As libvirt numbers those that run.
+        root.set("id", str(number))
+        text = ET.tostring(root, encoding="unicode")
+        commands[f"virsh -r dumpxml {uuid}"] = CommandOutput(0, text)
+        cpus = {
+            int(pin.get("vcpu")): int(pin.get("cpuset"))
+            for pin in root.findall("cputune/vcpupin")
+        }
+        if cpus:
+            cpus |= {int(vcpu[1:]): cpu for vcpu, cpu in pins.items()}
+            runs = [cpus[vcpu] for vcpu in sorted(cpus)]
+            files |= process(number, uuid=uuid, pins=runs)
+    return Collected("host", hostname, taken_at, 0.0, files, commands=commands)
+
+
+def as_json(collected):
+    """Return the text of the file that ``host collect`` writes."""
+    commands = {line: out._asdict() for line, out in collected.commands.items()}
+    document = asdict(collected) | {"schema_version": "1.0", "commands": commands}
+    return json.dumps(document)
 
 
 def with_domains(collected, **xml):

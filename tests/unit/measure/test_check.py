@@ -63,6 +63,7 @@ class CheckTest(testtools.TestCase):
                     "",
                     "permission denied",
                     "/proc/interrupts",
+                    "run collect as root (sudo), and collect again; or take a sosreport",
                 ),
             ],
             check_of(seen, error=error).outcomes(None),

@@ -64,13 +64,7 @@ class CheckHostTest(testtools.TestCase):
         return path
 
     def save(self, name, collected):
-        document = dataclasses.asdict(collected) | {
-            "schema_version": "1.0",
-            "commands": {
-                line: output._asdict() for line, output in collected.commands.items()
-            },
-        }
-        return self.write(name, json.dumps(document))
+        return self.write(name, hosts.as_json(collected))
 
     def check(self, *arguments):
         stdout, stderr = io.StringIO(), io.StringIO()

@@ -8,6 +8,8 @@ the kernel runs threads where it was told last.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.facts.snapshot import Server
@@ -21,13 +23,18 @@ from nova_perfvm.measure.checks.check import (
 )
 from nova_perfvm.measure.checks.host_subject import HostSubject, unread
 from nova_perfvm.measure.checks.nova_view import NovaView
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import Role
 
-_RUNS = "ACTIVE"
+AGREEMENT: Final = "each vCPU on the same CPU for Nova, libvirt and the kernel"
+NOT_PINNED: Final = "it owns no CPUs, so there is nothing to compare"
+_NO_PINS: Final = "it should own CPUs, and neither Nova nor libvirt gives it any"
+_RUNS: Final = "ACTIVE"
+# Of differences; the rest is a number.
+_MOST_SHOWN: Final = 4
 
 
 def find(subject: HostSubject) -> Iterator[Finding]:
@@ -37,9 +44,19 @@ def find(subject: HostSubject) -> Iterator[Finding]:
         yield skipped("", reason)
         return
     nova = subject.nova
+    for server in nova.servers.values():
+        runs = domain_of(subject, server) is not None or (
+            server.status == _RUNS and server.id not in subject.unread_domains
+        )
+        if runs and owns_cpus(subject, server):
+            yield of_server(subject, nova, server)
+    yield from strangers(subject, nova)
+
+
+def strangers(subject: HostSubject, nova: NovaView) -> Iterator[Finding]:
+    """Look for pinned VMs that run without Nova, and say which were not read."""
     for domain in subject.pinned:
-        server = nova.servers.get(domain.uuid)
-        if server is None:
+        if domain.uuid not in nova.servers:
             yield failed(
                 domain.name,
                 "a server that Nova has on this host",
@@ -47,41 +64,100 @@ def find(subject: HostSubject) -> Iterator[Finding]:
                 f"{domain.source}; {nova.source}",
                 f"openstack server show {domain.uuid}: if it is on another host, or "
                 "deleted, a domain was left behind: shut it down; if it moved since, "
-                "take another snapshot",
+                "look at both once more",
             )
-        elif server.task is not None:
-            reason = f"Nova is busy with it: {server.task}"
-            yield skipped(domain.name, reason, nova.source)
-        else:
-            yield _compared(subject, domain, server, nova)
     yield from unread(subject)
-    yield from _absent(subject, nova)
 
 
-def _absent(subject: HostSubject, nova: NovaView) -> Iterator[Finding]:
-    """Look for servers that run for Nova only."""
-    here = {domain.uuid for domain in subject.domains} | subject.unread_domains.keys()
-    for server in nova.servers.values():
-        if server.pinned_cpus and server.status == _RUNS and server.id not in here:
-            yield warned(
-                server.id,
-                "a domain that runs",
-                "libvirt runs none of that UUID",
-                f"{nova.source}; {observed.LIST}",
-                f"openstack server show {server.id}: see why Nova takes it for running "
-                "here; if it moved since the snapshot was taken, take another",
-            )
+def of_server(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
+    """Compare the three for a server that Nova has on the host.
+
+    :raises NotReadError: when it is not known which domains there are
+    """
+    domain = domain_of(subject, server)
+    name = domain.name if domain else str(server)
+    if server.task is not None:
+        reason = f"Nova is busy with it: {server.task}"
+        return skipped(name, reason, nova.source)
+    if server.id in subject.unread_domains:
+        reason = subject.unread_domains[server.id]
+        return skipped(name, reason, observed.dumpxml(server.id))
+    if domain is None and server.status != _RUNS:
+        return skipped(name, f"it does not run: {server.status}", nova.source)
+    if not owns_cpus(subject, server):
+        return skipped(name, NOT_PINNED, nova.source)
+    if domain is None:
+        return _absent(subject, nova, server)
+    return _compared(subject, domain, server, nova)
+
+
+def domain_of(subject: HostSubject, server: Server) -> Domain | None:
+    """Return the domain of a server, None if it does not run on the host.
+
+    :raises NotReadError: when it is not known which domains there are
+    """
+    return next((d for d in subject.domains if d.uuid == server.id), None)
+
+
+def owns_cpus(subject: HostSubject, server: Server) -> bool:
+    """Return whether a server owns CPUs by Nova, or should by libvirt.
+
+    :raises NotReadError: when it is not known which domains there are
+    """
+    domain = domain_of(subject, server)
+    return bool(server.pinned_cpus) or (
+        domain is not None and subject.is_pinned(domain)
+    )
+
+
+def changed_since(collected: Collected, server: Server) -> str:
+    """Return that Nova has changed a server since its host was looked at, if so.
+
+    Who looked at the host did so by another clock.
+    """
+    if not server.updated:
+        return ""
+    updated = datetime.fromisoformat(server.updated)
+    if updated <= datetime.fromisoformat(collected.taken_at):
+        return ""
+    return (
+        f"Nova has changed it at {server.updated}, and {collected.hostname} was "
+        f"looked at before, at {collected.taken_at}"
+    )
+
+
+def _remedy(subject: HostSubject, server: Server, remedy: str) -> str:
+    changed = changed_since(subject.collected, server)
+    return f"{changed}: collect there once more; then {remedy}" if changed else remedy
+
+
+def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
+    """Return that a server runs for Nova only."""
+    return warned(
+        server.id,
+        "a domain that runs",
+        "libvirt runs none of that UUID",
+        f"{nova.source}; {observed.LIST}",
+        _remedy(
+            subject,
+            server,
+            f"openstack server show {server.id}: see why Nova takes it for running "
+            "here; if it moved since, look at both once more",
+        ),
+    )
 
 
 def _compared(
     subject: HostSubject, domain: Domain, server: Server, nova: NovaView
 ) -> Finding:
     if server.cells is None:
-        reason = "the snapshot does not tell its NUMA topology"
+        reason = "Nova did not tell its NUMA topology"
         return skipped(domain.name, reason, nova.source)
-    believed = {v: c for cell in server.cells for v, c in cell.cpu_pinning.items()}
+    believed = server.pins
     sources = [nova.source, domain.source]
     differs = _differences("Nova", believed, "libvirt", domain.pins)
+    if not believed and not domain.pins:
+        differs.append(_NO_PINS)
     nodes = {cell.host_node for cell in server.cells} - {None}
     bound = domain.memory.nodes if domain.memory else frozenset()
     if nodes and bound != nodes:
@@ -101,14 +177,24 @@ def _compared(
         return skipped(domain.name, reason, sources[-1])
     return judged(
         domain.name,
-        "each vCPU on the same CPU for Nova, libvirt and the kernel",
-        "; ".join(differs[:4]) or f"all agree on {len(believed)} vCPUs",
+        AGREEMENT,
+        _some_of(differs) or f"all agree on {len(believed)} vCPUs",
         "; ".join(sources),
-        holds=not differs and bool(believed),
-        remedy=f"openstack server reboot --hard {domain.uuid}, which writes the XML by "
-        "what Nova believes; if that CPU belongs to another VM by now, openstack "
-        f"server migrate {domain.uuid} instead",
+        holds=not differs,
+        remedy=_remedy(
+            subject,
+            server,
+            f"openstack server reboot --hard {domain.uuid}, which writes the XML by "
+            "what Nova believes; if that CPU belongs to another VM by now, openstack "
+            f"server migrate {domain.uuid} instead",
+        ),
     )
+
+
+def _some_of(differs: list[str]) -> str:
+    more = len(differs) - _MOST_SHOWN
+    shown = "; ".join(differs[:_MOST_SHOWN])
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _kernel(subject: HostSubject, domain: Domain) -> tuple[dict[int, int], str]:

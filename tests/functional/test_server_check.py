@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``server check`` on a real Nova: its API, its database and its domains' XML."""
+
+import contextlib
+import json
+import pathlib
+import re
+from unittest import mock
+
+import fixtures
+
+from nova_perfvm.cloud import nova_database
+from tests.functional import base, client
+from tests.unit.measure import hosts
+
+MEMBER = {"user": "member", "roles": "member,reader"}
+LONG_AGO = "2020-01-01T00:00:00+00:00"
+LATER = "2120-01-01T00:00:00+00:00"
+
+
+class TestServerCheck(client.ClientMixin, base.FunctionalTest):
+    PLACEMENT = "slots"
+    FLAVORS = (base.HP_64, base.GENERAL_2)
+
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.cloud.start_configured("hp1", self.policy, "dedicated")
+        self.policy_file = self.write_policy()
+
+    def collect(self, host, change=str, taken_at=LATER, **pins):
+        """Write what host collect would of the domains that Nova made.
+
+        :param change: of the XML of a server
+        :param pins: see :func:`hosts.of_domains`
+        """
+        domains = {i: change(xml) for i, xml in self.cloud.domains(host).items()}
+        collected = hosts.of_domains(host, domains, taken_at, **pins)
+        number = len(list(self.directory.iterdir()))
+        path = self.directory / f"{host}-{number}.json"
+        path.write_text(hosts.as_json(collected))
+        return str(path)
+
+    def check(self, *arguments, **identity):
+        """Return the exit status, the rows, and what is said beside them."""
+        status, stdout, stderr = self.run_command(
+            *("server", "check", *arguments),
+            *("--policy", self.policy_file, "-f", "json"),
+            **identity,
+        )
+        return status, json.loads(stdout or "[]"), stderr
+
+    def check_one(self, *arguments, **identity):
+        status, (row,), _ = self.check(*arguments, **identity)
+        self.assertEqual("hypervisor.three_way", row["Code"])
+        return status, row["Status"], row
+
+    def test_the_three_agree(self):
+        server = self.boot()
+        file = self.collect("hp1")
+        for arguments in ([server.name], [server.id], ["--host", "hp1"]):
+            for told in ([], ["--from-nova-db", "nova.conf"]):
+                with self.subTest(arguments=arguments, told=told), self.database():
+                    status, found, row = self.check_one(
+                        *arguments, *told, "--collected", file
+                    )
+                    self.assertEqual((0, "pass"), (status, found), row)
+                    self.assertIn(str(server.id), row["Subject"])
+                    self.assertEqual("all agree on 20 vCPUs", row["Observed"])
+                    source = "Nova's database at" if told else "Nova's API at"
+                    self.assertIn(source, row["Source"])
+                    self.assertIn("/proc/4100/task/*/status", row["Source"])
+
+    @contextlib.contextmanager
+    def database(self):
+        """Let Nova's database be that of the cloud in this process."""
+        with mock.patch.object(nova_database, "configure") as configure:
+            yield configure
+
+    def test_pins_differ(self):
+        server = self.boot()
+        pins = self.cloud.guest(self.servers.show(server)).vcpupin
+        (third,) = pins[3]
+        other = 19 if third >= 20 else 39
+
+        def repinned(xml):
+            return re.sub(r"""(vcpu=.3. cpuset=).\d+.""", rf'\1"{other}"', xml)
+
+        for told in ([], ["--from-nova-db", "nova.conf"]):
+            file = self.collect("hp1", change=repinned)
+            with self.database():
+                status, found, row = self.check_one(
+                    server.name, *told, "--collected", file
+                )
+            self.assertEqual((2, "fail"), (status, found))
+            words = f"vCPU 3: Nova CPU {third}, libvirt CPU {other}"
+            self.assertEqual(words, row["Observed"])
+            self.assertIn(f"openstack server reboot --hard {server.id}", row["Remedy"])
+
+        file = self.collect("hp1", v3=other)
+        status, found, row = self.check_one(server.name, "--collected", file)
+        self.assertEqual((2, "fail"), (status, found))
+        words = f"vCPU 3: libvirt CPU {third}, the kernel CPU {other}"
+        self.assertEqual(words, row["Observed"])
+        # Whoever looked before Nova changed it may have looked at what was.
+        early = self.collect("hp1", v3=other, taken_at=LONG_AGO)
+        _, found, row = self.check_one(server.name, "--collected", early)
+        self.assertEqual("fail", found)
+        self.assertIn("collect there once more", row["Remedy"])
+
+    def test_without_a_file(self):
+        server = self.boot()
+        guest = self.cloud.guest(self.servers.show(server))
+        for told in ([], ["--from-nova-db", "nova.conf"]):
+            with self.database():
+                status, found, row = self.check_one(server.name, *told)
+                strict, *_ = self.check(server.name, "--strict", *told)
+            self.assertEqual((0, "skip", 1), (status, found, strict))
+            first = min(guest.pins)
+            words = (
+                f"vCPUs 0-19 on CPUs {first}-{first + 19} of NUMA node {first // 20}"
+            )
+            self.assertIn(f"Nova has {words} (0:", row["Observed"])
+            (third,) = guest.vcpupin[3]
+            self.assertIn(f" 3:{third} ", row["Observed"])
+            self.assertIn("libvirt and the kernel were not asked", row["Observed"])
+            self.assertIn("on hp1: nova-perfvm host collect", row["Remedy"])
+        for format_, word in (
+            ("junit", "<skipped"),
+            ("prometheus", 'status="skip"} 1'),
+        ):
+            status, stdout, stderr = self.run_command(
+                *("server", "check", server.name, "-f", format_)
+            )
+            self.assertEqual(0, status, stderr)
+            self.assertIn(word, stdout)
+            self.assertIn("check of servers on hp1: 0 fail, 0 warn, 1 skip", stderr)
+
+    def test_servers_without_cpus(self):
+        self.cloud.start_configured("g1", self.policy, "shared")
+        general = self.boot(base.GENERAL_2)
+        for arguments in ([general.name], [general.id], ["--host", "g1"]):
+            for file in ([], ["--collected", self.collect("g1")]):
+                status, found, row = self.check_one(*arguments, *file)
+                self.assertEqual((0, "skip"), (status, found))
+                self.assertIn("owns", row["Observed"])
+
+        pinned = self.boot()
+        self.servers.shelve(pinned)
+        for told in ([], ["--from-nova-db", "nova.conf"]):
+            with self.database():
+                status, found, row = self.check_one(pinned.id, *told)
+            self.assertEqual((0, "skip"), (status, found))
+            self.assertIn("on no host: SHELVED_OFFLOADED", row["Observed"])
+
+    def test_servers_that_came_to_no_host(self):
+        server = self.boot_refused(base.GENERAL_2)
+        for told in ([], ["--from-nova-db", "nova.conf"]):
+            with self.database():
+                _, found, row = self.check_one(server.id, *told)
+            self.assertEqual("skip", found)
+            self.assertIn("on no host: ERROR", row["Observed"])
+
+    def test_files_of_other_hosts(self):
+        server = self.boot()
+        before = self.collect("hp1")
+        older = self.collect("hp1", taken_at=LONG_AGO)
+        self.cloud.start_configured("hp2", self.policy, "dedicated")
+        other = self.collect("hp2")
+
+        for arguments in ([server.name], ["--host", "hp1"]):
+            status, rows, stderr = self.check(*arguments, "--collected", other)
+            self.assertEqual((3, []), (status, rows))
+            self.assertIn("was collected on hp2", stderr)
+            self.assertIn("on hp1", stderr)
+
+        moved = self.servers.cold_migrate(server)
+        self.servers.confirm(moved)
+        self.assertEqual("hp2", self.servers.show(server).host)
+        # As if the domain had been left behind, or else the file was older.
+        for file, expected, words in (
+            (before, "fail", "if it has moved since"),
+            (older, "skip", "it may have moved"),
+        ):
+            _, rows, _ = self.check(server.id, "--collected", file)
+            (row,) = [row for row in rows if "libvirt ran it on hp1" in row["Observed"]]
+            self.assertEqual(expected, row["Status"])
+            self.assertIn("Nova has it on hp2", row["Observed"])
+            self.assertIn(words, row["Observed"] + row["Remedy"])
+        _, found, _ = self.check_one(server.id, "--collected", self.collect("hp2"))
+        self.assertEqual("pass", found)
+
+    def test_domains_that_nova_does_not_have_there(self):
+        self.boot()
+        gone = self.boot()
+        file = self.collect("hp1")
+        self.servers.delete(gone)
+        status, rows, _ = self.check("--host", "hp1", "--collected", file)
+        self.assertEqual(2, status)
+        self.assertEqual(["fail", "pass"], [row["Status"] for row in rows])
+        self.assertIn("Nova has none of that UUID here", rows[0]["Observed"])
+
+    def test_what_cannot_be_asked(self):
+        server = self.boot()
+        other = self.cloud.boot(base.HP_64, name=server.name)
+        for told in ([], ["--from-nova-db", "nova.conf"]):
+            with self.database():
+                for words, *arguments in (
+                    ("no server nobody:", "nobody"),
+                    ("no server no.*:", "no.*"),
+                    (f"2 servers are called {server.name}:", server.name),
+                    (other.id, server.name),
+                    ("nowhere", "--host", "nowhere"),
+                ):
+                    status, _, stderr = self.check(*arguments, *told)
+                    self.assertEqual(3, status)
+                    self.assertIn(words, stderr)
+        for words, *arguments in (
+            ("tells only administrators", server.id),
+            ("rights of an administrator", server.name),
+            ("rights of an administrator", "--host", "hp1"),
+        ):
+            status, _, stderr = self.check(*arguments, **MEMBER)
+            self.assertEqual(3, status)
+            self.assertIn(words, stderr)
+        for arguments in ([], [server.id, "--host", "hp1"]):
+            error = self.assertRaises(SystemExit, self.check, *arguments)
+            self.assertEqual(2, error.code)

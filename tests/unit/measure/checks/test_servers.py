@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which file tells of which server, and what is said where none does."""
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.measure.checks import servers
+from nova_perfvm.measure.collected import CommandOutput
+from nova_perfvm.measure.observed.domains import LIST, dumpxml
+from tests.unit.measure import hosts
+from tests.unit.measure.checks.host.case import (
+    FAIL,
+    PASS,
+    PID,
+    POLICY,
+    PROC,
+    SKIP,
+    WARN,
+    having,
+)
+from tests.unit.measure.hosts import UUIDS
+
+ASKED_AT = "2026-11-22T10:05:00+00:00"
+BEFORE, AFTER = "2026-11-22T09:00:00Z", "2026-11-22T10:03:00Z"
+
+
+def question(*found, host=None):
+    return servers.Question(found, "Nova's API", ASKED_AT, host)
+
+
+def named(hostname, collected=None):
+    return dataclasses.replace(collected or hosts.host(), hostname=hostname)
+
+
+class ServersTest(testtools.TestCase):
+    def check(self, asked, *collected):
+        files = {f"{number}.json": one for number, one in enumerate(collected)}
+        return servers.check(asked, files, POLICY)
+
+    def assert_found(self, expected, words, asked, *collected):
+        """Look that one finding has a status, and the words."""
+        (found,) = self.check(asked, *collected).outcomes
+        self.assertEqual(expected, found.status, found)
+        for word in words if isinstance(words, tuple) else (words,):
+            self.assertIn(word, f"{found.observed} {found.remedy}")
+        return found
+
+    def test_agreement(self):
+        for host in (hosts.host(), named("compute1.example.org")):
+            report = self.check(question(hosts.server(1), hosts.server(2)), host)
+            self.assertEqual([PASS, PASS], [one.status for one in report.outcomes])
+        self.assertEqual(
+            ["rgw1 (" + UUIDS[0] + ")", "rgw2 (" + UUIDS[1] + ")"],
+            [one.subject for one in report.outcomes],
+        )
+        self.assertEqual(
+            ("server", "compute1", ASKED_AT),
+            (report.kind, report.hostname, report.taken_at),
+        )
+        self.assertEqual(["hypervisor.three_way"], [r.code for r in report.results])
+        self.assertIn(f"Nova's API at {ASKED_AT}", report.outcomes[0].source)
+
+    def test_only_what_is_asked_for(self):
+        self.assert_found(PASS, "20 vCPUs", question(hosts.server(1)), hosts.host())
+        asked = question(hosts.server(1), host="compute1")
+        found = self.check(asked, hosts.host()).outcomes
+        self.assertEqual([FAIL, PASS], [one.status for one in found])
+        self.assertIn("Nova has none of that UUID here", found[0].observed)
+
+    def test_disagreement(self):
+        path = f"{PROC}/task/{PID + 13}/status"
+        host = having(hosts.host(), {path: hosts.status("x", "7", "0")})
+        words = "vCPU 3: libvirt CPU 3, the kernel CPU 7"
+        server = hosts.server(1, updated=BEFORE)
+        found = self.assert_found(FAIL, words, question(server), host)
+        self.assertNotIn("collect there once more", found.remedy)
+        server = hosts.server(1, updated=AFTER)
+        words = (words, f"changed it at {AFTER}", "collect there once more")
+        self.assert_found(FAIL, words, question(server), host)
+
+    def test_pins_that_only_one_has(self):
+        xml = hosts.domain_xml(1, pins=["0-19"] * 20)
+        host = hosts.with_domains(hosts.host(), vm1=xml)
+        words = ("vCPU 0: Nova CPU 0, libvirt none", "; and 36 more")
+        self.assert_found(FAIL, words, question(hosts.server(1)), host)
+        words = "vCPU 0: Nova none, libvirt CPU 0"
+        asked = question(hosts.server(1, cells=()))
+        self.assert_found(FAIL, words, asked, hosts.host())
+        self.assert_found(FAIL, "neither Nova nor libvirt", asked, host)
+
+    def test_without_a_file(self):
+        asked = question(hosts.server(1))
+        words = (
+            "vCPUs 0-19 on CPUs 0-19 of NUMA node 0 (0:0 1:1 ",
+            "libvirt and the kernel were not asked",
+            "on compute1: nova-perfvm host collect --output compute1.json",
+            "--collected compute1.json",
+        )
+        self.assert_found(SKIP, words, asked)
+        busy = question(hosts.server(1, task="migrating"))
+        self.assert_found(SKIP, "busy with it: migrating", busy)
+        self.assert_found(SKIP, words, question(hosts.server(1), host="compute1"))
+
+    def test_one_of_two_hosts(self):
+        moved = hosts.server(2, host="compute2", node="compute2", updated=BEFORE)
+        empty = named("compute2", hosts.host(vms=0))
+        asked = question(hosts.server(1), moved)
+        found = self.check(asked, hosts.host(vms=1)).outcomes
+        self.assertEqual([SKIP, PASS], [one.status for one in found])
+        found = self.check(asked, hosts.host(vms=1), empty).outcomes
+        self.assertEqual([WARN, PASS], [one.status for one in found])
+        self.assertIn("libvirt runs none", found[0].observed)
+
+    def test_unpinned(self):
+        general = {"perfvm:class": "general"}
+        server = hosts.server(1, cells=(), extra_specs=general, pinned=False)
+        host = hosts.with_domains(hosts.host(), vm1=hosts.general_xml(1))
+        for collected in ((), (host,)):
+            self.assert_found(SKIP, "owns no CPUs", question(server), *collected)
+            found = self.check(question(server, host="compute1"), *collected).outcomes
+            self.assertEqual(SKIP, found[-1].status)
+            self.assertIn("no server there that owns CPUs", found[-1].observed)
+
+    def test_on_no_host(self):
+        for changes, words in (
+            ({"status": "SHELVED_OFFLOADED"}, "no host: SHELVED_OFFLOADED"),
+            ({"status": "BUILD", "task": "scheduling"}, "busy with it: scheduling"),
+            ({"status": "ERROR", "fault": "No valid host"}, "ERROR (No valid host)"),
+        ):
+            asked = question(hosts.server(1, host=None, cells=None, **changes))
+            self.assert_found(SKIP, words, asked)
+        stub = Server(UUIDS[0], UUIDS[0], None, "UNKNOWN", 0, {})
+        self.assert_found(SKIP, "cannot reach its cell", question(stub))
+        self.assert_found(SKIP, "cannot reach its cell", question(stub), hosts.host())
+
+    def test_not_running(self):
+        stopped = hosts.server(1, status="SHUTOFF")
+        host = hosts.host(vms=0)
+        self.assert_found(SKIP, "does not run: SHUTOFF", question(stopped), host)
+        busy = hosts.server(1, task="powering-on")
+        self.assert_found(SKIP, "powering-on", question(busy), hosts.host())
+
+    def test_a_domain_that_was_not_read(self):
+        commands = {**hosts.host().commands, dumpxml(UUIDS[0]): CommandOutput(1, "")}
+        host = dataclasses.replace(hosts.host(), commands=commands)
+        self.assert_found(SKIP, "exit code 1", question(hosts.server(1)), host)
+        commands = {k: v for k, v in commands.items() if k != LIST}
+        host = dataclasses.replace(hosts.host(), commands=commands)
+        for asked in (
+            question(hosts.server(1)),
+            question(hosts.server(1), host="compute1"),
+        ):
+            found = self.check(asked, host).outcomes
+            self.assertEqual({SKIP}, {one.status for one in found}, found)
+
+    def test_a_file_of_another_host(self):
+        for asked in (
+            question(hosts.server(3)),
+            question(hosts.server(3), host="compute1"),
+        ):
+            error = self.assertRaises(
+                PerfVMError, self.check, asked, named("other", hosts.host())
+            )
+            self.assertIn("0.json was collected on other, and", str(error))
+            self.assertIn("on compute1: collect there", str(error))
+        error = self.assertRaises(
+            PerfVMError, self.check, asked, hosts.host(), hosts.host()
+        )
+        self.assertIn("1.json: there is another file of compute1", str(error))
+        twins = [
+            hosts.server(n, host=f"compute1.{domain}", node=f"compute1.{domain}")
+            for n, domain in ((1, "a"), (2, "b"))
+        ]
+        error = self.assertRaises(
+            PerfVMError, self.check, question(*twins), hosts.host()
+        )
+        self.assertIn("compute1 can be each of compute1.a, compute1.b", str(error))
+
+    def test_where_nova_does_not_have_it(self):
+        there = {"host": "compute2", "node": "compute2"}
+        moved = question(hosts.server(1, updated=BEFORE, **there))
+        found = self.check(moved, hosts.host()).outcomes
+        self.assertEqual([FAIL, SKIP], [one.status for one in found])
+        self.assertEqual(
+            "libvirt ran it on compute1, and Nova has it on compute2",
+            found[0].observed,
+        )
+        self.assertIn("virsh destroy instance-00000001", found[0].remedy)
+        moved = question(hosts.server(1, updated=AFTER, **there))
+        found = self.check(moved, hosts.host()).outcomes
+        self.assertEqual([SKIP, SKIP], [one.status for one in found])
+        self.assertIn("it may have moved", found[0].observed)
+        # On two hosts at once, one of which is right.
+        there = hosts.server(1, updated=BEFORE)
+        found = self.check(question(there), hosts.host(), named("other")).outcomes
+        self.assertEqual([FAIL, PASS], [one.status for one in found])
+        busy = question(hosts.server(1, task="migrating", host="compute2"))
+        self.assert_found(SKIP, "migrating", busy, hosts.host())
