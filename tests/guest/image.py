@@ -51,13 +51,18 @@ exec python3 /agent.py >/dev/console 2>&1
 """
 
 
-def build(directory):
-    """Make ``kernel`` and ``initrd`` in a directory."""
+def build(directory, more_packages=(), more_modules=()):
+    """Make ``kernel`` and ``initrd`` in a directory.
+
+    :param more_packages: of Debian, beside those that every guest has
+    :param more_modules: of the kernel, in the order in which they need each other
+    """
     directory = pathlib.Path(directory)
     packages, root = directory / "packages", directory / "root"
     for path in (packages, root):
         path.mkdir()
-    _run("apt-get", "download", "-q", *PACKAGES, _kernel_package(), cwd=packages)
+    wanted = (*PACKAGES, *more_packages, _kernel_package())
+    _run("apt-get", "download", "-q", *wanted, cwd=packages)
     boot = directory / "boot"
     for package in sorted(packages.iterdir()):
         kernel = package.name.startswith("linux-image")
@@ -69,9 +74,9 @@ def build(directory):
     for name in ("proc", "sys", "dev", "tmp", "run", "lib/modules"):
         (root / name).mkdir(exist_ok=True)
     (modules,) = boot.glob("lib/modules/*/kernel")
-    for number, name in enumerate(MODULES):
+    for number, name in enumerate((*MODULES, *more_modules)):
         source = modules / f"{name}.ko"
-        shutil.copy(source, root / "lib/modules" / f"{number}-{source.name}")
+        shutil.copy(source, root / "lib/modules" / f"{number:02}-{source.name}")
     (root / "usr/bin/python3").symlink_to("python3.11")
     shutil.copy(agent.__file__, root / "agent.py")
     (root / "init").write_text(INIT)

@@ -40,14 +40,18 @@ def own_cpus(number):
     return list(range(20 * (number - 1), 20 * number))
 
 
-def domain_xml(number, pins=None, specs=HIGH, gb=128, pages_kb=None, queues=20):
+def domain_xml(
+    number, pins=None, specs=HIGH, gb=128, pages_kb=None, queues=20, own=None
+):
     """Return what libvirt says of a VM by Nova 34, pinned as it should be.
 
     :param pins: the CPUs of each vCPU, as text
+    :param own: the CPUs of its node, if they are not 20
     """
-    pins = pins or [str(cpu) for cpu in own_cpus(number)]
-    node = number - 1
-    emulator = format_cpus(own_cpus(number))
+    own = own or own_cpus(number)
+    pins = pins or [str(cpu) for cpu in own]
+    node, vcpus = number - 1, len(own)
+    emulator = format_cpus(own)
     listed = "".join(
         f'<nova:extraSpec name="{k}">{v}</nova:extraSpec>' for k, v in specs.items()
     )
@@ -72,9 +76,9 @@ def domain_xml(number, pins=None, specs=HIGH, gb=128, pages_kb=None, queues=20):
     <nova:instance xmlns:nova="{_NOVA}">
       <nova:package version="34.0.0"/>
       <nova:name>rgw{number}</nova:name>
-      <nova:flavor name="hp.20c.{gb}g" id="f1">
+      <nova:flavor name="hp.{vcpus}c.{gb}g" id="f1">
         <nova:memory>{gb * 1024}</nova:memory>
-        <nova:vcpus>20</nova:vcpus>
+        <nova:vcpus>{vcpus}</nova:vcpus>
         <nova:extraSpecs>{listed}</nova:extraSpecs>
       </nova:flavor>
       <nova:image uuid=""><nova:properties/></nova:image>
@@ -82,7 +86,7 @@ def domain_xml(number, pins=None, specs=HIGH, gb=128, pages_kb=None, queues=20):
   </metadata>
   <memory unit='KiB'>{gb * _GB}</memory>
   <currentMemory unit='KiB'>{gb * _GB}</currentMemory>
-{backing}  <vcpu placement='static'>20</vcpu>
+{backing}  <vcpu placement='static'>{vcpus}</vcpu>
   <iothreads>1</iothreads>
   <cputune>
 {tune}    <emulatorpin cpuset='{emulator}'/>
@@ -94,8 +98,8 @@ def domain_xml(number, pins=None, specs=HIGH, gb=128, pages_kb=None, queues=20):
   </numatune>
   <os><type arch='x86_64' machine='pc-q35-9.2'>hvm</type></os>
   <cpu mode='host-model'>
-    <topology sockets='20' dies='1' cores='1' threads='1'/>
-    <numa><cell id='0' cpus='0-19' memory='{gb * _GB}' unit='KiB'/></numa>
+    <topology sockets='{vcpus}' dies='1' cores='1' threads='1'/>
+    <numa><cell id='0' cpus='0-{vcpus - 1}' memory='{gb * _GB}' unit='KiB'/></numa>
   </cpu>
   <devices>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>

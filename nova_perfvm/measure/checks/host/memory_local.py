@@ -38,7 +38,7 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
         holds=share >= LEAST_LOCAL,
         remedy="look at hypervisor.numatune, and at the free memory of its node; then "
         f"openstack server reboot --hard {domain.uuid}, or while it runs migratepages "
-        "PID FROM TO (of package numactl, not for huge pages)",
+        "PID FROM TO (of package numactl; huge pages need as many free ones on TO)",
     )
 
 

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hypervisor of two NUMA nodes: sound, with faults planted in its kernel, mended.
+
+What is planted is seen by the very check that is about it, and by no other.
+"""
+
+import dataclasses
+import functools
+import shutil
+import tempfile
+import unittest
+
+import testtools
+
+from nova_perfvm.measure.checks import host as checks
+from nova_perfvm.measure.checks import report
+from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.measure.checks.host_subject import NOVA_CONF, HostSubject
+from nova_perfvm.measure.outcome import Status
+from nova_perfvm.policy import loader
+from tests.guest import hypervisor, image, machine
+
+POLICY = """\
+schema_version: "1.0"
+host_shape: 2x4
+classes:
+  high-performance:
+    vcpus: 4
+    cpu_policy: dedicated
+    numa_nodes: 1
+    max_per_host: 2
+    exclusive: host
+    vif_multiqueue: true
+    disk: {source: volume}
+    flavors: {name: "hp.{vcpus}c.{memory_gb}g", memory_gb: [1]}
+  general: {default: true}
+"""
+DEDICATED = "[compute]\ncpu_dedicated_set = 0-7\n"
+# Those that are about nodes, threads, cgroups and pages.
+CODES = (
+    *("node_shape", "memoryless_nodes", "smt", "cpu_sets", "vcpu_pins", "numatune"),
+    *("emulator_pin", "iothread_pin", "threads_allowed", "cpuset_cgroup"),
+    *("memory_local", "huge_pages", "interface_queues", "class_rules"),
+)
+A, B = "instance-00000001", "instance-00000002"
+FAIL, WARN, PASS, SKIP = Status.FAIL, Status.WARN, Status.PASS, Status.SKIP
+# A VM of huge pages and one without; VMs own all CPUs, as their class is as large as
+# a node.
+SOUND = {
+    ("huge_pages", A): SKIP,
+    ("cpu_sets", "the host's own CPUs"): WARN,
+}
+
+
+@functools.cache
+def built():
+    """Return the directory of kernel and initrd, one for all classes."""
+    directory = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(directory.cleanup)
+    image.build(directory.name, hypervisor.PACKAGES, hypervisor.MODULES)
+    return directory.name
+
+
+class HypervisorTest(testtools.TestCase):
+    VERSION, MEMORY = 2, (True, True)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if missing := [name for name in machine.NEEDED if shutil.which(name) is None]:
+            # It is printed, and CI counts it as a test that did not run.
+            raise cls.skipException(f"not installed: {', '.join(missing)}")
+        cls.host = hypervisor.Hypervisor(built(), cls.VERSION, cls.MEMORY)
+        cls.host.setUp()
+        cls.addClassCleanup(cls.host.cleanUp)
+        cls.policy = loader.parse(POLICY)
+
+    def judged(self):
+        """Return {(code, subject): outcome}."""
+        collected = self.host.collect()
+        files = {**collected.files, NOVA_CONF: DEDICATED}
+        collected = dataclasses.replace(collected, files=files)
+        subject = HostSubject(collected, self.policy)
+        found = report.run(checks_of(checks), collected, subject)
+        return {
+            (code, outcome.subject): outcome
+            for outcome in found.outcomes
+            if (code := outcome.code.removeprefix("hypervisor.")) in CODES
+        }
+
+    def assert_found(self, expected, found):
+        """Look that all holds but for what is expected: {(code, subject): status}."""
+        others = {key: one.status for key, one in found.items() if one.status != PASS}
+        self.assertEqual(SOUND | expected, others, "\n".join(map(str, found.values())))
+
+    def assert_says(self, words, found, code, subject):
+        """Look at what is observed."""
+        self.assertIn(words, found[code, subject].observed)
+
+
+class TwoNodesTest(HypervisorTest):
+    """Cgroups of version 2, in which each vCPU has one, and all under a slice."""
+
+    def test_sound_then_at_fault_then_mended(self):
+        """Each round mends what the round before has planted."""
+        self.host.start(1, 2, hugepages=[2])
+        self.a, self.b = self.host.vms[1], self.host.vms[2]
+        self.look_at_sound_vms()
+        self.move_half_the_memory_and_let_a_vcpu_float()
+        self.move_huge_pages_and_let_own_threads_float()
+        self.narrow_cpusets()
+        self.share_a_cpu()
+        self.stop_a_cpu()
+        self.assert_found({}, self.judged())
+
+    def look_at_sound_vms(self):
+        found = self.judged()
+        self.assert_found({}, found)
+        # Each of them has been asked about both.
+        self.assertEqual(set(CODES), {code for code, _ in found})
+        for code in ("memory_local", "emulator_pin", "huge_pages"):
+            self.assertLessEqual({(code, A), (code, B)}, found.keys())
+        for role in ("vCPUs", "I/O threads", "vhost threads", "emulator threads"):
+            for name in (A, B):
+                self.assertIn(("threads_allowed", f"{name}: {role}"), found)
+        self.assert_says("2x4", found, "node_shape", "shape")
+
+    def move_half_the_memory_and_let_a_vcpu_float(self):
+        host, a, b = self.host, self.a, self.b
+        # The kernel moves none out of a cpuset.
+        host.write(a.cpuset("emulator", "mems"), "0-1")
+        host.move(a, a.pages // 2, 1)
+        host.write(b.cpuset("vcpu2", "cpus"), "4-7")
+        found = self.judged()
+        self.assert_found(
+            {
+                ("memory_local", A): FAIL,
+                ("cpuset_cgroup", f"{A}: memory"): WARN,
+                ("threads_allowed", f"{B}: vCPUs"): FAIL,
+            },
+            found,
+        )
+        self.assert_says("0.03 GiB on node 1", found, "memory_local", A)
+        self.assertEqual("at least 99% on node 0", found["memory_local", A].expected)
+        self.assert_says("nodes 0-1", found, "cpuset_cgroup", f"{A}: memory")
+        observed = "vCPU 2 (CPU 2/KVM) may use CPUs 4-7"
+        self.assert_says(observed, found, "threads_allowed", f"{B}: vCPUs")
+        # The remedy, as it says.
+        self.assertIn("migratepages PID FROM TO", found["memory_local", A].remedy)
+        host.shell(f"migratepages {a.pid} 1 0")
+        host.write(a.cpuset("emulator", "mems"), "0")
+        host.write(b.cpuset("vcpu2", "cpus"), "6")
+
+    def move_huge_pages_and_let_own_threads_float(self):
+        host, a, b = self.host, self.a, self.b
+        # vhost's thread of the kernel is in QEMU's cgroup, too.
+        host.write(a.cpuset("emulator", "cpus"), "0-7")
+        host.reserve(0)
+        host.shell(f"migratepages {b.pid} 1 0")
+        found = self.judged()
+        self.assert_found(
+            {
+                ("threads_allowed", f"{A}: {role}"): FAIL
+                for role in ("I/O threads", "vhost threads", "emulator threads")
+            }
+            | {("memory_local", B): FAIL},
+            found,
+        )
+        observed = f"(vhost-{a.pid}) may use CPUs 0-7"
+        self.assert_says(observed, found, "threads_allowed", f"{A}: vhost threads")
+        self.assert_says("0.00 %", found, "memory_local", B)
+        host.write(a.cpuset("emulator", "cpus"), "0-3")
+        host.shell(f"migratepages {b.pid} 0 1")
+
+    def narrow_cpusets(self):
+        """A vCPU on another VM's CPU, and one with the other node's memory."""
+        host, a, b = self.host, self.a, self.b
+        host.write(a.cpuset("vcpu3", "cpus"), "4")
+        host.write(b.cpuset("vcpu0", "mems"), "0")
+        found = self.judged()
+        self.assert_found(
+            {
+                ("threads_allowed", f"{A}: vCPUs"): FAIL,
+                ("cpuset_cgroup", f"{A}: CPUs"): FAIL,
+                ("cpuset_cgroup", f"{B}: memory"): FAIL,
+                # In version 2 all memory of a process follows any of its threads.
+                ("memory_local", B): FAIL,
+            },
+            found,
+        )
+        observed = "vCPU 3 has CPU 3, the cpuset 4"
+        self.assert_says(observed, found, "cpuset_cgroup", f"{A}: CPUs")
+        observed = "vCPU 3 (CPU 3/KVM) may use CPUs 4"
+        self.assert_says(observed, found, "threads_allowed", f"{A}: vCPUs")
+        host.write(b.cpuset("vcpu0", "mems"), "1")
+
+    def share_a_cpu(self):
+        """The same for libvirt, too: what was asked for is done, and is wrong."""
+        host, a = self.host, self.a
+        host.describe(1, [0, 1, 2, 4])
+        found = self.judged()
+        pins = {
+            subject
+            for (code, subject), one in found.items()
+            if code == "vcpu_pins" and one.status == FAIL
+        }
+        self.assertEqual(
+            {f"{A}: NUMA nodes", f"{A}: nobody else", f"{B}: nobody else"}, pins
+        )
+        observed = f"shares CPUs 4 with {B}"
+        self.assert_says(observed, found, "vcpu_pins", f"{A}: nobody else")
+        self.assertEqual(PASS, found["threads_allowed", f"{A}: vCPUs"].status)
+        host.describe(1)
+        host.write(a.cpuset("vcpu3", "cpus"), "3")
+
+    def stop_a_cpu(self):
+        """When its vCPU moves, and where to, is up to the kernel."""
+        online = "/sys/devices/system/cpu/cpu7/online"
+        self.host.write(online, "0")
+        found = self.judged()
+        self.assertEqual(FAIL, found["node_shape", "shape"].status)
+        self.assertEqual(FAIL, found["cpu_sets", "online"].status)
+        self.assert_says("CPUs 7 do not run", found, "cpu_sets", "online")
+        self.host.write(online, "1")
+        self.host.await_allowed(self.b.threads["CPU 3/KVM"], "7")
+
+
+class VersionOneTest(HypervisorTest):
+    """Cgroups of version 1, which older distributions have."""
+
+    VERSION = 1
+
+    def test_sound_then_at_fault_then_mended(self):
+        host = self.host
+        host.start(1, 2, hugepages=[2])
+        a, b = host.vms[1], host.vms[2]
+        self.assert_found({}, self.judged())
+        host.write(a.cpuset("emulator", "mems"), "0-1")
+        host.move(a, a.pages // 2, 1)
+        host.write(b.cpuset("vcpu2", "cpus"), "4")
+        found = self.judged()
+        self.assert_found(
+            {
+                ("memory_local", A): FAIL,
+                ("cpuset_cgroup", f"{A}: memory"): WARN,
+                ("threads_allowed", f"{B}: vCPUs"): FAIL,
+                ("cpuset_cgroup", f"{B}: CPUs"): FAIL,
+            },
+            found,
+        )
+        observed = "vCPU 2 has CPU 6, the cpuset 4"
+        self.assert_says(observed, found, "cpuset_cgroup", f"{B}: CPUs")
+        host.shell(f"migratepages {a.pid} 1 0")
+        host.write(a.cpuset("emulator", "mems"), "0")
+        host.write(b.cpuset("vcpu2", "cpus"), "6")
+        self.assert_found({}, self.judged())
+
+
+class MemorylessNodeTest(HypervisorTest):
+    """A node with CPUs and without memory."""
+
+    MEMORY = (True, False)
+
+    def test_it_is_found(self):
+        self.host.start(1)
+        found = self.judged()
+        self.assertEqual(
+            {
+                ("memoryless_nodes", "node 1"): FAIL,
+                ("node_shape", "memory of the nodes"): WARN,
+                ("node_shape", "memory for class high-performance"): WARN,
+            },
+            {
+                key: one.status
+                for key, one in found.items()
+                if key[0] in {"memoryless_nodes", "node_shape"} and one.status != PASS
+            },
+        )
+        self.assert_says("0.0 GiB", found, "memoryless_nodes", "node 1")
+        self.assertEqual(PASS, found["memory_local", A].status)
