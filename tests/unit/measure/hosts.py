@@ -151,21 +151,16 @@ def numa_maps(by_node, page_kb=4):
     )
 
 
-<<<<<<< HEAD
 def schedstat(ran_s, waited_s=0.0):
     """Return /proc/PID/task/TID/schedstat."""
     return f"{round(ran_s * 1e9)} {round(waited_s * 1e9)} 4711\n"
 
 
-def process(number, gb=128, pages_kb=4):
-    """Return the files of a VM's process: cgroups of version 2, vhost as a task."""
-=======
 def process(number, gb=128, pages_kb=4, uuid=None, pins=None):
     """Return the files of a VM's process: cgroups of version 2, vhost as a task.
 
     :param pins: the CPU of each vCPU
     """
->>>>>>> servercheck
     pid, node = FIRST_PID + 100 * number, number - 1
     pins = pins or own_cpus(number)
     path, own = f"/proc/{pid}", format_cpus(pins)

@@ -63,7 +63,8 @@ class CheckTest(testtools.TestCase):
                     "",
                     "permission denied",
                     "/proc/interrupts",
-                    "run collect as root (sudo), and collect again; or take a sosreport",
+                    "run collect as root (sudo), and collect again; or take a "
+                    "sosreport",
                 ),
             ],
             check_of(seen, error=error).outcomes(None),
