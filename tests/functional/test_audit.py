@@ -195,3 +195,26 @@ class TestUnits(AuditMixin, ElasticTest):
             {(codes.HOST_NOT_ISOLATED, "h1"), (codes.CHILDREN_DIFFER, "h1")},
             set(found),
         )
+
+    def test_servers_without_units_on_a_host_that_is_not_enrolled(self):
+        """As rollback leaves them, or a compute service that was deleted."""
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        server = self.boot()
+        self.assertEqual((0, []), self.audit())
+
+        self.unenroll("h1", strip=True)
+
+        expected = (2, [(codes.NOT_CLAIMED, f"{server.name} ({server.id})")])
+        path = str(pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "file")
+        for delete in (False, True):
+            if delete:
+                self.cloud.api.delete_flavor(base.HP_64)
+            self.assertEqual(0, self.run_command("snapshot", "save", path)[0])
+            for options in ((), ("--snapshot", path)):
+                with self.subTest(flavor_deleted=delete, options=options):
+                    self.assertEqual(expected, self.audit(*options))
+
+        # What the remedy says.
+        self.enroll("h1", backfill=True)
+        self.assertEqual((0, []), self.audit())

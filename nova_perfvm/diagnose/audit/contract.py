@@ -7,6 +7,7 @@ the exclusion of other classes are gone, whatever its flavor says by now.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from shlex import quote
 
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
@@ -20,14 +21,17 @@ def check(subject: Subject) -> Iterator[Finding]:
     """List the servers that do not hold what VMs of their class take of a host.
 
     Units of elastic hosts are looked at host by host, see
-    :mod:`nova_perfvm.diagnose.audit.units`.
+    :mod:`nova_perfvm.diagnose.audit.units`; here it is those of VMs of pinned
+    classes on hosts that should be elastic, and are not.
     """
-    if subject.policy.placement != "slots":
+    if subject.policy.placement == "none":
         return
+    units = subject.policy.placement == "units"
+    elastic = {host.host for host in subject.elastic.hosts} if units else set()
     snapshot = subject.snapshot
     for host in snapshot.hosts:
         tree = snapshot.trees.get(host.provider)
-        if tree is None or not subject.managed(host.host):
+        if tree is None or host.host in elastic or not subject.managed(host.host):
             continue
         for server in snapshot.servers_by_host[host.host]:
             # In the course of a resize it may hold what its flavor before took.
@@ -39,7 +43,9 @@ def _lacking(
     subject: Subject, server: Server, tree: Iterable[Provider]
 ) -> Iterator[Finding]:
     vm_class = subject.class_of(server)
-    if vm_class is None:
+    units = subject.policy.placement == "units"
+    # Without an elastic host there are no units, and general VMs need none there.
+    if vm_class is None or (units and not vm_class.pinned):
         return
     held = Counter[str]()
     for provider in tree:
@@ -52,8 +58,13 @@ def _lacking(
             str(server),
             f"on {server.host}: VMs of class {vm_class.name} take {_words(wanted)} of "
             f"their host, and it lacks {_words(lacking)}",
-            subject.resize(server),
+            _enroll(server.host) if units else subject.resize(server),
         )
+
+
+def _enroll(host: str | None) -> str:
+    """Return the command that gives units to the VMs of a host."""
+    return f"openstack perfvm host enroll {quote(host or '')} --backfill"
 
 
 def _words(amounts: Counter[str]) -> str:

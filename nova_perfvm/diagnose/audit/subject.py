@@ -8,7 +8,8 @@ from shlex import quote
 from typing import Final
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.preflight import FileOptions
+from nova_perfvm.diagnose.preflight import CloudView, FileOptions
+from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.placement_database import PlacementDatabase
@@ -55,6 +56,11 @@ class Subject:
         """Each host as the scheduler sees it, by the service's name."""
         found = self.snapshot.hosts
         return {host.host: host_facts(self.snapshot, host) for host in found}
+
+    @cached_property
+    def elastic(self) -> CloudView:
+        """The hosts that are enrolled, if only in part, and all servers."""
+        return cloud_view(self.snapshot, self.placement_settings)
 
     @property
     def cells(self) -> dict[str, Sequence[NUMACell]]:

@@ -9,7 +9,6 @@ from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.views import cloud_view
 
 _HOST_FAULTS: Final = (
     (codes.HOST_NOT_ISOLATED, lambda _, host: preflight.membership_faults(host), ""),
@@ -24,7 +23,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     policy = subject.policy
     if policy.placement != "units":
         return
-    view = cloud_view(subject.snapshot, subject.placement_settings)
+    view = subject.elastic
     for host in view.hosts:
         remedy = f"openstack perfvm host enroll {quote(host.host)}"
         for code, faults, option in _HOST_FAULTS:

@@ -716,6 +716,44 @@ class ElasticTest(AuditTest):
             (codes.FLAVOR_WITHOUT_UNITS, "a (i-a)"), self.found(cloud, labelled)
         )
 
+    def test_units_of_nobody_on_a_host_that_is_not_enrolled(self):
+        """Where a compute service comes back that was deleted, its host is not."""
+        cloud = elastic_cloud()
+        cloud.add_host("x")
+        cloud.add_hp("b", "x")
+        cloud.add_general("c", "x", cells=())
+        lacking = (codes.NOT_CLAIMED, "b (i-b)")
+        found = [f for f in self.audit(cloud).findings if f.subject == "b (i-b)"]
+        self.assertEqual([lacking], [f[:2] for f in found])
+        self.assertIs(Severity.CRITICAL, found[0].severity)
+        self.assertIn("it lacks 1000 CUSTOM_PERFVM_UNIT", found[0].evidence)
+        self.assertEqual("openstack perfvm host enroll x --backfill", found[0].remedy)
+        # Hosts that are not managed may hold what they will.
+        labelled = dataclasses.replace(ELASTIC, managed_hosts="labelled")
+        self.assertNotIn(lacking, self.found(cloud, labelled))
+        # It may be about to get them.
+        cloud.change_server("b", status="VERIFY_RESIZE")
+        self.assertNotIn(lacking, self.found(cloud))
+
+    def test_nor_those_of_a_flavor_that_asks_for_none(self):
+        cloud = elastic_cloud()
+        cloud.add_host("x")
+        cloud.add_hp("b", "x")
+        claims = {
+            key: value
+            for key, value in cloud.servers["b"].extra_specs.items()
+            if "CUSTOM_PERFVM" not in key
+        }
+        cloud.change_server("b", flavor="gone", extra_specs=claims)
+        self.assertEqual(
+            {
+                (codes.NOT_CLAIMED, "b (i-b)"),
+                (codes.FLAVOR_WITHOUT_UNITS, "b (i-b)"),
+            },
+            set(self.found(cloud)),
+        )
+        self.assertEqual(2, self.audit(cloud).exit_code())
+
 
 class SettingsTest(AuditTest):
     def test_retries(self):
