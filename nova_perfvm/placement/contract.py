@@ -4,7 +4,8 @@
 Stated once: the generator writes it into flavors, the filter refuses requests
 that differ from it, and the audit finds servers that do.  Only a flavor may name
 what is the project's own: tenants write the properties of images, and Nova adds
-an image's traits to those of the flavor.
+an image's traits to those of the flavor.  The validators of nova-api do not ask:
+Nova shows them one key at a time, and a contract is about all keys of a flavor.
 """
 
 from collections import Counter
@@ -74,14 +75,10 @@ class Contract:
     @property
     def amounts(self) -> Counter[str]:
         """Return how much a VM takes of each of the project's resource classes."""
-        return Counter(
-            {
-                name: amount
-                for group in self.groups
-                for name, amount in group.resources.items()
-                if is_ours(name)
-            }
-        )
+        found = Counter[str]()
+        for group in self.groups:
+            found.update({n: a for n, a in group.resources.items() if is_ours(n)})
+        return found
 
 
 def contract(policy: Policy, vm_class: VMClass) -> Contract:

@@ -16,6 +16,7 @@ from nova_perfvm.diagnose.audit import (
     servers,
     settings,
     units,
+    usage,
 )
 from nova_perfvm.diagnose.audit.finding import SEVERITIES, Finding, Severity
 from nova_perfvm.diagnose.audit.subject import Subject
@@ -84,6 +85,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("Keys are spelled right", claims.check_spelling),
     ("Hosts offer what the policy says", hosts.check),
     ("Elastic hosts are exclusive", units.check),
+    ("Usage is within inventory", usage.check),
     ("Allocations are the servers'", placement.check),
     ("Providers belong to hosts", placement.check_orphans),
     ("Nova gets on with its work", progress.check),

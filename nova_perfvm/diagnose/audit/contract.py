@@ -2,64 +2,126 @@
 """Whether servers hold in Placement what their class's VMs take.
 
 A VM that does not hold its slot leaves it to another: the cap of its host and
-the exclusion of other classes are gone, whatever its flavor says by now.
+the exclusion of other classes are gone, whatever its flavor says by now.  One
+that holds more keeps others off that the host has room for.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from shlex import quote
+from typing import NamedTuple
 
+from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.placement import is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.snapshot import Provider, Server
+from nova_perfvm.diagnose.sizing import as_enrolled
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import contract
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """List the servers that do not hold what VMs of their class take of a host.
+class Claim(NamedTuple):
+    """What a server takes of its host of the project's resource classes.
 
-    Units of elastic hosts are looked at host by host, see
-    :mod:`nova_perfvm.diagnose.audit.units`; here it is those of VMs of pinned
-    classes on hosts that should be elastic, and are not.
+    :ivar wanted: what a VM of its class takes
+    :ivar held: what it has been allocated
+    """
+
+    wanted: Counter[str]
+    held: Counter[str]
+
+    @property
+    def lacking(self) -> Counter[str]:
+        """What it should hold and does not."""
+        return self.wanted - self.held
+
+    @property
+    def excess(self) -> Counter[str]:
+        """The slots and units that it holds and should not."""
+        return Counter(
+            {
+                name: amount
+                for name, amount in (self.held - self.wanted).items()
+                if slots.is_slot(name) or name == const.RC_UNIT
+            }
+        )
+
+
+def claim(subject: Subject, server: Server) -> Claim | None:
+    """Return what a server takes of its host, None if that cannot be told.
+
+    A host that was enrolled for another number of children is judged by that one.
+    """
+    vm_class = subject.class_of(server)
+    host = subject.hosts_seen.get(server.host or "")
+    # In the course of a resize it may hold what its flavor before took.
+    if vm_class is None or host is None or is_moving(subject.snapshot, server):
+        return None
+    view = subject.elastic_hosts.get(host.host)
+    policy = as_enrolled(subject.policy, view) if view else subject.policy
+    held = Counter[str]()
+    for provider in subject.snapshot.trees[host.provider]:
+        held.update(provider.allocations.get(server.id, {}))
+    return Claim(contract(policy, vm_class).amounts, held)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """List the servers that hold more or less than VMs of their class take.
+
+    Who lacks units on elastic hosts is looked at host by host, see
+    :mod:`nova_perfvm.diagnose.audit.units`; here it is VMs of pinned classes on
+    hosts that should be elastic, and are not.
     """
     if subject.policy.placement == "none":
         return
-    units = subject.policy.placement == "units"
-    elastic = {host.host for host in subject.elastic.hosts} if units else set()
-    snapshot = subject.snapshot
-    for host in snapshot.hosts:
-        tree = snapshot.trees.get(host.provider)
-        if tree is None or host.host in elastic or not subject.managed(host.host):
+    for server in subject.snapshot.servers:
+        elastic = server.host in subject.elastic_hosts
+        if not (elastic or subject.managed(server.host or "")):
             continue
-        for server in snapshot.servers_by_host[host.host]:
-            # In the course of a resize it may hold what its flavor before took.
-            if not is_moving(snapshot, server):
-                yield from _lacking(subject, server, tree)
+        found = claim(subject, server)
+        if found is None:
+            continue
+        if found.excess:
+            yield _too_much(subject, server, found)
+        if found.lacking and not elastic:
+            yield from _lacking(subject, server, found)
 
 
-def _lacking(
-    subject: Subject, server: Server, tree: Iterable[Provider]
-) -> Iterator[Finding]:
+def _too_much(subject: Subject, server: Server, found: Claim) -> Finding:
+    remedy = subject.resize(server)
+    if not found.excess.keys() & found.wanted.keys():
+        names = " ".join(f"--resource-class {name}" for name in sorted(found.excess))
+        remedy = f"openstack resource provider allocation unset {names} {server.id}"
+    return Finding(
+        codes.CLAIMED_TOO_MUCH,
+        str(server),
+        f"on {server.host}: {_of_class(subject, server, found)}, and it holds "
+        f"{_words(found.excess)} more",
+        remedy,
+    )
+
+
+def _lacking(subject: Subject, server: Server, found: Claim) -> Iterator[Finding]:
     vm_class = subject.class_of(server)
     units = subject.policy.placement == "units"
     # Without an elastic host there are no units, and general VMs need none there.
-    if vm_class is None or (units and not vm_class.pinned):
+    if units and not (vm_class and vm_class.pinned):
         return
-    held = Counter[str]()
-    for provider in tree:
-        held.update(provider.allocations.get(server.id, {}))
-    wanted = contract(subject.policy, vm_class).amounts
-    lacking = wanted - held
-    if lacking:
-        yield Finding(
-            codes.NOT_CLAIMED,
-            str(server),
-            f"on {server.host}: VMs of class {vm_class.name} take {_words(wanted)} of "
-            f"their host, and it lacks {_words(lacking)}",
-            _enroll(server.host) if units else subject.resize(server),
-        )
+    yield Finding(
+        codes.NOT_CLAIMED,
+        str(server),
+        f"on {server.host}: {_of_class(subject, server, found)}, and it lacks "
+        f"{_words(found.lacking)}",
+        _enroll(server.host) if units else subject.resize(server),
+    )
+
+
+def _of_class(subject: Subject, server: Server, found: Claim) -> str:
+    vm_class = subject.class_of(server)
+    name = vm_class.name if vm_class else "(none)"
+    return f"VMs of class {name} take {_words(found.wanted) or 'nothing'} of their host"
 
 
 def _enroll(host: str | None) -> str:

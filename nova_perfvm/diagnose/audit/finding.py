@@ -68,6 +68,7 @@ UNITS_LACKING: Final = _code("audit.units_lacking", Severity.CRITICAL)
 HOST_NOT_ISOLATED: Final = _code("audit.host_not_isolated", Severity.CRITICAL)
 
 NOT_CLAIMED: Final = _code("audit.not_claimed", Severity.CRITICAL)
+CLAIMED_TOO_MUCH: Final = _code("audit.claimed_too_much")
 CLASS_UNKNOWN: Final = _code("audit.class_unknown")
 FORMER_SIZE: Final = _code("audit.former_size", Severity.NOTE)
 FLAVOR_CHANGED: Final = _code("audit.flavor_changed")

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 from shlex import quote
-from typing import Final, NamedTuple
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import finding as codes
@@ -12,40 +12,11 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.preflight import asks_units
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
-from nova_perfvm.generate.options import RETRIES
 from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import Policy
 
 # In these, Nova may be about to add or to remove allocations.
 _MOVING: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})
-
-
-class Usage(NamedTuple):
-    """One inventory of a resource provider.
-
-    :ivar capacity: (total - reserved) x allocation_ratio
-    """
-
-    provider: str
-    resource_class: str
-    capacity: int
-    used: int
-    uuid: str = "PROVIDER"
-
-
-def check_usage(usages: Iterable[Usage]) -> list[Finding]:
-    """List the inventories of which more is allocated than there is."""
-    return [
-        Finding(
-            codes.OVER_INVENTORY,
-            usage.provider,
-            f"{usage.used} of {usage.capacity} {usage.resource_class} allocated: set "
-            f"{RETRIES} = {RETRIES.values[0]}",
-            f"openstack resource provider show --allocations {usage.uuid}",
-        )
-        for usage in usages
-        if usage.used > usage.capacity
-    ]
 
 
 def check_consumers(
@@ -70,13 +41,8 @@ def check_consumers(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """List what is allocated too much, to nobody, not at all or elsewhere."""
+    """List what is allocated to nobody, not at all or elsewhere."""
     snapshot = subject.snapshot
-    yield from check_usage(
-        Usage(provider.name, name, capacity, used, provider.uuid)
-        for provider in snapshot.providers
-        for name, used, capacity in provider.overused()
-    )
     homeless = {
         server.id: f"{server} is in {server.status} and on no host"
         for server in snapshot.servers

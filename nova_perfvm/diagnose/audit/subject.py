@@ -12,9 +12,10 @@ from nova_perfvm.diagnose.preflight import CloudView, FileOptions
 from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.placement_database import PlacementDatabase
+from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot, host_facts
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
-from nova_perfvm.facts.snapshot import Server, Snapshot, host_facts
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.policy import Policy, VMClass
@@ -61,6 +62,19 @@ class Subject:
     def elastic(self) -> CloudView:
         """The hosts that are enrolled, if only in part, and all servers."""
         return cloud_view(self.snapshot, self.placement_settings)
+
+    @cached_property
+    def elastic_hosts(self) -> dict[str, ElasticHost]:
+        """Those of them by name; none unless the policy wants units."""
+        if self.policy.placement != "units":
+            return {}
+        return {host.host: host for host in self.elastic.hosts}
+
+    @cached_property
+    def hosts_seen(self) -> dict[str, ComputeHost]:
+        """The compute hosts that Placement has a provider of, by name."""
+        trees = self.snapshot.trees
+        return {h.host: h for h in self.snapshot.hosts if h.provider in trees}
 
     @property
     def cells(self) -> dict[str, Sequence[NUMACell]]:

@@ -147,6 +147,20 @@ class DifferencesTest(testtools.TestCase):
             self.assertEqual((found, []), resource_differences(self.general, request))
 
 
+class AmountsTest(testtools.TestCase):
+    def test_all_groups_are_added_up(self):
+        """A general VM takes a unit of each child."""
+        for scheme, name, expected in (
+            ("slots", "high-performance", {"CUSTOM_PERFVM_SLOT": 1}),
+            ("slots", "general", {}),
+            ("units", "high-performance", {"CUSTOM_PERFVM_UNIT": 1000}),
+            ("units", "general", {"CUSTOM_PERFVM_UNIT": 2}),
+        ):
+            policy = dataclasses.replace(loader.load(), placement=scheme)
+            found = contract(policy, policy.get_class(name)).amounts
+            self.assertEqual(expected, dict(found))
+
+
 class SeveralClassesTest(testtools.TestCase):
     """Each pinned class has names of its own."""
 

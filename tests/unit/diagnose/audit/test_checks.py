@@ -8,7 +8,6 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit import hosts as host_checks
-from nova_perfvm.diagnose.audit import placement as placement_checks
 from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
 from nova_perfvm.facts.elastic_host import CREATED
 from nova_perfvm.facts.snapshot import (
@@ -615,9 +614,66 @@ class PlacementTest(AuditTest):
         cloud.parts["unseen_hosts"] = ("old",)
         self.assertNotIn(stray, self.found(cloud))
 
+    def test_more_slots_than_the_class_takes(self):
+        cloud = small()
+        cloud.servers.pop("b")
+        taken = {"PCPU": 20, const.RC_SLOT: 2}
+        cloud.change_provider("hp1", allocations={"i-a": taken})
+        self.assertEqual([(codes.CLAIMED_TOO_MUCH, "a (i-a)")], self.found(cloud))
+        (finding,) = self.audit(cloud).findings
+        self.assertEqual(1, self.audit(cloud).exit_code())
+        self.assertIn("take 1 CUSTOM_PERFVM_SLOT", finding.evidence)
+        self.assertIn("holds 1 CUSTOM_PERFVM_SLOT more", finding.evidence)
+        self.assertIn("openstack server resize ", finding.remedy)
+        # While it is resized it may hold what both flavors take.
+        cloud.change_server("a", status="VERIFY_RESIZE")
+        self.assertEqual([], self.found(cloud))
+
+    def test_a_slot_of_a_general_vm(self):
+        cloud = small()
+        cloud.allocate("i-c", "g1", {"VCPU": 2, const.RC_SLOT: 1})
+        (finding,) = self.audit(cloud).findings
+        self.assertEqual((codes.CLAIMED_TOO_MUCH, "c (i-c)"), finding[:2])
+        self.assertEqual(
+            "openstack resource provider allocation unset --resource-class "
+            "CUSTOM_PERFVM_SLOT i-c",
+            finding.remedy,
+        )
+
+    def test_who_has_what_is_allocated_too_much(self):
+        blamed = "allocation_conflict_retry_count"
+        slot = {const.RC_SLOT: 1}
+        for consumer, taken, words, code in (
+            ("i-c", slot, "c (i-c), which Nova has on g1, holds 1", "elsewhere"),
+            ("nobody", slot, "consumer nobody, a migration or what", "leaked"),
+            ("i-b", {const.RC_SLOT: 2}, "b (i-b) holds 1 more than its class", "much"),
+        ):
+            cloud = small()
+            cloud.allocate(consumer, "hp1", taken)
+            found = self.audit(cloud).findings
+            self.assertEqual([codes.OVER_INVENTORY], [f.code for f in found[:1]])
+            self.assertIn(f"3 of 2 {const.RC_SLOT} allocated: {words}", found[0][2])
+            self.assertNotIn(blamed, found[0].evidence)
+            self.assertTrue(any(code in f.code for f in found[1:]), found)
+
+        # The rest is Placement's.
+        cloud.allocate("nobody", "hp1", slot)
+        cloud.allocate("i-a", "hp1", {"PCPU": 20, const.RC_SLOT: 1})
+        cloud.change_inventories("hp1", **{const.RC_SLOT: Inventory(1, 1)})
+        over = self.audit(cloud).findings[0].evidence
+        self.assertIn("b (i-b) holds 1 more than its class takes; consumer nob", over)
+        self.assertIn(blamed, over)
+
+    def test_migrations_are_no_strays(self):
+        cloud = small()
+        cloud.allocate("m", "hp1", {const.RC_SLOT: 1})
+        cloud.parts["migrations"] = (Migration("m", "i-c", "migration", "finished"),)
+        (finding,) = self.audit(cloud).findings
+        self.assertNotIn("holds", finding.evidence)
+        self.assertIn("allocation_conflict_retry_count", finding.evidence)
+
     def test_helpers_of_the_storms(self):
-        usage = placement_checks.Usage("h", "PCPU", 40, 41)
-        (finding,) = placement_checks.check_usage([usage])
+        (finding,) = audit.check_usage([audit.Usage("h", "PCPU", 40, 41)])
         self.assertEqual(Severity.CRITICAL, finding.severity)
 
 
@@ -734,6 +790,26 @@ class ElasticTest(AuditTest):
         # It may be about to get them.
         cloud.change_server("b", status="VERIFY_RESIZE")
         self.assertNotIn(lacking, self.found(cloud))
+
+    def test_units_of_the_other_class(self):
+        """Such a VM leaves a child whole to one of the other class."""
+        cloud = elastic_cloud()
+        cloud.servers.pop("a")
+        cloud.change_provider("e1", allocations={})
+        cloud.change_provider("e1_perfvm_a", allocations={})
+        cloud.add_general("c", "e1")
+        for child, held, expected in (
+            ("e1_perfvm_a", 1, []),
+            ("e1_perfvm_b", 1, []),
+            ("e1_perfvm_a", 1000, [(codes.CLAIMED_TOO_MUCH, "c (i-c)")]),
+        ):
+            cloud.allocate("i-c", child, {const.RC_UNIT: held})
+            found = [f[:2] for f in self.audit(cloud).findings]
+            self.assertEqual(
+                expected, [f for f in found if f[0] == codes.CLAIMED_TOO_MUCH]
+            )
+        cloud.change_provider("e1_perfvm_b", allocations={})
+        self.assertEqual([(codes.CLAIMED_TOO_MUCH, "c (i-c)")], self.found(cloud))
 
     def test_nor_those_of_a_flavor_that_asks_for_none(self):
         cloud = elastic_cloud()
