@@ -9,6 +9,7 @@ from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.diagnose.preflight import CloudView, preflight
+from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.diagnose.result import Code, worst
 from nova_perfvm.facts.elastic_host import (
     CREATED,
@@ -801,3 +802,26 @@ class PreflightTest(PlanCase):
             [0, 1, 1, 2],
             [code.exit_code for code in sorted(Code, key=lambda c: c.value)],
         )
+
+
+class SharesTest(testtools.TestCase):
+    def test_what_enrolling_gives_is_the_contract(self):
+        """By whose flavor asks for units, and by whose is given them later."""
+        for policy in (POLICY, FOUR):
+            slots = units.children_per_host(policy)
+            children = units.children(policy, "h1", slots)
+            traits = {child.name: child.trait for child in children}
+            for vm_class, resident in (("high-performance", high), ("general", server)):
+                shares = divide(policy, view(resident("vm")), children)
+
+                given = shares.lacking["vm"]
+                expected = contract(policy, policy.get_class(vm_class))
+                self.assertEqual(expected.amounts, {const.RC_UNIT: sum(given.values())})
+                groups = [g for g in expected.groups if const.RC_UNIT in g.resources]
+                self.assertEqual(len(groups), len(given))
+                for group in groups:
+                    # One without a trait may be any child.
+                    fits = {n for n in given if group.required <= {traits[n]}}
+                    self.assertIn(
+                        group.resources[const.RC_UNIT], {given[n] for n in fits}
+                    )
