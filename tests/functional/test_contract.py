@@ -41,9 +41,17 @@ class TestImageOpensElasticHost(ElasticTest):
         self.assert_reason(server, "request.image_trait")
 
     def test_beside_high_performance_vms_at_once(self):
-        for _ in range(2):
-            servers = self.cloud.boot_at_once([base.HP_64] * 2)
-            self.boot_refused(PLAIN_GENERAL, image=self.image)
+        requests = [(base.HP_64, self.cloud.image), (PLAIN_GENERAL, self.image)] * 2
+        flavors, images = zip(*requests, strict=True)
+        for _ in range(4):
+            servers = self.cloud.boot_at_once(flavors, images=images)
+
+            running = [server for server in servers if server.status == "ACTIVE"]
+            # Of two claims of one child at once the second may be refused.
+            self.assertEqual({base.HP_64}, {server.flavor for server in running})
+            self.assert_apart(*running)
+            taken = [n for units in self.units("e1").values() for n in units]
+            self.assertEqual([1000] * len(running), taken)
             self.servers.delete_at_once(servers)
 
     def test_by_a_rebuild(self):
@@ -57,6 +65,31 @@ class TestImageOpensElasticHost(ElasticTest):
     def test_without_the_image_the_same_flavors_work(self):
         self.boot(base.HP_64)
         self.boot_refused(PLAIN_GENERAL)
+
+
+class TestIsolationIsOff(ElasticTest):
+    """Nova does not look at isolated aggregates, and no host has a label."""
+
+    def write_policy(self, **changes):
+        return super().write_policy(managed_hosts="labelled", **changes)
+
+    def start_cloud(self, **options):
+        options["options"] = {
+            ("scheduler", "enable_isolated_aggregate_filtering"): False
+        }
+        super().start_cloud(**options)
+
+    def test_a_flavor_without_units_is_refused(self):
+        self.cloud.start_host("e1")
+        self.enroll("e1")
+        self.create_plain_flavors()
+
+        for where in ({}, {"host": "e1"}):
+            server = self.boot_refused(PLAIN_GENERAL, **where)
+            self.assert_reason(server, "host.units_lacking")
+
+        self.assertEqual({"a": [], "b": []}, self.units("e1"))
+        self.boot(base.GENERAL_2)
 
 
 class TestFlavorWithoutSlot(AuditMixin, base.FunctionalTest):

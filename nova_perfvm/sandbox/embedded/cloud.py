@@ -313,9 +313,15 @@ class EmbeddedCloud(fixtures.Fixture):
         """Create servers; see Servers.boot for the options."""
         return self.servers.boot(flavor, image=image or self.image, **options)
 
-    def boot_at_once(self, flavors: Sequence[str]) -> list[BootedServer]:
-        """Create a server of each flavor, all at the same time."""
-        return self.servers.boot_at_once(flavors, image=self.image)
+    def boot_at_once(
+        self, flavors: Sequence[str], *, images: Sequence[str] | None = None
+    ) -> list[BootedServer]:
+        """Create a server of each flavor, all at the same time.
+
+        :param images: one for each flavor; without them all have the cloud's own
+        """
+        images = images or [self.image] * len(flavors)
+        return self.servers.boot_at_once(flavors, images=images)
 
     def guest(self, server: BootedServer) -> guest.Guest:
         """Return the Guest that Nova generated for a server on its host.

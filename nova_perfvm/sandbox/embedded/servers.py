@@ -119,15 +119,18 @@ class Servers:
         servers = [self._built(server_id) for server_id in ids]
         return servers[0] if count == 1 else servers
 
-    def boot_at_once(self, flavors: Sequence[str], *, image: str) -> list[BootedServer]:
+    def boot_at_once(
+        self, flavors: Sequence[str], *, images: Sequence[str]
+    ) -> list[BootedServer]:
         """Create a server of each flavor, all requests at the same time.
 
+        :param images: one for each flavor
         :returns: Servers in the order of the flavors, each ACTIVE or ERROR
         """
         volumes = {flavor: self._has_no_disk(flavor) for flavor in set(flavors)}
         bodies = [
             {"server": self._request(flavor, image, from_volume=volumes[flavor])}
-            for flavor in flavors
+            for flavor, image in zip(flavors, images, strict=True)
         ]
         with futures.ThreadPoolExecutor(len(bodies)) as pool:
             ids = [server_id for (server_id,) in pool.map(self._post, bodies)]
