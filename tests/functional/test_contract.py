@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What does not carry its class's contract does not get in, nor hide."""
 
+import json
+
 import fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm.cloud import observe
+from nova_perfvm.cloud.api import API
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
@@ -142,7 +146,7 @@ class TestFlavorWithoutSlot(AuditMixin, base.FunctionalTest):
         return path
 
 
-class TestSeveralPinnedClasses(base.FunctionalTest):
+class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
     """Slots of one class are none of another's, also for a forced host."""
 
     CLOUD = None
@@ -196,3 +200,45 @@ class TestSeveralPinnedClasses(base.FunctionalTest):
         servers = self.cloud.boot_at_once(["hp20"] * 4)
         running = [server for server in servers if server.status == "ACTIVE"]
         self.assertEqual([("h20", "ACTIVE")] * 2, [(s.host, s.status) for s in running])
+
+    def test_audit_and_capacity(self):
+        self.cloud.start_configured(
+            "h20", self.policy, "dedicated", shape="2x40", class_name="hp20"
+        )
+        for name in ("hp8", "hp20"):
+            self.cloud.label_hosts(name, f"h{name[2:]}")
+        self.boot("hp8")
+        server = self.boot("hp20")
+
+        self.assertEqual((0, []), self.audit())
+        self.assertEqual(
+            [
+                ("h20", "hp20", 2, 1, 1),
+                ("h20", "hp8", 0, 0, 0),
+                ("h8", "hp20", 0, 0, 0),
+                ("h8", "hp8", 8, 1, 7),
+            ],
+            self.capacity(),
+        )
+
+        self.take_slot(server)
+        expected = [(codes.NOT_CLAIMED, f"{server.name} ({server.id})")]
+        self.assertEqual((2, expected), self.audit())
+        self.boot("hp20")
+        self.assertIn(("h20", "hp20", 2, 2, 0), self.capacity())
+
+    def capacity(self):
+        status, stdout, _ = self.run_command(
+            "capacity", "show", "-f", "json", "--policy", self.write_policy()
+        )
+        self.assertEqual(0, status)
+        columns = ("Host", "Class", "Total", "Used", "Free")
+        return sorted(tuple(row[c] for c in columns) for row in json.loads(stdout))
+
+    def take_slot(self, server):
+        """Take the slot out of a server's allocation."""
+        api = API(self.connection("admin", "admin"))
+        body = observe.allocation(api, server.id)
+        (of_host,) = body["allocations"].values()
+        self.assertEqual(1, of_host["resources"].pop("CUSTOM_PERFVM_SLOT_HP20"))
+        api.placement("PUT", f"/allocations/{server.id}", body)
