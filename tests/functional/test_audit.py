@@ -7,6 +7,7 @@ import pathlib
 import fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.api import API
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
@@ -195,6 +196,28 @@ class TestUnits(AuditMixin, ElasticTest):
             {(codes.HOST_NOT_ISOLATED, "h1"), (codes.CHILDREN_DIFFER, "h1")},
             set(found),
         )
+
+    def test_a_server_with_the_units_of_another_class(self):
+        """One that holds a child whole leaves the other to high-performance VMs."""
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        server = self.boot(base.GENERAL_2)
+        self.assertEqual((0, []), self.audit())
+
+        first, second = sorted(self.view("h1").children, key=lambda c: c.name)
+        body = observe.allocation(self.api, server.id)
+        body["allocations"][first.uuid]["resources"][const.RC_UNIT] = 1000
+        del body["allocations"][second.uuid]
+        self.api.placement("PUT", f"/allocations/{server.id}", body)
+
+        name = f"{server.name} ({server.id})"
+        self.assertEqual((1, [(codes.CLAIMED_TOO_MUCH, name)]), self.audit())
+        # Placement does not keep them apart any more, only the filter does.
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        self.assertEqual("h1", self.boot().host)
+        status, found = self.audit()
+        self.assertEqual(2, status)
+        self.assertIn((codes.CLASSES_MIXED, "h1"), found)
 
     def test_servers_without_units_on_a_host_that_is_not_enrolled(self):
         """As rollback leaves them, or a compute service that was deleted."""

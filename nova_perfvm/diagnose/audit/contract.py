@@ -70,9 +70,10 @@ def claim(subject: Subject, server: Server) -> Claim | None:
 def check(subject: Subject) -> Iterator[Finding]:
     """List the servers that hold more or less than VMs of their class take.
 
-    Who lacks units on elastic hosts is looked at host by host, see
+    Who has no units on elastic hosts is looked at host by host, see
     :mod:`nova_perfvm.diagnose.audit.units`; here it is VMs of pinned classes on
-    hosts that should be elastic, and are not.
+    hosts that should be elastic, and are not, and those with the units that VMs of
+    another class take.
     """
     if subject.policy.placement == "none":
         return
@@ -85,7 +86,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         if found.excess:
             yield _too_much(subject, server, found)
-        if found.lacking and not elastic:
+        # Of those without any unit on an elastic host the check of hosts tells.
+        if found.lacking and not (elastic and not found.held[const.RC_UNIT]):
             yield from _lacking(subject, server, found)
 
 
@@ -114,7 +116,9 @@ def _lacking(subject: Subject, server: Server, found: Claim) -> Iterator[Finding
         str(server),
         f"on {server.host}: {_of_class(subject, server, found)}, and it lacks "
         f"{_words(found.lacking)}",
-        _enroll(server.host) if units else subject.resize(server),
+        _enroll(server.host)
+        if units and not found.held[const.RC_UNIT]
+        else subject.resize(server),
     )
 
 

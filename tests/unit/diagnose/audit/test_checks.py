@@ -811,6 +811,14 @@ class ElasticTest(AuditTest):
         cloud.change_provider("e1_perfvm_b", allocations={})
         self.assertEqual([(codes.CLAIMED_TOO_MUCH, "c (i-c)")], self.found(cloud))
 
+        cloud = elastic_cloud()
+        for child in ("e1_perfvm_a", "e1_perfvm_b"):
+            cloud.allocate("i-a", child, {const.RC_UNIT: 1})
+        (finding,) = self.audit(cloud).findings
+        self.assertEqual((codes.NOT_CLAIMED, "a (i-a)"), finding[:2])
+        self.assertIn("it lacks 998 CUSTOM_PERFVM_UNIT", finding.evidence)
+        self.assertIn("openstack server resize ", finding.remedy)
+
     def test_nor_those_of_a_flavor_that_asks_for_none(self):
         cloud = elastic_cloud()
         cloud.add_host("x")
