@@ -107,7 +107,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
             self.await_report("nova-scheduler", name)
 
     def configure(self, host, *cpu_sets):
-        """Return a host other CPU sets than its mode's, or none."""
+        """Give a host other CPU sets than its mode's, or none."""
         path = self.sandbox.layout.host_etc(host) / "nova.conf"
         lines = [
             line

@@ -135,7 +135,7 @@ class Connection(fakelibvirt.Connection):
         return domain
 
     def send(self, hostname: str, name: str, xml: str) -> None:
-        """Return a running guest to another host."""
+        """Hand a running guest over to another host."""
         directory = self._directory.parents[1] / hostname / self._directory.name
         (directory / f"{name}.on").touch()
         _write(directory / f"{name}.xml", xml)
