@@ -37,3 +37,14 @@ class ExtrasTest(testtools.TestCase):
             r"--editable '\.\[([\w,]+)\]'", (ROOT / "Makefile").read_text()
         )
         self.assertEqual(set(installed.split(",")), extras)
+
+
+class PackagesTest(testtools.TestCase):
+    def test_bindep_has_what_continuous_integration_installs(self):
+        text = (ROOT / ".ci/run").read_text()
+        calls = re.findall(r"^ +install ([a-z].*)$", text, re.MULTILINE)
+        self.assertGreater(len(calls), 3)
+        installed = {package for call in calls for package in call.split()}
+        lines = (ROOT / "bindep.txt").read_text().splitlines()
+        listed = {line.split()[0] for line in lines if line[:1].isalpha()}
+        self.assertEqual(installed, listed)
