@@ -32,7 +32,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         "2xdedicated:2x20@high-performance,1xdedicated:2x20@small,"
         "1xdedicated:2x10@small,1xdedicated:2x20@capped,4xshared:2x20"
     )
-    WISHES = {"policy": str(_POLICY)}  # noqa: RUF012
+    OPTIONS = {"policy": str(_POLICY)}  # noqa: RUF012
 
     def test_explain_agrees_with_the_scheduler(self):
         # What the generator refuses for these classes, operators still write.
