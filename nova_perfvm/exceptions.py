@@ -42,7 +42,7 @@ class CPUSetError(PerfVMError, ValueError):
     """Text that is no list of CPUs.  ``text`` is all of it, ``part`` the fault."""
 
     def __init__(self, text: str, part: str, expected: str) -> None:
-        """Return which part of which text is wrong, and what was expected."""
+        """Keep the text; say which part of it is wrong, and what was expected."""
         self.text = text
         self.part = part
         self.expected = expected

@@ -20,7 +20,7 @@ MOST_WORKERS: Final = 10
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[_Item, _Result]):
+class ItemOutcome(Generic[_Item, _Result]):
     """How the work on one item ended."""
 
     item: _Item
@@ -39,7 +39,7 @@ def each(
     items: Sequence[_Item],
     workers: int,
     interrupted: Callable[[int, int], None] = lambda _begun, _left: None,
-) -> Generator[Outcome[_Item, _Result]]:
+) -> Generator[ItemOutcome[_Item, _Result]]:
     """Do the same with each item, a few at a time; return how each ended, as it ends.
 
     After Ctrl-C nothing more is begun, and what has begun goes on to its end.  At
@@ -51,7 +51,7 @@ def each(
     :raises KeyboardInterrupt: in the end, after Ctrl-C
     """
     todo = deque(items)
-    ended: queue.SimpleQueue[Outcome[_Item, _Result]] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[ItemOutcome[_Item, _Result]] = queue.SimpleQueue()
     threads = [
         threading.Thread(target=_run, args=(work, todo, ended.put), daemon=True)
         for _ in range(min(workers, len(items)))
@@ -93,7 +93,7 @@ def each(
 def _run(
     work: Callable[[_Item], _Result],
     todo: deque[_Item],
-    put: Callable[[Outcome[_Item, _Result]], None],
+    put: Callable[[ItemOutcome[_Item, _Result]], None],
 ) -> None:
     """Work in a thread until nothing is left to do."""
     with contextlib.suppress(IndexError):
@@ -101,11 +101,13 @@ def _run(
             put(_outcome(work, todo.popleft()))
 
 
-def _outcome(work: Callable[[_Item], _Result], item: _Item) -> Outcome[_Item, _Result]:
+def _outcome(
+    work: Callable[[_Item], _Result], item: _Item
+) -> ItemOutcome[_Item, _Result]:
     try:
-        return Outcome(item, work(item))
+        return ItemOutcome(item, work(item))
     except BaseException as exc:  # noqa: BLE001  raised where it is asked for
-        return Outcome(item, None, exc)
+        return ItemOutcome(item, None, exc)
 
 
 def _drop(todo: deque[_Item]) -> int:

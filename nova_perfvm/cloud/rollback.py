@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rollback:
+class RollbackPlan:
     """What a rollback would do, and what it cannot.
 
     :ivar hosts: names of the hosts, in order
@@ -38,7 +38,7 @@ class Rollback:
     kept: tuple[str, ...]
 
 
-def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
+def plan_rollback(api: API, *, strip: bool = False) -> RollbackPlan:
     """Look at every host that is enrolled, if only in part.
 
     :param strip: take the units out of the allocations of running VMs
@@ -53,7 +53,7 @@ def plan_rollback(api: API, *, strip: bool = False) -> Rollback:
         refusals += tuple(remains for view in views for remains in view.remains)
     common = _common(api, asked=bool(warnings), emptied=True)
     changes += [change for change in common if change not in changes]
-    return Rollback(
+    return RollbackPlan(
         hosts=tuple(view.host for view in views),
         changes=tuple(changes),
         refusals=refusals,

@@ -25,13 +25,13 @@ class HTMLFormatter(ReportFormatter):
     render = staticmethod(page.html)
 
 
-class JUnitFormatter(ReportFormatter):
+class AuditJUnitFormatter(ReportFormatter):
     """XML for what runs tests."""
 
     render = staticmethod(monitoring.junit)
 
 
-class PrometheusFormatter(ReportFormatter):
+class AuditPrometheusFormatter(ReportFormatter):
     """Metrics for node_exporter's textfile collector."""
 
     render = staticmethod(monitoring.prometheus)

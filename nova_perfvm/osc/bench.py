@@ -17,7 +17,7 @@ _SOME_FAILED: Final = 1
 _INTERRUPTED: Final = 128 + signal.SIGINT
 
 
-class Run(JudgingCommand):
+class RunBenchmarks(JudgingCommand):
     """Measure what a scenario file asks for, on all of its targets.
 
     What is measured is written after each step; after Ctrl-C, --resume goes on.
@@ -69,7 +69,7 @@ class Run(JudgingCommand):
             self.exit_status = _SOME_FAILED
 
 
-class Report(JudgingCommand):
+class ReportBenchmarks(JudgingCommand):
     """Write a page of verdicts and plots: one HTML file that needs no network.
 
     The verdicts are those of bench compare.

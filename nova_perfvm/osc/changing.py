@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from nova_perfvm.changes.steps import Change, Plan
 from nova_perfvm.cloud import converge, observe
-from nova_perfvm.cloud.at_once import MOST_WORKERS, Outcome, each
+from nova_perfvm.cloud.at_once import MOST_WORKERS, ItemOutcome, each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import ElasticHost
@@ -138,7 +138,7 @@ class HostsCommand(ChangingCommand):
                 if number < len(items):
                     progress(f"hosts {what}", number, len(items))
 
-    def _result(self, outcome: Outcome[str, Any]) -> Iterator[tuple[str, Any]]:
+    def _result(self, outcome: ItemOutcome[str, Any]) -> Iterator[tuple[str, Any]]:
         try:
             result = outcome.result()
         except PerfVMError as exc:

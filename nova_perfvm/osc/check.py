@@ -36,13 +36,13 @@ _COLUMNS: Final = (
 )
 
 
-class JUnitFormatter(ReportFormatter):
+class CheckJUnitFormatter(ReportFormatter):
     """XML for what runs tests."""
 
     render = staticmethod(checked.junit)
 
 
-class PrometheusFormatter(ReportFormatter):
+class CheckPrometheusFormatter(ReportFormatter):
     """Metrics for node_exporter's textfile collector."""
 
     render = staticmethod(checked.prometheus)

@@ -111,7 +111,7 @@ class Up(SandboxCommand):
         )
 
 
-class Status(SandboxCommand, Lister):
+class ShowStatus(SandboxCommand, Lister):
     """List the processes of the sandbox; 1 if one that was started is dead."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

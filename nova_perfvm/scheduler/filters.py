@@ -144,7 +144,7 @@ def _words(reasons: Iterable[Reason]) -> str:
 
 
 def _warn_about_order(enabled_filters: Sequence[str]) -> None:
-    """Return what the list of filters costs, or leaves undone."""
+    """Log what the list of filters costs, or leaves undone."""
     names = list(enabled_filters)
     if "NUMATopologyFilter" not in names:
         LOG.warning(

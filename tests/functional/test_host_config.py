@@ -52,9 +52,9 @@ def read_as_nova(path):
 class HostConfigTest(base.FunctionalTest):
     CLOUD = None
 
-    def start_with(self, name, shape, policy, **wishes):
+    def start_with(self, name, shape, policy, **requested):
         """Start a compute with the files that are generated for it."""
-        config = generate(HostRequest(policy, topology_of(shape), **wishes))
+        config = generate(HostRequest(policy, topology_of(shape), **requested))
         options = self.load(config)
         self.cloud.start_host(
             name,
@@ -103,14 +103,14 @@ class HostConfigTest(base.FunctionalTest):
         classes["high-performance"].update(changes)
         return self.policy_of(classes=classes)
 
-    def assert_promised(self, expected, mode, **wishes):
+    def assert_promised(self, expected, mode, **requested):
         """Start a host of each shape; compare PCPU, VCPU and slots.
 
         :param expected: those three totals for each of SHAPES
         """
         for shape, totals in zip(SHAPES, expected, strict=True):
             name = f"{mode}-{shape}"
-            config = self.start_with(name, shape, self.policy, mode=mode, **wishes)
+            config = self.start_with(name, shape, self.policy, mode=mode, **requested)
             self.assertEqual(totals, self.totals(name), shape)
             slots = totals[2]
             if slots:
@@ -244,13 +244,13 @@ class HostConfigTest(base.FunctionalTest):
         self.boot(base.GENERAL_2, name="web", host="host1")
 
         resident = residents.Resident("web", "shared")
-        wish = HostRequest(
+        request = HostRequest(
             self.policy,
             topology_of("2x20"),
             "dedicated",
             residents=(resident,),
         )
-        self.assertRaises(HostConfigError, generate, wish)
+        self.assertRaises(HostConfigError, generate, request)
         # The pretended host's own CONF does not cover this check of the driver.
         nova_conf.CONF.set_override("cpu_dedicated_set", "0-39", "compute")
         refused = self.assertRaises(

@@ -15,8 +15,8 @@ class SlotsCase(base.FunctionalTest):
     CLOUD = {"enabled_filters": FILTERS_WITHOUT_PERFVM}  # noqa: RUF012
     PLACEMENT = "slots"
 
-    def start(self, name, mode="dedicated", **wishes):
-        return self.cloud.start_configured(name, self.policy, mode, **wishes)
+    def start(self, name, mode="dedicated", **requested):
+        return self.cloud.start_configured(name, self.policy, mode, **requested)
 
     def active(self, servers):
         return [server for server in servers if server.status == "ACTIVE"]

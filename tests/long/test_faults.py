@@ -24,7 +24,7 @@ class FaultsTest(storms.StormTest):
     """kill -9, some seconds of outage, and a start."""
 
     HOSTS = "4xelastic:2x20,2xdedicated:2x20"
-    WISHES = {"schedulers": 3}  # noqa: RUF012
+    OPTIONS = {"schedulers": 3}  # noqa: RUF012
 
     def test_scheduler(self):
         self.storm_with_outage(lambda: "nova-scheduler-1")

@@ -32,7 +32,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         "2xdedicated:2x20@high-performance,1xdedicated:2x20@small,"
         "1xdedicated:2x10@small,1xdedicated:2x20@capped,4xshared:2x20"
     )
-    WISHES = {"policy": str(_POLICY)}  # noqa: RUF012
+    OPTIONS = {"policy": str(_POLICY)}  # noqa: RUF012
 
     def test_explain_agrees_with_the_scheduler(self):
         # What the generator refuses for these classes, operators still write.
@@ -107,7 +107,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
             self.await_report("nova-scheduler", name)
 
     def configure(self, host, *cpu_sets):
-        """Return a host other CPU sets than its mode's, or none."""
+        """Give a host other CPU sets than its mode's, or none."""
         path = self.sandbox.layout.host_etc(host) / "nova.conf"
         lines = [
             line

@@ -69,7 +69,7 @@ class SlotsStormTest(storms.StormTest):
     """Dedicated, mixed and shared hosts."""
 
     HOSTS = "6xdedicated:2x20,2xdedicated:4x20,8xmixed:2x20,4xshared:2x20"
-    WISHES = {"schedulers": 3}  # noqa: RUF012
+    OPTIONS = {"schedulers": 3}  # noqa: RUF012
 
     def test_invariants_hold(self):
         check_rounds(self)
@@ -82,7 +82,7 @@ class ElasticStormTest(storms.StormTest):
     """Elastic hosts, and a few dedicated ones."""
 
     HOSTS = "14xelastic:2x20,2xelastic:4x20,4xdedicated:2x20"
-    WISHES = {"schedulers": 3}  # noqa: RUF012
+    OPTIONS = {"schedulers": 3}  # noqa: RUF012
 
     def test_invariants_hold(self):
         check_rounds(self)
@@ -95,7 +95,7 @@ class FiltersOnlyStormTest(storms.StormTest):
     """The same without Placement's layer: why it is there."""
 
     HOSTS = "2xdedicated:4x20"
-    WISHES = {"schedulers": 3, "filters_only": True}  # noqa: RUF012
+    OPTIONS = {"schedulers": 3, "filters_only": True}  # noqa: RUF012
 
     def test_the_cap_is_exceeded(self):
         for seed in range(5):

@@ -43,16 +43,16 @@ class SandboxTest(testtools.TestCase):
     is, by the tests that want one like it.
 
     :cvar HOSTS: the pretended hosts
-    :cvar WISHES: what else is asked of the sandbox
+    :cvar OPTIONS: what else is asked of the sandbox
     """
 
     HOSTS = "1xdedicated:2x20,1xshared:2x20"
-    WISHES = {}  # noqa: RUF012
+    OPTIONS = {}  # noqa: RUF012
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.wishes = SandboxOptions(hosts=cls.HOSTS, **cls.WISHES)
+        cls.options = SandboxOptions(hosts=cls.HOSTS, **cls.OPTIONS)
         cls.sandbox = cls._found() or cls._started()
         cls.compute = cls.sandbox.connect().compute
 
@@ -60,7 +60,7 @@ class SandboxTest(testtools.TestCase):
     def _found(cls):
         """Return the sandbox that is up, if it is like this."""
         directory = os.environ.get("PERFVM_TEST_SANDBOX")
-        if not directory or cls.WISHES:
+        if not directory or cls.OPTIONS:
             return None
         sandbox = Sandbox(directory, environment=ENVIRONMENT, tell=tell)
         return sandbox if sandbox.settings.hosts == cls.HOSTS else None
@@ -70,7 +70,7 @@ class SandboxTest(testtools.TestCase):
         directory = tempfile.mkdtemp(prefix="perfvm-")
         cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
         sandbox = Sandbox(Path(directory) / "state", environment=ENVIRONMENT, tell=tell)
-        sandbox.up(cls.wishes)
+        sandbox.up(cls.options)
         cls.addClassCleanup(sandbox.down)
         return sandbox
 

@@ -47,7 +47,7 @@ class LabelledStates(states.States):
         return [*super()._names(), self._random.choice(self._ours)]
 
     def _own_labels(self):
-        """Return each host an aggregate of its own in place of its class's."""
+        """Give each host an aggregate of its own in place of its class's."""
         for found in self._api.nova("GET", "/os-aggregates", key="aggregates"):
             if const.CLASS_KEY in found["metadata"]:
                 for host in found["hosts"]:

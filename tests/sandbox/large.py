@@ -71,7 +71,7 @@ class Copies:
         engine.dispose()
 
     def _allocate(self, server, copies):
-        """Return each copy what the original has, on the copy's host."""
+        """Give each copy what the original has, on the copy's host."""
         held = self._get(f"/allocations/{server}")
         ((_, taken),) = held["allocations"].items()
         providers = {

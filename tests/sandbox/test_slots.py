@@ -237,7 +237,7 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
 
     def test_up_twice_down_and_up_again(self):
         server = self.boot(HP)
-        said = str(self.assertRaises(SandboxError, self.sandbox.up, self.wishes))
+        said = str(self.assertRaises(SandboxError, self.sandbox.up, self.options))
         self.assertIn("is up already", said)
         result = self.nova_perfvm("up", check=False)
         self.assertEqual(1, result.returncode)

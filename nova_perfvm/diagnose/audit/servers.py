@@ -22,7 +22,7 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts import NUMACell
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules.slots import cell_cpus, host_slots
+from nova_perfvm.rules.slots import cell_cpus
 
 
 class ServerFacts(NamedTuple):
@@ -234,8 +234,9 @@ def _counts(
         for cell in cells:
             here = [server for server in mine if server.on(cell)]
             leave = _beyond(vm_class, cell, here)
-            if leave and vm_class.cells_per_vm == 1:
-                slots = host_slots(vm_class, [cell], memory_mb=0)
+            if leave:
+                usable, _ = cell_cpus(vm_class, cell)
+                slots = vm_class.capped(usable // vm_class.cell_pcpus)
                 yield Finding(
                     TOO_MANY_ON_CELL,
                     host,
@@ -254,7 +255,9 @@ def _beyond(
     left, _ = cell_cpus(vm_class, cell)
     leave = []
     for server in servers:
-        need = vm_class.of_size(server.vcpus).cell_pcpus
+        size = vm_class.of_size(server.vcpus)
+        # The CPU of isolated emulator threads is on the first of several cells.
+        need = size.cell_pcpus if size.cells_per_vm == 1 else size.cell_vcpus
         if need <= left:
             left -= need
         else:

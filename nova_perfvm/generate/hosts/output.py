@@ -75,7 +75,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _appear(path: Path, target: Path, *, force: bool) -> None:
-    """Return a complete file its name."""
+    """Give a complete file its name."""
     if force:
         path.replace(target)
         return

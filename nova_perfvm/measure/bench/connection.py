@@ -162,7 +162,7 @@ class Waiting:
         self._limit_s = limit_s
 
     async def ready(self) -> None:
-        """Return when it waits.
+        """Wait until the command is there and waits.
 
         :raises TargetError: when it ends before
         """

@@ -36,14 +36,14 @@ class NothingToRunError(PerfVMError):
     """Targets on which the scenario cannot run; all reasons in one message."""
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """How a run ended."""
 
     steps: int
     failures: list[dict[str, Any]]
 
 
-def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> Outcome:
+def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> RunOutcome:
     """Carry out what is not done yet.
 
     The record is written after each step: after Ctrl-C, what is there is whole.
@@ -53,12 +53,14 @@ def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> Outcome:
     return asyncio.run(_run(scenario, record, tell, warn))
 
 
-async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> Outcome:
+async def _run(
+    scenario: Scenario, record: Record, tell: Tell, warn: Warn
+) -> RunOutcome:
     steps = list(scenario.steps())
     done = record.done
     left = [step for step in steps if step.key not in done]
     if not left:
-        return Outcome(len(steps), record.failures)
+        return RunOutcome(len(steps), record.failures)
     if scenario.repeats < LEAST_REPEATS:
         warn(f"fewer than {LEAST_REPEATS} repeats: bench compare can tell no interval")
     tell("looking at the targets", 0, 0)
@@ -83,7 +85,7 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> Ou
         record.save()
     if not record.failures:
         await _remove(scenario, warn)
-    return Outcome(len(steps), record.failures)
+    return RunOutcome(len(steps), record.failures)
 
 
 async def _looks(scenario: Scenario) -> dict[str, Look]:

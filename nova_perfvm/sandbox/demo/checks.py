@@ -15,11 +15,11 @@ from nova_perfvm.sandbox.demo.story import (
     HP_CLASS,
     HP_HOSTS,
     PINNED_4,
-    Outcome,
+    BootOutcome,
 )
 
 
-def check(policy: Policy, outcomes: list[Outcome]) -> list[str]:
+def check(policy: Policy, outcomes: list[BootOutcome]) -> list[str]:
     """List everything that differs from the policy, in words."""
     hp = [o for o in outcomes if o.wanted_class == HP_CLASS and o.booted]
     general = [o for o in outcomes if o.wanted_class == GENERAL_CLASS and o.booted]
@@ -31,7 +31,7 @@ def check(policy: Policy, outcomes: list[Outcome]) -> list[str]:
     ]
 
 
-def _check_hp(vm_class: VMClass, outcomes: list[Outcome]) -> Iterator[str]:
+def _check_hp(vm_class: VMClass, outcomes: list[BootOutcome]) -> Iterator[str]:
     """Look that each VM owns its CPUs, inside one NUMA node, with a queue for each."""
     for outcome in outcomes:
         name, guest = outcome.server.name, outcome.guest
@@ -51,7 +51,7 @@ def _check_hp(vm_class: VMClass, outcomes: list[Outcome]) -> Iterator[str]:
                 yield f"{name}: {what}: expected {expected}, found {found}"
 
 
-def _check_hosts(vm_class: VMClass, outcomes: list[Outcome]) -> Iterator[str]:
+def _check_hosts(vm_class: VMClass, outcomes: list[BootOutcome]) -> Iterator[str]:
     """Look that each high-performance host is full and no CPU has two owners."""
     by_host = collections.defaultdict(list)
     for outcome in outcomes:
@@ -75,7 +75,7 @@ def _check_hosts(vm_class: VMClass, outcomes: list[Outcome]) -> Iterator[str]:
             yield f"{host}: CPUs {shared} are pinned twice"
 
 
-def _check_general(outcomes: list[Outcome]) -> Iterator[str]:
+def _check_general(outcomes: list[BootOutcome]) -> Iterator[str]:
     """Look that general VMs share the general host's CPUs until those are given out."""
     for outcome in outcomes:
         if outcome.server.host not in GENERAL_HOSTS:
@@ -87,7 +87,7 @@ def _check_general(outcomes: list[Outcome]) -> Iterator[str]:
         yield f"general VMs: expected {CPUS} vCPUs in all, found {vcpus}"
 
 
-def _check_refused(outcomes: list[Outcome]) -> Iterator[str]:
+def _check_refused(outcomes: list[BootOutcome]) -> Iterator[str]:
     """Look that each refused VM is refused for the right reason."""
     refused = {o.server.flavor: o for o in outcomes if not o.booted}
     for name, code in (

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from nova_perfvm import cpuset
-from nova_perfvm.sandbox.demo.story import Outcome
+from nova_perfvm.sandbox.demo.story import BootOutcome
 
 COLUMNS = ("VM", "class", "flavor", "host", "NUMA node", "pinned CPUs", "queues")
 
 
 def write(
-    stream: TextIO, outcomes: list[Outcome], problems: list[str], seconds: float
+    stream: TextIO, outcomes: list[BootOutcome], problems: list[str], seconds: float
 ) -> None:
     """Write the VMs that run, those refused with the reasons, and the verdict."""
     lines = [*_table([o for o in outcomes if o.booted]), ""]
@@ -28,7 +28,7 @@ def write(
     stream.write("\n".join(lines) + "\n")
 
 
-def _table(outcomes: list[Outcome]) -> list[str]:
+def _table(outcomes: list[BootOutcome]) -> list[str]:
     rows = [COLUMNS, *(_row(outcome) for outcome in outcomes)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
     lines = [
@@ -40,7 +40,7 @@ def _table(outcomes: list[Outcome]) -> list[str]:
     return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def _row(outcome: BootOutcome) -> tuple[str, ...]:
     guest, server = outcome.guest, outcome.server
     queues = {1 if found is None else found for found in guest.queues}
     return (
@@ -54,7 +54,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _refusal(outcome: Outcome) -> Iterator[str]:
+def _refusal(outcome: BootOutcome) -> Iterator[str]:
     server = outcome.server
     yield (
         f"{server.name} refused (flavor {server.flavor}, class {outcome.wanted_class})"

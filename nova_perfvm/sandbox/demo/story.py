@@ -9,7 +9,12 @@ from collections.abc import Callable
 from nova_perfvm import constants as const
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.policy import Policy
-from nova_perfvm.sandbox.embedded import BootedServer, EmbeddedCloud, Guest, Verdict
+from nova_perfvm.sandbox.embedded import (
+    BootedServer,
+    EmbeddedCloud,
+    EmbeddedGuest,
+    FilterVerdict,
+)
 
 HP_HOSTS = ("hp-1", "hp-2")
 GENERAL_HOSTS = ("general-1",)
@@ -29,7 +34,7 @@ CLAIMS_HP_16 = "claims-hp-16"
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class BootOutcome:
     """One VM that was asked for.
 
     :ivar wanted_class: the class that its flavor claims
@@ -41,7 +46,7 @@ class Outcome:
 
     server: BootedServer
     wanted_class: str
-    guest: Guest | None
+    guest: EmbeddedGuest | None
     reasons: dict[str, tuple[str, ...]]
     codes: dict[str, tuple[str, ...]]
 
@@ -53,11 +58,11 @@ class Outcome:
 
 def play(
     cloud: EmbeddedCloud, policy: Policy, progress: Callable[[str], None]
-) -> list[Outcome]:
+) -> list[BootOutcome]:
     """Start the hosts and boot VMs until they are refused.
 
     :param progress: called with a line of text at each step
-    :returns: one Outcome for each VM, in the order of the requests
+    :returns: one BootOutcome for each VM, in the order of the requests
     """
     for name in HOSTS:
         progress(f"starting {name}")
@@ -65,7 +70,7 @@ def play(
         cloud.start_configured(name, policy, mode)
     smallest, largest = _create_flavors(cloud, policy)
 
-    def boot(name: str, flavor: PolicyFlavor, wanted_class: str) -> Outcome:
+    def boot(name: str, flavor: PolicyFlavor, wanted_class: str) -> BootOutcome:
         progress(f"booting {name} ({flavor.name})")
         server = cloud.boot(flavor.name, name=name)
         return _outcome(cloud, server, flavor, wanted_class)
@@ -128,9 +133,9 @@ def _flavor(name: str) -> PolicyFlavor:
 
 def _outcome(
     cloud: EmbeddedCloud, server: BootedServer, flavor: PolicyFlavor, wanted_class: str
-) -> Outcome:
+) -> BootOutcome:
     if server.status == "ACTIVE":
-        return Outcome(server, wanted_class, cloud.guest(server), {}, {})
+        return BootOutcome(server, wanted_class, cloud.guest(server), {}, {})
     verdicts = {verdict.host: verdict for verdict in cloud.verdicts(server)}
     reasons = {
         host: _filters_words(verdicts[host])
@@ -139,10 +144,10 @@ def _outcome(
         for host in HOSTS
     }
     codes = {host: verdict.codes for host, verdict in verdicts.items()}
-    return Outcome(server, wanted_class, None, reasons, codes)
+    return BootOutcome(server, wanted_class, None, reasons, codes)
 
 
-def _filters_words(verdict: Verdict) -> tuple[str, ...]:
+def _filters_words(verdict: FilterVerdict) -> tuple[str, ...]:
     if verdict.passed:
         return ("passed PerfVMFilter, refused after it",)
     return tuple(

@@ -16,8 +16,8 @@ from nova_perfvm.sandbox.embedded.cloud import (
     EmbeddedCloud,
     ServiceExitError,
 )
-from nova_perfvm.sandbox.embedded.decisions import Verdict
-from nova_perfvm.sandbox.embedded.guest import Guest
+from nova_perfvm.sandbox.embedded.decisions import FilterVerdict
+from nova_perfvm.sandbox.embedded.guest import EmbeddedGuest
 from nova_perfvm.sandbox.embedded.hosts import HostSettings
 from nova_perfvm.sandbox.embedded.servers import BootedServer
 
@@ -28,8 +28,8 @@ __all__ = [
     "NOVA_WEIGHERS",
     "BootedServer",
     "EmbeddedCloud",
-    "Guest",
+    "EmbeddedGuest",
+    "FilterVerdict",
     "HostSettings",
     "ServiceExitError",
-    "Verdict",
 ]

@@ -21,7 +21,7 @@ from nova_perfvm.sandbox.embedded.decisions import Decisions
 from nova_perfvm.sandbox.embedded.domains import Domains
 from nova_perfvm.sandbox.embedded.hosts import HostSettings
 from nova_perfvm.sandbox.embedded.log import Log, Quiet
-from nova_perfvm.sandbox.embedded.servers import Servers, until
+from nova_perfvm.sandbox.embedded.servers import ServerOperations, until
 from nova_perfvm.sandbox.embedded.services import Services
 from nova_perfvm.sandbox.embedded.volumes import Reimaging
 from nova_perfvm.sandbox.topology import pretended_topology
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nova_perfvm.policy import Policy
-    from nova_perfvm.sandbox.embedded.decisions import Verdict
+    from nova_perfvm.sandbox.embedded.decisions import FilterVerdict
     from nova_perfvm.sandbox.embedded.servers import BootedServer
 
 NOVA_FILTERS = (
@@ -147,7 +147,7 @@ class EmbeddedCloud(fixtures.Fixture):
         self._domains = self.useFixture(Domains(self._connections))
         self.useFixture(Reimaging(self._services.cinder, self.api))
         network = nova_fixtures.NeutronFixture.network_1["id"]
-        self.servers = Servers(
+        self.servers = ServerOperations(
             self.api, self._allocations, self._services.cells.states, network
         )
         self.image = self.create_image()
@@ -176,26 +176,28 @@ class EmbeddedCloud(fixtures.Fixture):
         shape: str = "2x20",
         memory_gb: int = 500,
         cell: str = "cell1",
-        **wishes: Any,
+        **requested: Any,
     ) -> str:
         """Start a host as ``nova-perfvm host config`` would configure it.
 
         :param mode: dedicated, shared, mixed or elastic
         :param cell: Nova's cell that the host is in
-        :param wishes: further members of HostRequest
+        :param requested: further members of HostRequest
         """
-        configured = _configured(policy, mode, shape, memory_gb, **wishes)
+        configured = _configured(policy, mode, shape, memory_gb, **requested)
         return self.start_host(
             name, shape, memory_gb=memory_gb, cell=cell, **configured
         )
 
     def restart_configured(
-        self, name: str, policy: Policy, mode: str, **wishes: Any
+        self, name: str, policy: Policy, mode: str, **requested: Any
     ) -> None:
         """Start a host's compute again, as another policy has it configured."""
         before = self._settings[name]
         shape, memory_gb = before.shape, before.memory_gb
-        self.restart_host(name, **_configured(policy, mode, shape, memory_gb, **wishes))
+        self.restart_host(
+            name, **_configured(policy, mode, shape, memory_gb, **requested)
+        )
 
     def domains(self, host: str) -> dict[str, str]:
         """Return {server's id: the XML that Nova generated} of a host's domains."""
@@ -323,8 +325,8 @@ class EmbeddedCloud(fixtures.Fixture):
         images = images or [self.image] * len(flavors)
         return self.servers.boot_at_once(flavors, images=images)
 
-    def guest(self, server: BootedServer) -> guest.Guest:
-        """Return the Guest that Nova generated for a server on its host.
+    def guest(self, server: BootedServer) -> guest.EmbeddedGuest:
+        """Return the guest that Nova generated for a server on its host.
 
         :raises KeyError: when the server is on no host
         """
@@ -332,7 +334,7 @@ class EmbeddedCloud(fixtures.Fixture):
         xml = self._domains.xml(server.id, server.host)
         return guest.parse(xml, self._settings[server.host].node_of)
 
-    def verdicts(self, server: BootedServer) -> list[Verdict]:
+    def verdicts(self, server: BootedServer) -> list[FilterVerdict]:
         """Return PerfVMFilter's Verdicts on a server's requests, oldest first."""
         return self._decisions.of(server.id)
 
@@ -388,11 +390,11 @@ class EmbeddedCloud(fixtures.Fixture):
 
 
 def _configured(
-    policy: Policy, mode: str, shape: str, memory_gb: int, **wishes: Any
+    policy: Policy, mode: str, shape: str, memory_gb: int, **requested: Any
 ) -> dict[str, str | None]:
     """Return the members of HostSettings that a generated configuration gives."""
     topology = pretended_topology(HostShape.parse(shape), memory_gb)
-    config = generate(HostRequest(policy, topology, mode=mode, **wishes))
+    config = generate(HostRequest(policy, topology, mode=mode, **requested))
     options = {setting.option: setting.values for setting in config.nova}
     return {
         "dedicated": "".join(options.get("cpu_dedicated_set", ())) or None,

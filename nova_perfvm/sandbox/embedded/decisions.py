@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class FilterVerdict:
     """The filter's verdict on one host for one request.
 
     :ivar passed: what the scheduler was told
@@ -59,7 +59,8 @@ class Decisions(fixtures.Fixture):
             names = {host.host for host in passed}
             with self._lock:
                 self._verdicts[spec_obj.instance_uuid].extend(
-                    Verdict(host, host in names, decision) for host, decision in decided
+                    FilterVerdict(host, host in names, decision)
+                    for host, decision in decided
                 )
             return passed
 
@@ -70,7 +71,7 @@ class Decisions(fixtures.Fixture):
             ),
         )
 
-    def of(self, server_id: str) -> list[Verdict]:
+    def of(self, server_id: str) -> list[FilterVerdict]:
         """Return the Verdicts on a server's requests, oldest first."""
         with self._lock:
             return list(self._verdicts[server_id])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Guest:
+class EmbeddedGuest:
     """What the domain XML says of CPUs, memory and network.
 
     Node numbers are the host's; ``host_nodes`` follows from the pins.
@@ -48,8 +48,8 @@ def _cpus(text: str | None) -> frozenset[int]:
     return frozenset(cpuset.parse(text)) if text else frozenset()
 
 
-def parse(xml: str, node_of: Callable[[int], int]) -> Guest:
-    """Read a domain's XML into a Guest.
+def parse(xml: str, node_of: Callable[[int], int]) -> EmbeddedGuest:
+    """Read a guest of a domain's XML.
 
     :param node_of: gives the NUMA node of a CPU of the domain's host
     """
@@ -62,7 +62,7 @@ def parse(xml: str, node_of: Callable[[int], int]) -> Guest:
     emulator = root.find("cputune/emulatorpin")
     memory = root.find("numatune/memory")
     drivers = [nic.find("driver") for nic in root.findall("devices/interface")]
-    return Guest(
+    return EmbeddedGuest(
         vcpus=int(vcpu.text),
         vcpu_cpuset=_cpus(vcpu.get("cpuset")),
         vcpupin=pins,

@@ -56,7 +56,7 @@ class ActionFailedError(Exception):
         super().__init__(f"{action} of {server.name}: {detail}")
 
 
-class Servers:
+class ServerOperations:
     """Create, move and delete servers; every call waits for the end.
 
     :param api: an administrator's client of Nova's API

@@ -15,7 +15,7 @@ from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import MEMORY_GB, PretendedHost
 from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.process import Processes, Record
+from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 
 FORK_SERVER: Final = "compute-fork-server"
 PREFIX: Final = "nova-compute-"
@@ -33,7 +33,7 @@ class Computes:
     layout: Layout
     environment: Environment
 
-    def start_fork_server(self) -> Record:
+    def start_fork_server(self) -> ProcessRecord:
         """Start the process that all computes are forked from."""
         self.layout.fork_server.unlink(missing_ok=True)
         return self.processes.start(
@@ -46,7 +46,7 @@ class Computes:
             env={"MALLOC_ARENA_MAX": "2"},
         )
 
-    def start(self, host: PretendedHost) -> Record:
+    def start(self, host: PretendedHost) -> ProcessRecord:
         """Start the nova-compute of a host.
 
         :raises SandboxError: when it runs already, or the fork server ended

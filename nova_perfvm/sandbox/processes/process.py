@@ -25,7 +25,7 @@ _PAUSE_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ProcessRecord:
     """One process that was started.
 
     :ivar started: when, in the kernel's ticks since boot: another process that
@@ -77,7 +77,7 @@ class Processes:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         port: int | None = None,
-    ) -> Record:
+    ) -> ProcessRecord:
         """Start a process.
 
         :raises SandboxError: when one of this name runs already
@@ -105,31 +105,33 @@ class Processes:
         if found is not None and found.alive:
             raise SandboxError(f"{name} runs already, pid {found.pid}")
 
-    def adopt(self, name: str, pid: int, port: int | None = None) -> Record:
+    def adopt(self, name: str, pid: int, port: int | None = None) -> ProcessRecord:
         """Record a process that somebody else has started."""
         started = _started(pid)
         # 0 is no process's start: it has ended already.
-        record = Record(name, pid, 0 if started is None else started, port)
+        record = ProcessRecord(name, pid, 0 if started is None else started, port)
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(record)), encoding="utf-8")
         return record
 
-    def all(self) -> list[Record]:
+    def all(self) -> list[ProcessRecord]:
         """Return all that were started and not stopped, dead ones, too."""
         found = (
             self.find(p.stem) for p in sorted(self._layout.processes.glob("*.json"))
         )
         return [record for record in found if record is not None]
 
-    def find(self, name: str) -> Record | None:
+    def find(self, name: str) -> ProcessRecord | None:
         """Return the process of a name; None if none was started."""
         try:
-            return Record(**json.loads(self._path(name).read_text(encoding="utf-8")))
+            return ProcessRecord(
+                **json.loads(self._path(name).read_text(encoding="utf-8"))
+            )
         except (OSError, ValueError, TypeError):
             return None
 
-    def kill(self, name: str, signal_number: int = signal.SIGKILL) -> Record:
+    def kill(self, name: str, signal_number: int = signal.SIGKILL) -> ProcessRecord:
         """Kill a process and its children, as a crash would.
 
         :raises SandboxError: when it does not run
@@ -185,7 +187,9 @@ class Processes:
         for child in list(self._children.values()):
             child.poll()
 
-    def _await_end(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
+    def _await_end(
+        self, records: Sequence[ProcessRecord], timeout_s: float
+    ) -> list[ProcessRecord]:
         end = time.monotonic() + timeout_s
         while True:
             self.reap()
@@ -198,7 +202,7 @@ class Processes:
         return self._layout.processes / f"{name}.json"
 
 
-def _signal_group(record: Record, number: int) -> None:
+def _signal_group(record: ProcessRecord, number: int) -> None:
     try:
         os.killpg(record.pid, number)
     except ProcessLookupError:

@@ -45,7 +45,7 @@ class MissingProgramsError(SandboxError):
     """
 
     def __init__(self, missing: Iterable[str], packages: Iterable[str]) -> None:
-        """Return what is missing and how to install it on Debian."""
+        """Keep what is missing; say how to install it on Debian."""
         self.missing = tuple(missing)
         self.packages = tuple(dict.fromkeys(packages))
         super().__init__(

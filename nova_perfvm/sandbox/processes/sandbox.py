@@ -28,7 +28,7 @@ from nova_perfvm.sandbox.processes.hostspec import (
     parse_hosts,
 )
 from nova_perfvm.sandbox.processes.layout import Layout, default_directory
-from nova_perfvm.sandbox.processes.process import Processes, Record
+from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 from nova_perfvm.sandbox.processes.settings import CLOUD, SandboxSettings
 from nova_perfvm.sandbox.processes.starter import Starter
 
@@ -151,12 +151,12 @@ class Sandbox:
         with contextlib.suppress(OSError):
             directory.rmdir()
 
-    def status(self) -> list[Record]:
+    def status(self) -> list[ProcessRecord]:
         """Return every process that was started and not stopped, dead ones, too."""
         self.processes.reap()
         return self.processes.all()
 
-    def kill(self, name: str) -> Record:
+    def kill(self, name: str) -> ProcessRecord:
         """End a process as a crash would, with its children.
 
         :raises SandboxError: when it does not run

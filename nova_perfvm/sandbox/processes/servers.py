@@ -28,7 +28,7 @@ disk_free_limit.absolute = 50MB
 
 
 @dataclass
-class Servers:
+class SandboxServers:
     """Starts the servers of one sandbox, and waits until they listen."""
 
     layout: Layout

@@ -24,7 +24,7 @@ from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.ports import ADDRESS
 from nova_perfvm.sandbox.processes.process import Processes
 from nova_perfvm.sandbox.processes.programs import Programs
-from nova_perfvm.sandbox.processes.servers import Servers
+from nova_perfvm.sandbox.processes.servers import SandboxServers
 from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 SCHEDULER: Final = "nova-scheduler"
@@ -57,7 +57,7 @@ class Starter:
         layout, settings, processes = self.layout, self.settings, self.processes
         environment, programs = self.environment, self.programs
         self._computes = Computes(processes, layout, environment)
-        servers = Servers(layout, settings, programs, processes)
+        servers = SandboxServers(layout, settings, programs, processes)
         # MariaDB first: the databases are made meanwhile.
         self._servers = {
             "mariadb": servers.start_mariadb,

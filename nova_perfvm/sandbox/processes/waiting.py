@@ -13,7 +13,7 @@ from typing import Final
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.ports import ADDRESS
-from nova_perfvm.sandbox.processes.process import Processes, Record
+from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 
 _PAUSE_S: Final = 0.2
 _TAIL: Final = 12
@@ -39,7 +39,7 @@ def until(condition: Callable[[], bool], what: str, timeout_s: float) -> None:
         time.sleep(_PAUSE_S)
 
 
-def until_listening(processes: Processes, record: Record) -> None:
+def until_listening(processes: Processes, record: ProcessRecord) -> None:
     """Wait until a process listens on its port.
 
     :raises SandboxError: when it ends, or does not in that time
@@ -52,7 +52,7 @@ def until_listening(processes: Processes, record: Record) -> None:
     until(listening, f"{record.name} to listen on port {record.port}", LIMIT_S)
 
 
-def until_answering(processes: Processes, record: Record, url: str) -> None:
+def until_answering(processes: Processes, record: ProcessRecord, url: str) -> None:
     """Wait until an API answers; uwsgi listens long before.
 
     :raises SandboxError: when its process ends, or does not in that time
@@ -76,7 +76,7 @@ def until_answering(processes: Processes, record: Record, url: str) -> None:
     until(answering, f"{record.name} to answer {url}", LIMIT_S)
 
 
-def check_alive(processes: Processes, record: Record) -> None:
+def check_alive(processes: Processes, record: ProcessRecord) -> None:
     """Make sure that a process runs.
 
     :raises SandboxError: with the end of its output when it does not

@@ -11,7 +11,7 @@ from nova_perfvm.sandbox.processes.files import database_options
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.process import Processes
 from nova_perfvm.sandbox.processes.programs import find_programs
-from nova_perfvm.sandbox.processes.servers import Servers
+from nova_perfvm.sandbox.processes.servers import SandboxServers
 
 
 class Database:
@@ -30,7 +30,7 @@ class Database:
     def __enter__(self):
         self.layout.logs.mkdir()
         try:
-            Servers(
+            SandboxServers(
                 self.layout, self.settings, self.programs, self.processes
             ).start_mariadb()
         except BaseException:

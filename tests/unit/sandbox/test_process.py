@@ -93,11 +93,11 @@ class ProcessesTest(testtools.TestCase):
         self.start("first")
         second = self.start("second")
         self.processes.kill("first")
-        alive = process.Record.alive.fget
+        alive = process.ProcessRecord.alive.fget
         looks = iter([True])
         self.useFixture(
             fixtures.MonkeyPatch(
-                "nova_perfvm.sandbox.processes.process.Record.alive",
+                "nova_perfvm.sandbox.processes.process.ProcessRecord.alive",
                 property(lambda record: next(looks, False) or alive(record)),
             )
         )

@@ -26,9 +26,9 @@ class SandboxTest(testtools.TestCase):
             )
         )
 
-    def refused(self, **wishes):
+    def refused(self, **options):
         return str(
-            self.assertRaises(SandboxError, self.sandbox.up, SandboxOptions(**wishes))
+            self.assertRaises(SandboxError, self.sandbox.up, SandboxOptions(**options))
         )
 
     def keep(self, hosts="dedicated:2x20", digest="0" * 64):
@@ -37,13 +37,13 @@ class SandboxTest(testtools.TestCase):
             kept_settings.save(settings, self.sandbox.layout.settings)
         return settings
 
-    def test_bad_wishes_change_nothing(self):
-        for wishes, words in (
+    def test_bad_options_change_nothing(self):
+        for options, words in (
             ({"hosts": "x"}, "--hosts"),
             ({"schedulers": 0}, "--schedulers 0: expected 1 to 16"),
             ({"placement_retries": -1}, "--placement-retries -1"),
         ):
-            self.assertIn(words, self.refused(**wishes))
+            self.assertIn(words, self.refused(**options))
         self.assertFalse(self.directory.exists())
 
     def test_without_a_sandbox(self):

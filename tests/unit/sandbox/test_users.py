@@ -12,7 +12,7 @@ from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout, default_directory
-from nova_perfvm.sandbox.processes.servers import Servers
+from nova_perfvm.sandbox.processes.servers import SandboxServers
 from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 NOBODY = 4294967290
@@ -69,7 +69,9 @@ class ServersTest(testtools.TestCase):
         processes = mock.Mock()
         for uid, expected in ((0, ["--user=root"]), (NOBODY, [])):
             self.be(uid)
-            servers = Servers(self.layout, self.settings, mock.MagicMock(), processes)
+            servers = SandboxServers(
+                self.layout, self.settings, mock.MagicMock(), processes
+            )
             servers.start_mariadb()
 
             for command in (self.commands[0], processes.start.call_args.args[1]):

@@ -21,7 +21,7 @@ from nova_perfvm.measure.bench.tools.tool import (
     Place,
     Run,
     Seconds,
-    Server,
+    ServerCommand,
     Threads,
     at,
     number,
@@ -105,7 +105,7 @@ class IPerf3:
                 self.seconds + self.omit_s,
                 shell(_CLIENTS, str(first), str(processes), *client),
                 parse,
-                Server(
+                ServerCommand(
                     self.server,
                     shell(_SERVERS, str(first), str(processes)),
                     "Server listening",

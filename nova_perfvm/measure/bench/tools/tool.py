@@ -44,7 +44,7 @@ class Figure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerCommand:
     """What has to run elsewhere while a tool runs.
 
     :ivar target: name of the machine
@@ -77,7 +77,7 @@ class Run:
     seconds: int
     command: tuple[str, ...]
     parse: Callable[[str], list[Figure]]
-    server: Server | None = None
+    server: ServerCommand | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Hardware:
     domains: str
 
 
-class Domain(fakelibvirt.Domain):
+class SandboxDomain(fakelibvirt.Domain):
     """A guest; what Nova defined is kept word by word.
 
     The fixture forgets parts of it: the mode of numatune, the queues.
@@ -124,7 +124,7 @@ class Connection(fakelibvirt.Connection):
 
     def defineXML(self, xml: str) -> Any:  # noqa: N802
         """Define a guest, and keep its XML."""
-        domain = Domain(self, xml)
+        domain = SandboxDomain(self, xml)
         known = self._vms.get(domain.name())
         if known is not None and known.isActive():
             domain._state = known._state  # noqa: SLF001
@@ -135,7 +135,7 @@ class Connection(fakelibvirt.Connection):
         return domain
 
     def send(self, hostname: str, name: str, xml: str) -> None:
-        """Return a running guest to another host."""
+        """Hand a running guest over to another host."""
         directory = self._directory.parents[1] / hostname / self._directory.name
         (directory / f"{name}.on").touch()
         _write(directory / f"{name}.xml", xml)
@@ -156,7 +156,7 @@ class Connection(fakelibvirt.Connection):
                 except FileNotFoundError:
                     # Another thread has just deleted this guest.
                     continue
-                domain = Domain(self, xml)
+                domain = SandboxDomain(self, xml)
                 self._vms[domain.name()] = domain
                 if path.with_suffix(".on").exists():
                     domain._state = fakelibvirt.VIR_DOMAIN_RUNNING  # noqa: SLF001

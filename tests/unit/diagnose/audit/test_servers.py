@@ -73,6 +73,26 @@ class CheckServersTest(testtools.TestCase):
         found = audit.check_servers(grown, CELLS, small)
         self.assertEqual([codes.TOO_MANY_ON_HOST], [f.code for f in found])
 
+    def test_too_many_on_cells_that_each_has_a_part_of(self):
+        policy = hosts.policy(numa_nodes=2)
+        cells = {"h": hosts.host("2x20x2").cells}
+        # Each owns both threads of five cores of each cell: ten of twenty.
+        found = [
+            ServerFacts(
+                str(n),
+                str(n),
+                "high-performance",
+                "h",
+                frozenset(range(10 * n, 10 * n + 10))
+                | frozenset(range(40 + 10 * n, 50 + 10 * n)),
+            )
+            for n in range(3)
+        ]
+        self.assertEqual([], audit.check_servers(policy, cells, found[:2]))
+        _, first, second = audit.check_servers(policy, cells, found)
+        self.assertEqual({codes.TOO_MANY_ON_CELL}, {first.code, second.code})
+        self.assertIn("cell 0 has 2 slot(s) for high-performance and 3 VMs", str(first))
+
     def test_split_over_cells(self):
         self.assertEqual([codes.NOT_IN_ONE_CELL], self.codes(hp("a", 10)))
 

@@ -22,7 +22,7 @@ from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts import HostConfigError, rendering, residents
 from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.generate.hosts.residents import Resident
-from tests.unit.generate.hosts.wishes import configs, configured, policy_of
+from tests.unit.generate.hosts.requests import configs, configured, policy_of
 
 CPU_OPTIONS = (
     ("DEFAULT", "vcpu_pin_set"),

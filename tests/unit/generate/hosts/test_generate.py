@@ -15,7 +15,12 @@ from nova_perfvm.placement import units
 from nova_perfvm.policy import loader
 from nova_perfvm.rules import decide
 from nova_perfvm.rules.slots import host_slots
-from tests.unit.generate.hosts.wishes import configs, configured, policy_of, wish
+from tests.unit.generate.hosts.requests import (
+    configs,
+    configured,
+    host_request,
+    policy_of,
+)
 from tests.unit.rules.hosts import general_request
 
 
@@ -362,9 +367,11 @@ class RefusedTest(testtools.TestCase):
             ),
         ):
             with self.subTest(arguments):
-                error = self.assertRaises(HostConfigError, generate, wish(**arguments))
+                error = self.assertRaises(
+                    HostConfigError, generate, host_request(**arguments)
+                )
                 self.assertIn(words, str(error))
                 self.assertNotIn("\n", str(error))
 
     def test_unknown_class(self):
-        self.assertRaises(UnknownClassError, generate, wish(class_name="fast"))
+        self.assertRaises(UnknownClassError, generate, host_request(class_name="fast"))

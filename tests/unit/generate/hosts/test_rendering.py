@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 
 from nova_perfvm.generate.hosts import HostConfigError, output, rendering
-from tests.unit.generate.hosts.wishes import configs, configured, policy_of
+from tests.unit.generate.hosts.requests import configs, configured, policy_of
 
 
 class RenderingTest(testtools.TestCase):

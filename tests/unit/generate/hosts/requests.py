@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies and wishes that the tests of host configurations share."""
+"""Policies and requests that the tests of host configurations share."""
 
 import functools
 import itertools
@@ -19,15 +19,17 @@ def policy_of(placement="slots", host_shape="2x20", **changes):
     return loader.parse(json.dumps(document))
 
 
-def wish(shape="2x20", mode="dedicated", memory_gb=500, policy=None, **wishes):
+def host_request(
+    shape="2x20", mode="dedicated", memory_gb=500, policy=None, **requested
+):
     topology = from_shape(HostShape.parse(shape))
     if memory_gb is not None:
         topology = topology.with_memory(memory_gb)
-    return HostRequest(policy or loader.load(), topology, mode, **wishes)
+    return HostRequest(policy or loader.load(), topology, mode, **requested)
 
 
 def configured(*args, **kwargs):
-    return generate(wish(*args, **kwargs))
+    return generate(host_request(*args, **kwargs))
 
 
 @functools.cache
