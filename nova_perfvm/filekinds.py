@@ -36,7 +36,7 @@ class FileKind(NamedTuple):
         return (
             self.all_of <= top.keys()
             and (not self.any_of or not self.any_of.isdisjoint(top))
-            and self.machine in {None, top.get("kind")}
+            and (self.machine is None or self.machine == top.get("kind"))
         )
 
 

@@ -102,6 +102,9 @@ class FileKindsTest(testtools.TestCase):
             for load in LOADERS.values():
                 error = self.assertRaises(PerfVMError, load, str(path))
                 self.assertNotIn(" is a ", str(error))
+        # All its keys, but of no kind.
+        keys = {"kind": ["host"], "hostname": "", "files": {}, "commands": {}}
+        self.assertIsNone(filekinds.known(json.dumps(keys)))
         # Of its own kind, with a mistake.
         document = json.loads(pathlib.Path(self.files["samples"]).read_text())
         path.write_text(json.dumps(document | {"files": {}, "kind": "host"}))
