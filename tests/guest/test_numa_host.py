@@ -12,10 +12,11 @@ import unittest
 
 import testtools
 
+from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.checks import host as checks
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
-from nova_perfvm.measure.checks.host_subject import NOVA_CONF, HostSubject
+from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.outcome import Status
 from nova_perfvm.policy import loader
 from tests.guest import hypervisor, image, machine
@@ -78,7 +79,7 @@ class HypervisorTest(testtools.TestCase):
     def judged(self):
         """Return {(code, subject): outcome}."""
         collected = self.host.collect()
-        files = {**collected.files, NOVA_CONF: DEDICATED}
+        files = {**collected.files, nova_conf.PATH: DEDICATED}
         collected = dataclasses.replace(collected, files=files)
         subject = HostSubject(collected, self.policy)
         found = report.run(checks_of(checks), collected, subject)
