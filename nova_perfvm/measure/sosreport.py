@@ -17,6 +17,9 @@ Where sos puts things (github.com/sosreport/sos; sos/report/plugins):
 * What exceeds sos's limit is a link to its end below ``sos_strings``.
 
 There is one look at counters, and nothing of tasks: sos copies neither.
+
+Of each process only the name is wanted of its status: jc's parser fails at a name
+with a line break that Python knows and the kernel does not escape, such as U+0085.
 """
 
 import json

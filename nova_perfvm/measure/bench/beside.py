@@ -3,6 +3,9 @@
 
 VMs that wait for their own turn are there, and idle.  Those that are busy take CPUs
 from the baseline, and a baseline that is too low flatters the VMs.
+
+jc's parser of /proc/PID/stat is not used: it finds nothing where a priority or a nice
+value is negative.
 """
 
 from __future__ import annotations

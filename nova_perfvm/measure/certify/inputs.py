@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+from jc.parsers import proc_cpuinfo
+
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 from nova_perfvm.facts.snapshot import Snapshot
@@ -374,9 +376,15 @@ def _noted(run: Mapping[str, Any], measured: Collection[str]) -> Run:
 
 def cpu_models(collected: Collected) -> frozenset[str]:
     """Return the CPU models that a machine names; none if that was not read."""
-    lines = collected.files.get("/proc/cpuinfo", "").splitlines()
-    pairs = (line.partition(":") for line in lines)
-    return frozenset(v.strip() for k, _, v in pairs if k.strip() == "model name")
+    try:
+        # What jc makes of the values fails at a line that was cut off, and takes some
+        # names for numbers.
+        told = proc_cpuinfo.parse(
+            collected.files.get("/proc/cpuinfo", ""), raw=True, quiet=True
+        )
+    except ValueError:
+        return frozenset()
+    return frozenset(cpu["model name"] for cpu in told if cpu.get("model name"))
 
 
 def vcpus(collected: Collected) -> int:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network interfaces: what drives them, and how many queues they have."""
+"""Network interfaces: what drives them, and how many queues they have.
+
+jc's parser of ethtool finds nothing in what ``-l`` and ``-i`` print: it knows the
+settings and the modules only.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QEMU's processes and threads: where the kernel lets them run, and their memory."""
+"""QEMU's processes and threads: where the kernel lets them run, and their memory.
+
+jc's parsers are used raw: what they make of the values fails at a thread in
+``State: D (disk sleep)``, and takes twice the time for the maps of memory.  It has
+none for cgroups.
+"""
 
 from __future__ import annotations
 
 import enum
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from jc.parsers import proc_pid_numa_maps, proc_pid_status
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
@@ -20,12 +27,13 @@ _VCPU: Final = re.compile(r"CPU (\d+)/\w+")
 _IOTHREAD: Final = re.compile(r"IO iothread(\d+)")
 _VHOST: Final = re.compile(r"vhost-(\d+)")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_ON_NODE: Final = re.compile(r"N(\d+)=(\d+)")
-_SIZE: Final = "kernelpagesize_kB="
+_NODE: Final = re.compile(r"N(\d+)")
+_COUNT: Final = re.compile(r"\d{1,18}")
+_SIZE: Final = "kernelpagesize_kB"
 # Files that are a VM's memory, not QEMU's own: huge pages, memfd, and where libvirt
 # has the memory of VMs that share it with others.
 _OF_VM: Final = ("/dev/", "/memfd:", "/var/lib/libvirt/qemu/ram/")
-_SMALL_KB: Final = 4
+_SMALL_KB: Final = "4"
 
 
 class Role(enum.Enum):
@@ -163,10 +171,22 @@ def allowed_nodes(collected: Collected, path: str) -> frozenset[int]:
 
 
 def _allowed(collected: Collected, path: str, name: str) -> frozenset[int]:
-    match = re.search(rf"^{name}:\s*(\S+)", collected.text(path), re.MULTILINE)
-    if match is None:
+    value = _raw(proc_pid_status.parse, collected, path).get(name)
+    if not value:
         raise NotReadError(path, f"it has no {name}")
-    return _parsed(path, match[1])
+    return _parsed(path, value)
+
+
+def _raw(parse: Callable[..., Any], collected: Collected, path: str) -> Any:
+    """Return what a parser of jc finds in a file.
+
+    :raises NotReadError: when the file was not read, or cannot be understood
+    """
+    text = collected.text(path)
+    try:
+        return parse(text, raw=True, quiet=True)
+    except ValueError as exc:
+        raise NotReadError(path, f"it cannot be understood: {exc}") from exc
 
 
 def _parsed(path: str, text: str) -> frozenset[int]:
@@ -187,26 +207,27 @@ def memory(collected: Collected, process: Process) -> Memory:
     path = f"{process.path}/numa_maps"
     by_node: Counter[int] = Counter()
     by_page: Counter[int] = Counter()
-    for line in collected.text(path).splitlines():
-        words = line.split()
-        sizes = [word.removeprefix(_SIZE) for word in words if word.startswith(_SIZE)]
-        if not _is_memory(words):
+    for area in _raw(proc_pid_numa_maps.parse, collected, path):
+        huge = "huge" in area.get("options", ())
+        if not huge and not area.get("file", _OF_VM[0]).startswith(_OF_VM):
             continue
-        if "huge" in words and not sizes:
+        if huge and _SIZE not in area:
             raise NotReadError(path, "it does not tell how large huge pages are")
-        size_kb = int(sizes[0]) if sizes and sizes[0].isdigit() else _SMALL_KB
-        for word in words:
-            if match := _ON_NODE.fullmatch(word):
-                by_node[int(match[1])] += int(match[2]) * size_kb
-                by_page[size_kb] += int(match[2]) * size_kb
+        size_kb = _count(path, area.get(_SIZE, _SMALL_KB))
+        for key, pages in area.items():
+            if match := _NODE.fullmatch(key):
+                used_kb = _count(path, pages) * size_kb
+                by_node[int(match[1])] += used_kb
+                by_page[size_kb] += used_kb
     if not by_node:
         raise NotReadError(path, "it names no memory on any node")
     return Memory(dict(by_node), dict(by_page), path)
 
 
-def _is_memory(words: list[str]) -> bool:
-    names = [w.removeprefix("file=") for w in words if w.startswith("file=")]
-    return "huge" in words or not names or names[0].startswith(_OF_VM)
+def _count(path: str, text: str) -> int:
+    if _COUNT.fullmatch(text) is None:
+        raise NotReadError(path, f"expected a number, found {text!r:.40}")
+    return int(text)
 
 
 def cpu_set(collected: Collected, path: str) -> CPUSet:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/proc/net/softnet_stat``: packets that each CPU took in, and lost."""
+"""``/proc/net/softnet_stat``: packets that each CPU took in, and lost.
+
+jc has no parser for it.
+"""
 
 from __future__ import annotations
 

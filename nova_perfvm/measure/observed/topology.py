@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NUMA nodes of a host, with their cores and memory."""
+"""The NUMA nodes of a host, with their cores and memory.
+
+jc's parser of meminfo is not used: each line of a node begins with ``Node 0``, which
+is all that it finds there.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 
 Isolated CPUs that VMs share or that nobody owns are lost: nothing is balanced onto
 them.  VMs whose CPUs are not all isolated run at different speeds.
+
+jc's parser of the command line is not used: it splits as a shell does, and fails at
+an apostrophe, which is a letter like any other to the kernel.
 """
 
 from collections.abc import Iterator

@@ -13,7 +13,7 @@ import testtools
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.certify import page, promise, record, regression
 from nova_perfvm.measure.certify.consistency import CHECKS
-from nova_perfvm.measure.certify.inputs import UUID, InputsError
+from nova_perfvm.measure.certify.inputs import UUID, InputsError, cpu_models
 from nova_perfvm.measure.certify.judge import Verdict
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
@@ -39,6 +39,19 @@ class CertifyTestCase(testtools.TestCase):
         (fault,) = (f for g in faults.GROUPS.values() for f in g if f.name == name)
         fault.plant(case)
         return case
+
+
+class CPUModelsTest(testtools.TestCase):
+    def test_what_cpuinfo_names(self):
+        whole = "processor\t: 0\nmodel name\t: A 2.40\n\nprocessor\t: 1\n"
+        for text, expected in (
+            (f"{whole}model name\t: 7.3\naddress sizes\t: ", {"A 2.40", "7.3"}),
+            (whole, {"A 2.40"}),
+            ("", set()),
+            (f"{whole}model na", set()),
+        ):
+            host = guests.having(hosts.host(), {"/proc/cpuinfo": text})
+            self.assertEqual(expected, cpu_models(host), text)
 
 
 class SoundTest(CertifyTestCase):

@@ -78,7 +78,16 @@ class ProcessTest(testtools.TestCase):
         self.assertEqual({4: 40, 2048: 8192}, found.by_page)
 
     def test_memory_that_nobody_can_tell(self):
-        for text in ("", "7f01 default\n", "7f02 default huge N0=4\n"):
+        for text in (
+            "",
+            "7f01",
+            "7f01 default\n",
+            "7f02 default huge N0=4\n",
+            "7f02 default anon=4 N0=4 kernelpagesize_kB=\n",
+            "7f02 default anon=4 N0=x kernelpagesize_kB=4\n",
+            f"7f02 default anon=4 N0={'9' * 5000} kernelpagesize_kB=4\n",
+            "7f02 default file=/dev/hugepages/a=b huge N0=4 kernelpagesize_kB=4\n",
+        ):
             self.assertRaises(NotReadError, self.memory, text)
         # Before Linux 3.14 small pages did not tell their size.
         self.assertEqual({0: 12}, self.memory("7f01 default anon=3 N0=3\n").by_node)
@@ -88,9 +97,18 @@ class ProcessTest(testtools.TestCase):
         host = of({f"{path}/status": hosts.status("kvm", "0-3,9", "1")})
         self.assertEqual({0, 1, 2, 3, 9}, processes.allowed_cpus(host, path))
         self.assertEqual({1}, processes.allowed_nodes(host, path))
-        for text in ("", "Cpus_allowed_list:\tx\n"):
+        cut_off = "Name:\tkvm\nCpus_allowed_li"
+        for text in ("", "Cpus_allowed_list:\tx\n", "Cpus_allowed_list:\t\n", cut_off):
             bad = of({f"{path}/status": text})
             self.assertRaises(NotReadError, processes.allowed_cpus, bad, path)
+
+    def test_thread_that_waits_for_a_disk(self):
+        path = "/proc/7"
+        text = hosts.status("kvm", "3", "0").replace(
+            "Name", "State:\tD (disk sleep)\nName"
+        )
+        host = of({f"{path}/status": text})
+        self.assertEqual({3}, processes.allowed_cpus(host, path))
 
     def test_cgroups(self):
         cpus, mems = "cpuset.cpus", "cpuset.mems"

@@ -174,7 +174,7 @@ class MemoryLocalTest(HostCase):
                 self.assert_found(status, FIRST, word, collected=host)
 
     def test_what_was_not_read(self):
-        for text in (None, "", "7f2c40000000 default\n", "7f huge N0=3\n"):
+        for text in (None, "", "7f2c40000000 default\n", "7f default huge N0=3\n"):
             host = having(hosts.host(), {f"{PROC}/numa_maps": text})
             self.assert_found(SKIP, FIRST, collected=host)
 
