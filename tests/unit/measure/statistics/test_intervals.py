@@ -58,25 +58,55 @@ class CoverageTest(testtools.TestCase):
 
     TRIALS = 400
 
-    def tolerance(self, expected):
-        """Return what differs in 1 of 1000 runs by chance."""
-        return 3.29 * math.sqrt(expected * (1 - expected) / self.TRIALS)
+    def ours(self, rounds, autocorrelation, noise, trials=TRIALS):
+        return coverage.coverage(
+            coverage.ours,
+            coverage.interleaved,
+            rounds,
+            autocorrelation,
+            noise,
+            trials,
+        )
 
-    def test_of_interleaved_rounds(self):
-        for noise in coverage.NOISES:
+    def test_of_log_normal_noise(self):
+        for noise in coverage.LOG_NORMAL:
             for rounds in (5, 20):
                 for autocorrelation in (0.0, 0.6):
                     with self.subTest(noise=noise.name, rounds=rounds):
-                        found = coverage.coverage(
-                            coverage.ours,
-                            coverage.interleaved,
-                            rounds,
-                            autocorrelation,
-                            noise,
-                            self.TRIALS,
-                        )
-                        self.assertGreaterEqual(found, 0.95 - self.tolerance(0.95))
-                        self.assertLessEqual(found, 0.97 + self.tolerance(0.97))
+                        found = self.ours(rounds, autocorrelation, noise)
+                        off = abs(found - 0.95)
+                        self.assertLessEqual(off, coverage.tolerance(self.TRIALS))
+
+    def test_stragglers_make_it_wide_not_narrow(self):
+        found = self.ours(5, 0.9, coverage.STRAGGLING)
+        self.assertGreater(found, 0.95)
+
+    def test_the_page_has_what_comes_out(self):
+        page = coverage.PAGE.read_text()
+        rows = {tuple(row.split("\n     - ")) for row in page.split("\n   * - ")}
+        for noise, autocorrelation in (
+            (coverage.NOISES[0], 0.0),
+            (coverage.NOISES[2], 0.9),
+            (coverage.STRAGGLING, 0.6),
+        ):
+            told = [r for r in rows if r[:2] == (noise.name, str(autocorrelation))]
+            ((_, _, *cells),) = told
+            for rounds, cell in list(zip(coverage.ROUNDS, cells, strict=True))[:2]:
+                part = float(cell.split()[0]) / 100
+                found = self.ours(rounds, autocorrelation, noise)
+                # Of the page's trials, too, something is chance.
+                off = math.hypot(
+                    coverage.tolerance(self.TRIALS, part),
+                    coverage.tolerance(coverage.TRIALS, part),
+                )
+                self.assertLessEqual(abs(found - part), off, (noise.name, rounds))
+
+    def test_a_cell_of_the_page_to_the_digit(self):
+        found = coverage.percent(
+            coverage.ours, coverage.interleaved, 5, 0.9, coverage.STRAGGLING
+        )
+        row = f"   * - {coverage.STRAGGLING.name}\n     - 0.9\n     - {found}\n"
+        self.assertIn(row, coverage.PAGE.read_text())
 
     def test_a_bootstrap_of_five_would_not_do(self):
         found = coverage.coverage(
@@ -87,4 +117,4 @@ class CoverageTest(testtools.TestCase):
             coverage.NOISES[1],
             self.TRIALS,
         )
-        self.assertLess(found, 0.95 - self.tolerance(0.95))
+        self.assertLess(found, 0.95 - coverage.tolerance(self.TRIALS))
