@@ -6,10 +6,13 @@ libvirt is pretended; threads, affinities, cgroups and pages are the kernel's ow
 
 import dataclasses
 import os
+import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
+import fixtures
 import testtools
 
 from nova_perfvm.cpuset import format_cpus
@@ -17,8 +20,9 @@ from nova_perfvm.measure import collector, reading
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.checks.waiting import WARN_ABOVE
 from nova_perfvm.measure.collected import CommandOutput
-from nova_perfvm.measure.observed import domains, processes
+from nova_perfvm.measure.observed import domains, processes, schedstat
 from nova_perfvm.measure.observed.processes import Role
 from nova_perfvm.measure.outcome import Status
 
@@ -43,12 +47,16 @@ def domain_xml(cpus, node):
 <numatune><memory mode='strict' nodeset='{node}'/></numatune></domain>"""
 
 
-class RealProcessTest(testtools.TestCase):
+class QEMUCase(testtools.TestCase):
+    """QEMU with a vCPU for each of some CPUs; it starts nothing but its BIOS."""
+
+    VCPUS = 2
+
     def setUp(self):
         super().setUp()
         if shutil.which(QEMU) is None:
             self.skipTest(f"{QEMU} is not installed")
-        self.cpus = sorted(os.sched_getaffinity(0))[:2]
+        self.cpus = sorted(os.sched_getaffinity(0))[: self.VCPUS]
         self.process = subprocess.Popen(
             [
                 *(QEMU, "-name", "guest=vm,debug-threads=on", "-uuid", UUID),
@@ -58,14 +66,19 @@ class RealProcessTest(testtools.TestCase):
                 f"memory-backend-ram,id=ram,size={MEMORY_MB}M,prealloc=on",
                 *("-object", "iothread,id=iothread1"),
                 *("-display", "none", "-nodefaults", "-no-user-config"),
+                *self.disk(),
             ]
         )
         self.addCleanup(self.process.wait)
         self.addCleanup(self.process.kill)
         self.threads = self.wait_for_threads()
 
-    def collect(self):
-        host = reading.loads(collector.dumps(collector.collect("host", 0)), "here")
+    def disk(self):
+        return ()
+
+    def collect(self, interval_s=0):
+        document = collector.collect("host", interval_s)
+        host = reading.loads(collector.dumps(document), "here")
         node = 0
         for candidate in range(8):
             path = f"/sys/devices/system/node/node{candidate}/cpulist"
@@ -89,13 +102,16 @@ class RealProcessTest(testtools.TestCase):
             time.sleep(0.2)
         raise AssertionError("QEMU has not started its vCPUs")
 
-    def statuses(self, code):
-        outcomes = CHECKS[f"hypervisor.{code}"].outcomes(HostSubject(self.collect()))
+    def statuses(self, code, host=None):
+        subject = HostSubject(host or self.collect())
+        outcomes = CHECKS[f"hypervisor.{code}"].outcomes(subject)
         return {one.subject: one.status for one in outcomes}
 
     def bind(self, task, cpus):
         os.sched_setaffinity(int(task.path.rpartition("/")[2]), cpus)
 
+
+class RealProcessTest(QEMUCase):
     def test_threads(self):
         if len(self.cpus) < 2:
             self.skipTest("one CPU: every thread is where it should be")
@@ -131,3 +147,66 @@ class RealProcessTest(testtools.TestCase):
         found = processes.cpu_set(self.collect(), self.threads.path)
         self.assertLessEqual(set(self.cpus), found.cpus)
         self.assertEqual(Status.PASS, self.statuses("cpuset_cgroup")["vm: CPUs"])
+
+
+class BusyTest(QEMUCase):
+    """A vCPU that never rests, alone on its CPU and not."""
+
+    VCPUS = 1
+    INTERVAL_S = 2
+    # A boot sector: jmp to itself, nothing, and the mark that makes it one.
+    LOOP = b"\xeb\xfe".ljust(510, b"\0") + b"\x55\xaa"
+
+    def disk(self):
+        directory = self.useFixture(fixtures.TempDir()).path
+        path = pathlib.Path(directory, "loop.img")
+        path.write_bytes(self.LOOP.ljust(1024 * 1024, b"\0"))
+        return ("-drive", f"file={path},format=raw,if=ide,snapshot=on")
+
+    def setUp(self):
+        super().setUp()
+        (self.vcpu,) = self.threads.of(Role.VCPU)
+        self.bind(self.vcpu, set(self.cpus))
+        if "0 0 0" in pathlib.Path(self.vcpu.path, schedstat.NAME).read_text():
+            self.skipTest("this kernel counts nothing (CONFIG_SCHED_INFO)")
+        end = time.monotonic() + PATIENCE_S
+        while self.active_share(self.collect(self.INTERVAL_S)) < 0.9:
+            self.assertLess(time.monotonic(), end, "the guest does not run its loop")
+
+    def scheduled(self, host):
+        return schedstat.read(host, self.vcpu.path)
+
+    def active_share(self, host):
+        """Return the part of the time that it ran or was ready to."""
+        did = self.scheduled(host)
+        return (did.ran_ns + did.waited_ns) / 1e9 / host.interval_s
+
+    def look(self):
+        """Return what part of its time the vCPU waited, and the verdict."""
+        host = self.collect(self.INTERVAL_S)
+        did = self.scheduled(host)
+        share = did.waited_ns / (did.ran_ns + did.waited_ns)
+        return share, self.statuses("vcpu_wait", host)["vm"]
+
+    def look_beside_another(self):
+        loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            os.sched_setaffinity(loop.pid, set(self.cpus))
+            return self.look()
+        finally:
+            loop.kill()
+            loop.wait()
+
+    def test_waiting(self):
+        alone, beside = [], []
+        # The machine has other work at times: the least of each is compared.
+        for _ in range(3):
+            alone.append(self.look())
+            beside.append(self.look_beside_another())
+        self.assertEqual({Status.FAIL}, {status for _, status in beside})
+        self.assertLess(
+            min(share for share, _ in alone), min(share for share, _ in beside)
+        )
+        for share, status in alone:
+            if share < WARN_ABOVE / 2:
+                self.assertEqual(Status.PASS, status)
