@@ -17,7 +17,7 @@ from nova_perfvm.measure import cure
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.osc import shell
-from tests.unit.measure import guests, this_machine
+from tests.unit.measure import guests, reports, this_machine
 
 CHECKS = checks_of(package)
 CLASS = ("--class", "high-performance")
@@ -166,6 +166,17 @@ class CheckGuestTest(testtools.TestCase):
         status, _, stderr = self.check(self.clean, "--policy", policy)
         self.assertEqual(0, status)
         self.assertIn("without --class nothing of the policy is judged", stderr)
+
+    def test_a_sosreport(self):
+        path = self.directory / "sosreport-compute1.tar.xz"
+        path.write_bytes(reports.packed(reports.sosreport(), "w:xz"))
+        found = self.check(path, "-f", "json")
+        self.assertIn("of guest compute1: ", found[2])
+        self.assertEqual(found, self.check("--sosreport", path, "-f", "json"))
+        for other in ([self.clean], ["--fix-script"]):
+            status, _, stderr = self.check("--sosreport", path, *other)
+            self.assertEqual(3, status)
+            self.assertIn("not allowed with argument", stderr)
 
     def test_this_machine(self):
         status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")

@@ -16,7 +16,7 @@ from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.observed.domains import LIST
 from nova_perfvm.osc import shell
-from tests.unit.measure import hosts, this_machine
+from tests.unit.measure import hosts, reports, this_machine
 
 CHECKS = checks_of(package)
 CONF = "/etc/nova/nova.conf"
@@ -189,6 +189,16 @@ class CheckHostTest(testtools.TestCase):
         self.assertIn("hypervisor.memory_local", {row["Code"] for row in denied})
         for row in denied:
             self.assertIn("as root", row["Remedy"])
+
+    def test_a_sosreport(self):
+        path = self.directory / "sosreport-compute1.tar.xz"
+        path.write_bytes(reports.packed(reports.sosreport(), "w:xz"))
+        found = self.check(path, "-f", "json")
+        self.assertIn("of host compute1: ", found[2])
+        self.assertEqual(found, self.check("--sosreport", path, "-f", "json"))
+        status, _, stderr = self.check("--sosreport", path, self.clean)
+        self.assertEqual(3, status)
+        self.assertIn("not allowed with argument", stderr)
 
     def test_this_machine(self):
         # The sets say that VMs own CPUs here: else nobody asks where the NICs are.
