@@ -55,6 +55,11 @@ _INTERVAL: Final = argument(
     metavar="SECONDS",
     help="without FILE: time between the two looks at counters (default: %(default)g)",
 )
+_SOSREPORT: Final = file_argument(
+    "--sosreport",
+    # What a file is shows in it.
+    help="the same as FILE, for a sosreport",
+)
 
 
 class CheckCommand(ReportingLister):
@@ -116,6 +121,7 @@ class CheckGuest(CheckCommand):
                 "print user-data of cloud-init that lets a guest use all queues of "
                 "its network interfaces, and check nothing",
             ),
+            _SOSREPORT,
         ),
         class_argument(
             "the class that the guest is of (default: what depends on it is not judged)"
@@ -172,12 +178,15 @@ class CheckHost(CheckCommand):
 
     arguments = (
         _INTERVAL,
-        argument(
-            "file",
-            nargs="?",
-            metavar="FILE",
-            help="what host collect has written, or a sosreport; - for JSON on "
-            "standard input (default: look at this machine)",
+        one_of(
+            argument(
+                "file",
+                nargs="?",
+                metavar="FILE",
+                help="what host collect has written, or a sosreport; - for JSON on "
+                "standard input (default: look at this machine)",
+            ),
+            _SOSREPORT,
         ),
         file_argument(
             "--snapshot",
@@ -304,8 +313,9 @@ def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
     """Return what was collected, or collect it on this machine."""
     from nova_perfvm.measure import reading  # noqa: PLC0415
 
-    if parsed_args.file is not None:
-        return reading.read(parsed_args.file, kind)
+    path = parsed_args.sosreport if parsed_args.file is None else parsed_args.file
+    if path is not None:
+        return reading.read(path, kind)
     with collector.ProgressLine() as progress:
         found = collector.collect(kind, parsed_args.interval, progress=progress)
     return reading.loads(collector.dumps(found), "this machine", kind)

@@ -4,6 +4,8 @@
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import yaml
 
 from nova_perfvm.measure import fleet, reading, samples
 from nova_perfvm.measure.bench import scenario
+from tests import shown
 from tests.bench import machine, test_run
 
 # Where Ansible is: where the tests' Python is.
@@ -139,6 +142,47 @@ class TagsTest(FleetCase):
             self.assertNotIn(others, said)
             for always in ("See whether it answers", "Name what is missing "):
                 self.assertIn(always, said)
+
+
+class HereTest(FleetCase):
+    """With this machine alone, as host and guest."""
+
+    def fleet(self, **guests):
+        here = {"ansible_connection": "local"}
+        self.inventory(
+            {
+                "all": {"vars": {"perfvm_interval": 0.1, "perfvm_scenario": SCENARIO}},
+                "perfvm_hosts": {"hosts": {"compute1": here}},
+                "perfvm_guests": {"hosts": {n: here | v for n, v in guests.items()}},
+            }
+        )
+
+    def test_guests_of_no_host_of_the_fleet(self):
+        self.fleet(vm1={"perfvm_host": "compute1"}, vm2={"perfvm_host": "compute"})
+        status, said = self.ansible("ansible-playbook", "fleet.yml", "--check")
+        self.assertEqual(2, status, said)
+        end = said[said.index("Not all is done") :].partition("PLAY RECAP")[0]
+        words = "vm2: not measured: its perfvm_host, compute, is none of perfvm_hosts"
+        self.assertIn(words, " ".join(end.split()))
+        self.assertNotIn("vm1", end)
+        # Nor is it measured beside nobody.
+        self.assertNotIn("Know what has to be there for compute]", said)
+
+    def test_results_elsewhere(self):
+        (text,) = [
+            command.text
+            for command in shown.commands("doc/source/admin/benchmarks.rst")
+            if "perfvm_results" in command.text
+        ]
+        self.fleet()
+        elsewhere = self.directory / "elsewhere"
+        text = re.sub("(perfvm_results=)[^ ]+", rf"\1{elsewhere}", text)
+        program, _, _, *typed = shlex.split(text)
+        status, said = self.ansible(program, *typed, "--tags", "collect")
+        self.assertEqual(0, status, said)
+        self.assertFalse(self.results.exists())
+        self.results = elsewhere
+        self.assertEqual({"collected/compute1.json"}, set(self.files()))
 
 
 class PlaybookTest(FleetCase):

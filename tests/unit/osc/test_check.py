@@ -17,7 +17,7 @@ from nova_perfvm.measure import cure
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.osc import shell
-from tests.unit.measure import guests
+from tests.unit.measure import guests, reports, this_machine
 
 CHECKS = checks_of(package)
 CLASS = ("--class", "high-performance")
@@ -167,11 +167,69 @@ class CheckGuestTest(testtools.TestCase):
         self.assertEqual(0, status)
         self.assertIn("without --class nothing of the policy is judged", stderr)
 
+    def test_a_sosreport(self):
+        path = self.directory / "sosreport-compute1.tar.xz"
+        path.write_bytes(reports.packed(reports.sosreport(), "w:xz"))
+        found = self.check(path, "-f", "json")
+        self.assertIn("of guest compute1: ", found[2])
+        self.assertEqual(found, self.check("--sosreport", path, "-f", "json"))
+        for other in ([self.clean], ["--fix-script"]):
+            status, _, stderr = self.check("--sosreport", path, *other)
+            self.assertEqual(3, status)
+            self.assertIn("not allowed with argument", stderr)
+
     def test_this_machine(self):
         status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")
         self.assertIn(status, {0, 1, 2}, stderr)
-        found = {row["Code"] for row in json.loads(stdout)}
-        self.assertEqual({check.code for check in CHECKS}, found)
+        found = {}
+        for row in json.loads(stdout):
+            found.setdefault(row["Code"], {})[row["Subject"]] = row
+        self.assertEqual({check.code for check in CHECKS}, set(found))
+
+        queues, vectors = found["guest.nic_queues"], found["guest.nic_vectors"]
+        nics, cpus = this_machine.nics(), this_machine.cpus()
+        self.assertEqual({nic.name for nic in nics} or {""}, set(queues))
+        if not nics:
+            self.assertEqual(
+                {"skip"}, {rows[""]["Status"] for rows in (queues, vectors)}
+            )
+        for nic in nics:
+            with self.subTest(nic=nic, cpus=cpus):
+                # A device with one vector for all queues does not say how many.
+                if nic.present:
+                    self.assert_queues(nic, cpus, queues[nic.name])
+                    self.assert_vectors(nic, cpus, vectors)
+                else:
+                    self.assertNotIn("multiqueue", queues[nic.name]["Remedy"])
+
+    def assert_queues(self, nic, cpus, row):
+        """Look whether what is said of a NIC of virtio is what the kernel shows."""
+        words = f"{nic.present} present, {nic.enabled} enabled"
+        self.assertEqual(words, row["Observed"])
+        self.assertIn(f"for {cpus} vCPUs", row["Expected"])
+        if nic.present < cpus:
+            status, remedy = "fail", "hw:vif_multiqueue_enabled=true"
+        elif nic.enabled < cpus:
+            status, remedy = "fail", f"ethtool -L {nic.name} combined {cpus}"
+        else:
+            status, remedy = "pass", ""
+        self.assertEqual(status, row["Status"])
+        self.assertIn(remedy, row["Remedy"])
+
+    def assert_vectors(self, nic, cpus, rows):
+        if cpus == 1 or nic.enabled == 1:
+            row = rows[nic.name]
+            words = "the guest has one CPU" if cpus == 1 else "it has one queue"
+            self.assertEqual("skip", row["Status"])
+            self.assertIn(words, row["Observed"])
+            return
+        for direction in ("input", "output"):
+            most = this_machine.busiest(nic, direction)
+            if most is not None and nic.enabled == nic.present:
+                holds = most <= -(-nic.present // cpus)
+                row = rows[f"{nic.name} {direction}"]
+                self.assertEqual("pass" if holds else "fail", row["Status"])
+                self.assertIn(f"{most} on the busiest", row["Observed"])
 
     def test_fix_script(self):
         self.assertEqual((0, cure.user_data(), ""), self.check("--fix-script"))

@@ -16,7 +16,7 @@ from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.observed.domains import LIST
 from nova_perfvm.osc import shell
-from tests.unit.measure import hosts
+from tests.unit.measure import hosts, reports, this_machine
 
 CHECKS = checks_of(package)
 CONF = "/etc/nova/nova.conf"
@@ -190,8 +190,36 @@ class CheckHostTest(testtools.TestCase):
         for row in denied:
             self.assertIn("as root", row["Remedy"])
 
+    def test_a_sosreport(self):
+        path = self.directory / "sosreport-compute1.tar.xz"
+        path.write_bytes(reports.packed(reports.sosreport(), "w:xz"))
+        found = self.check(path, "-f", "json")
+        self.assertIn("of host compute1: ", found[2])
+        self.assertEqual(found, self.check("--sosreport", path, "-f", "json"))
+        status, _, stderr = self.check("--sosreport", path, self.clean)
+        self.assertEqual(3, status)
+        self.assertIn("not allowed with argument", stderr)
+
     def test_this_machine(self):
-        status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")
+        # The sets say that VMs own CPUs here: else nobody asks where the NICs are.
+        online = pathlib.Path("/sys/devices/system/cpu/online").read_text().strip()
+        conf = self.write("here.conf", f"[compute]\ncpu_dedicated_set = {online}\n")
+        arguments = ("--nova-conf", conf, "--interval", "0.2", "-f", "json")
+        status, stdout, stderr = self.check(*arguments)
         self.assertIn(status, {0, 1, 2}, stderr)
-        found = {row["Code"] for row in json.loads(stdout)}
+        rows = json.loads(stdout)
+        found = {row["Code"] for row in rows}
         self.assertEqual({check.code for check in CHECKS}, found)
+
+        rows = [row for row in rows if row["Code"] == "hypervisor.nic_node"]
+        up = [nic for nic in this_machine.nics() if nic.up]
+        unknown = {nic.name for nic in up if nic.node in {None, "-1"}}
+        skips = {row["Subject"] for row in rows if row["Status"] == "skip"}
+        self.assertEqual(unknown or (set() if up else {""}), skips)
+        for row in rows:
+            number = row["Subject"].removeprefix("node ")
+            if row["Status"] != "skip":
+                own = [nic.name for nic in up if nic.node == number]
+                self.assertEqual("pass" if own else "warn", row["Status"])
+                for name in own:
+                    self.assertIn(f"{name} on node {number}", row["Observed"])

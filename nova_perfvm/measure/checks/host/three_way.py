@@ -126,24 +126,27 @@ def changed_since(collected: Collected, server: Server) -> str:
     )
 
 
-def _remedy(subject: HostSubject, server: Server, remedy: str) -> str:
+def _stale(
+    subject: HostSubject, server: Server, name: str, saw: str, source: str
+) -> Finding | None:
+    """Return that what was seen may be from before Nova changed a server, if so."""
     changed = changed_since(subject.collected, server)
-    return f"{changed}: collect there once more; then {remedy}" if changed else remedy
+    if not changed:
+        return None
+    return skipped(name, f"{saw}: {changed}: collect there once more", source)
 
 
 def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
     """Return that a server runs for Nova only."""
-    return warned(
+    saw = "libvirt runs none of that UUID"
+    source = f"{nova.source}; {observed.LIST}"
+    return _stale(subject, server, server.id, saw, source) or warned(
         server.id,
         "a domain that runs",
-        "libvirt runs none of that UUID",
-        f"{nova.source}; {observed.LIST}",
-        _remedy(
-            subject,
-            server,
-            f"openstack server show {server.id}: see why Nova takes it for running "
-            "here; if it moved since, look at both once more",
-        ),
+        saw,
+        source,
+        f"openstack server show {server.id}: see why Nova takes it for running "
+        "here; if it moved since, look at both once more",
     )
 
 
@@ -175,19 +178,18 @@ def _compared(
         sources.append(exc.place)
     if reason and not differs:
         return skipped(domain.name, reason, sources[-1])
+    saw, source = _some_of(differs), "; ".join(sources)
+    if saw and (stale := _stale(subject, server, domain.name, saw, source)):
+        return stale
     return judged(
         domain.name,
         AGREEMENT,
-        _some_of(differs) or f"all agree on {len(believed)} vCPUs",
-        "; ".join(sources),
-        holds=not differs,
-        remedy=_remedy(
-            subject,
-            server,
-            f"openstack server reboot --hard {domain.uuid}, which writes the XML by "
-            "what Nova believes; if that CPU belongs to another VM by now, openstack "
-            f"server migrate {domain.uuid} instead",
-        ),
+        saw or f"all agree on {len(believed)} vCPUs",
+        source,
+        holds=not saw,
+        remedy=f"openstack server reboot --hard {domain.uuid}, which writes the XML by "
+        "what Nova believes; if that CPU belongs to another VM by now, openstack "
+        f"server migrate {domain.uuid} instead",
     )
 
 

@@ -47,6 +47,13 @@ class PublishedTest(testtools.TestCase):
                 "sysbench: 1.0.17 on the host, 1.0.20 in the VM", row.remarks[0]
             )
 
+    def test_one_vm_has_a_twelfth_of_its_link(self):
+        for value, percent in zip(published.LY_OF_LINK, (8.0, 8.8), strict=True):
+            (found,) = compare(published.ly_of_link(value))
+            self.assertEqual(percent, round(100 * found.vs_host.ratio, 1))
+            # Alone it has no less to share than that.
+            self.assertEqual(found.vs_host, found.vs_share)
+
     def test_two_vms(self):
         found = compare(published.ly_two())
 
