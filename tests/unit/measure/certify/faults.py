@@ -622,6 +622,10 @@ def _never_stolen(vm):
         ("one vCPU was counted once", host(later={every[7]: None})),
         ("the kernel counts nothing", schedstats(vm, 7, "0 0 0\n")),
         ("one vCPU did not run", counted(vm, 19, 0, 0)),
+        (
+            "one vCPU waited for most of the little it ran",
+            counted(vm, 19, 0.002, 0.008),
+        ),
         ("a vCPU waited 2 %", counted(vm, 0, 1, 0.2)),
         ("the host was looked at once", _looked_once),
         ("its threads have no names", host(files={f"{task(vm, 17)}/comm": "x\n"})),
