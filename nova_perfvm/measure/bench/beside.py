@@ -67,15 +67,32 @@ class Busy(NamedTuple):
         return f"{self.vms} VM(s) used {self.cpus:.2f} CPUs in step {self.step}"
 
 
-async def look(targets: Iterable[Target]) -> dict[str, Seen]:
-    """Return the VMs on each target that is a host, where that is to be seen."""
+class Beside(NamedTuple):
+    """What is known of the VMs of a host, of all steps that count.
+
+    :ivar busiest: the step in which they did most
+    :ivar unknown: keys of the steps of which nothing is known
+    """
+
+    busiest: Busy | None
+    unknown: tuple[str, ...]
+
+    @property
+    def doubt(self) -> str:
+        """Why they may have taken something from the baseline; empty if not."""
+        if self.busiest and not self.busiest.idle:
+            return f"{self.busiest}: a baseline that is too low flatters the VMs"
+        if self.unknown:
+            more = f", and {len(self.unknown) - 1} more" if self.unknown[1:] else ""
+            return f"what VMs did is not known of step {self.unknown[0]}{more}"
+        return ""
+
+
+async def look(targets: Iterable[Target]) -> dict[str, Seen | None]:
+    """Return the VMs on each target that is a host; None where nobody can tell."""
     hosts = [target for target in targets if target.kind == "host"]
     found = await asyncio.gather(*map(_seen, hosts))
-    return {
-        target.name: seen
-        for target, seen in zip(hosts, found, strict=True)
-        if seen is not None
-    }
+    return {target.name: seen for target, seen in zip(hosts, found, strict=True)}
 
 
 async def _seen(target: Target) -> Seen | None:
@@ -94,12 +111,18 @@ async def _seen(target: Target) -> Seen | None:
 
 
 def between(
-    before: Mapping[str, Seen], after: Mapping[str, Seen]
-) -> dict[str, dict[str, Any]]:
-    """Return what a record has of a step: what VMs did between two looks."""
-    found = {}
-    for who in before.keys() & after.keys():
-        first, last = before[who], after[who]
+    before: Mapping[str, Seen | None], after: Mapping[str, Seen | None]
+) -> dict[str, dict[str, Any] | None]:
+    """Return what a record has of a step: what VMs did between two looks at hosts.
+
+    It is None of a host for which nobody can tell.
+    """
+    found: dict[str, dict[str, Any] | None] = {}
+    for who, first in before.items():
+        last = after[who]
+        if first is None or last is None:
+            found[who] = None
+            continue
         used = sum(s - first.cpu_s.get(pid, 0.0) for pid, s in last.cpu_s.items())
         found[who] = {
             "vms": len(last.cpu_s),
@@ -109,24 +132,35 @@ def between(
     return found
 
 
-def busiest(run: Mapping[str, Any]) -> dict[str, Busy]:
-    """Return of each host the step in which its VMs did most; warm-up left out.
+def of_hosts(run: Mapping[str, Any]) -> dict[str, Beside]:
+    """Return what VMs did on each host while it was measured; warm-up left out.
 
-    :param run: of a record; one of an earlier version has nothing of it
+    :param run: of a record
     :raises ValueError: for what bench run does not write
     """
-    found: dict[str, Busy] = {}
+    found: dict[str, Beside] = {}
     try:
+        targets = run["scenario"]["targets"]
         for step in run["steps"]:
             if step.get("warm_up"):
                 continue
-            for who, one in step.get("beside", {}).items():
-                cpus = float(one["cpu_s"]) / float(one["seconds"])
-                if not 0 <= cpus < math.inf:
-                    raise ValueError(f"{cpus} CPUs")
-                busy = Busy(str(step["key"]), int(one["vms"]), cpus)
-                found[who] = max(busy, found.get(who, busy), key=lambda b: b.cpus)
+            for who in step["targets"]:
+                if targets[who]["kind"] == "host":
+                    one = step.get("beside", {}).get(who)
+                    known = found.get(who, Beside(None, ()))
+                    found[who] = _joined(known, str(step["key"]), one)
     except (KeyError, TypeError, AttributeError, ArithmeticError) as exc:
         message = f"beside: not what bench run writes: {exc}"
         raise ValueError(message) from exc
     return found
+
+
+def _joined(known: Beside, step: str, one: Mapping[str, Any] | None) -> Beside:
+    if one is None:
+        return known._replace(unknown=(*known.unknown, step))
+    cpus = float(one["cpu_s"]) / float(one["seconds"])
+    if not 0 <= cpus < math.inf:
+        raise ValueError(f"{cpus} CPUs")
+    busy = Busy(step, int(one["vms"]), cpus)
+    most = max(busy, known.busiest or busy, key=lambda b: b.cpus)
+    return known._replace(busiest=most)

@@ -760,6 +760,36 @@ def _together():
                     ].update(cpu_s=cpu_s)
                 ),
             )
+    for who in ("node0", "node1"):
+        for words, steps in (("no step", (0, 1)), ("one step only", (1,))):
+            yield Fault(
+                f"what VMs did beside {who} is noted of {words}",
+                "certify.baseline_alone",
+                noted(
+                    lambda run, who=who, steps=steps: [
+                        run["steps"][n]["beside"].pop(who) for n in steps
+                    ]
+                ),
+            )
+        yield Fault(
+            f"what VMs did beside {who} was not to be seen in a step",
+            "certify.baseline_alone",
+            noted(lambda run, who=who: run["steps"][0]["beside"].update({who: None})),
+        )
+        yield Fault(
+            f"no step has measured {who}",
+            "certify.baseline_alone",
+            noted(
+                lambda run, who=who: [
+                    step["targets"].remove(who) for step in run["steps"]
+                ]
+            ),
+        )
+    yield Fault(
+        "nothing is noted beside the baseline at all",
+        "certify.baseline_alone",
+        noted(lambda run: [step.pop("beside") for step in run["steps"]]),
+    )
     yield Fault(
         "what VMs did beside the baseline means nothing",
         "samples.json",
