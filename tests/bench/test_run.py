@@ -225,13 +225,18 @@ class AllToolsTest(RunCase):
                 self.assertEqual("", look["not_collected"])
                 self.assertIn("/proc/interrupts", look["collected"]["files"])
         # The barrier holds: nobody waits for another one to end.
+        known = []
         for step in run["steps"]:
             self.assertLess(step["started_apart_s"], 1)
             # Of the host alone, as the others are guests.
             own = {"host"} if "/alone/" in step["key"] else set()
             self.assertEqual(own, set(step["beside"]))
-            for one in step["beside"].values():
-                self.assertGreaterEqual(one["seconds"], 1)
+            known += [one for one in step["beside"].values() if one is not None]
+        # Of some it is not known if a VM of this machine ended meanwhile.
+        self.assertNotEqual([], known)
+        for one in known:
+            self.assertGreaterEqual(one["seconds"], 1)
+            self.assertGreaterEqual(one["cpu_s"], one["most_s"])
 
 
 class ResumeTest(RunCase):

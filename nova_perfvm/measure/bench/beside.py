@@ -18,7 +18,7 @@ from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import TargetError
 from nova_perfvm.measure.bench.scenario import Target
 
-# Of one CPU, for each VM: the ticks and services of an idle guest take less.
+# Of one CPU, for any VM: the ticks and services of an idle guest take less.
 IDLE_BELOW: Final = 0.05
 _LOOK_S: Final = 30
 # Ticks a second, then /proc/PID/stat of each process of QEMU.
@@ -51,26 +51,31 @@ class Busy(NamedTuple):
 
     :ivar step: key of the step
     :ivar cpus: how many CPUs they used
+    :ivar most: of those, what the busiest of them used
     """
 
     step: str
     vms: int
     cpus: float
+    most: float
 
     @property
     def idle(self) -> bool:
-        """Whether they took nothing from the baseline."""
-        return self.cpus <= IDLE_BELOW * self.vms
+        """Whether none of them took anything from the baseline."""
+        return self.most <= IDLE_BELOW
 
     def __str__(self) -> str:
         """Return what they did."""
-        return f"{self.vms} VM(s) used {self.cpus:.2f} CPUs in step {self.step}"
+        return (
+            f"{self.vms} VM(s) used {self.cpus:.2f} CPUs, one of them {self.most:.2f}, "
+            f"in step {self.step}"
+        )
 
 
 class Beside(NamedTuple):
     """What is known of the VMs of a host, of all steps that count.
 
-    :ivar busiest: the step in which they did most
+    :ivar busiest: the step in which one of them did most
     :ivar unknown: keys of the steps of which nothing is known
     """
 
@@ -115,7 +120,8 @@ def between(
 ) -> dict[str, dict[str, Any] | None]:
     """Return what a record has of a step: what VMs did between two looks at hosts.
 
-    It is None of a host for which nobody can tell.
+    It is None of a host for which nobody can tell: of a process that ended meanwhile
+    the kernel has forgotten what it used, and its number may be another's.
     """
     found: dict[str, dict[str, Any] | None] = {}
     for who, first in before.items():
@@ -123,10 +129,14 @@ def between(
         if first is None or last is None:
             found[who] = None
             continue
-        used = sum(s - first.cpu_s.get(pid, 0.0) for pid, s in last.cpu_s.items())
+        used = [s - first.cpu_s.get(pid, 0.0) for pid, s in last.cpu_s.items()]
+        if first.cpu_s.keys() - last.cpu_s.keys() or min(used, default=0) < 0:
+            found[who] = None
+            continue
         found[who] = {
             "vms": len(last.cpu_s),
-            "cpu_s": round(max(0.0, used), 3),
+            "cpu_s": round(sum(used), 3),
+            "most_s": round(max(used, default=0.0), 3),
             "seconds": round(last.at_s - first.at_s, 3),
         }
     return found
@@ -158,9 +168,11 @@ def of_hosts(run: Mapping[str, Any]) -> dict[str, Beside]:
 def _joined(known: Beside, step: str, one: Mapping[str, Any] | None) -> Beside:
     if one is None:
         return known._replace(unknown=(*known.unknown, step))
-    cpus = float(one["cpu_s"]) / float(one["seconds"])
-    if not 0 <= cpus < math.inf:
-        raise ValueError(f"{cpus} CPUs")
-    busy = Busy(step, int(one["vms"]), cpus)
-    most = max(busy, known.busiest or busy, key=lambda b: b.cpus)
-    return known._replace(busiest=most)
+    cpus, most = (
+        float(one[key]) / float(one["seconds"]) for key in ("cpu_s", "most_s")
+    )
+    if not 0 <= most <= cpus < math.inf:
+        raise ValueError(f"{cpus} CPUs, of which one process has {most}")
+    busy = Busy(step, int(one["vms"]), cpus, most)
+    busiest = max(busy, known.busiest or busy, key=lambda b: b.most)
+    return known._replace(busiest=busiest)

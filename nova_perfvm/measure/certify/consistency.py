@@ -233,7 +233,7 @@ def _baseline_alone(inputs: Inputs) -> Iterator[Finding]:
             continue
         yield judged(
             who,
-            f"at most {IDLE_BELOW:.0%} of a CPU for each VM beside it",
+            f"at most {IDLE_BELOW:.0%} of a CPU for any VM beside it",
             f"at most: {found.busiest}",
             _STEPS,
             holds=True,

@@ -62,10 +62,14 @@ class CompareTest(CommandCase):
         self.assertIn("host: what VMs did is not known of step 1/a", self.stderr)
         for cpu_s, status, words in (
             (0.5, 0, ""),
-            (20, 1, "host: 2 VM(s) used 2.00 CPUs in step 1/a: a baseline that is"),
+            (
+                20,
+                1,
+                "used 2.00 CPUs, one of them 2.00, in step 1/a: a baseline that is",
+            ),
             ("x", 3, "run: could not convert string to float"),
         ):
-            one = {"vms": 2, "cpu_s": cpu_s, "seconds": 10}
+            one = {"vms": 2, "cpu_s": cpu_s, "most_s": cpu_s, "seconds": 10}
             self.assertEqual(status, compare(beside={"host": one}))
             self.assertIn(words, self.stderr)
 
