@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in a real browser: it draws all, without an error and the network."""
+"""The pages in a real browser: all is drawn, without an error and the network."""
 
 import json
 import pathlib
@@ -13,15 +13,32 @@ import fixtures
 import testtools
 
 from nova_perfvm.measure import samples
+from nova_perfvm.measure.certify import page as certify_page
+from nova_perfvm.measure.certify import record
 from nova_perfvm.measure.report import content, page
 from nova_perfvm.measure.report.plots import plots
-from tests.unit.measure import published
+from tests.unit.measure import hosts, published
+from tests.unit.measure.certify.sound import Case
 from tests.unit.measure.report import machines
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FACTORS = (0.9, 1.1, 1.0, 0.95, 1.05)
 EVIL = '</script><script>console.error("escaped")</script><b>vm'
 SIZES = {"wide": (1300, 4000), "narrow": (400, 9000)}
+# Windows without a screen are 500 wide at least, frames may be narrower.
+NARROW = """<!DOCTYPE html><iframe src="{name}" width="400" height="900"
+style="border: 0"></iframe>
+<script>
+setInterval(() => {{
+  const page = document.querySelector("iframe");
+  const root = page.contentDocument.documentElement;
+  root.querySelectorAll("details").forEach((one) => {{ one.open = true; }});
+  const drawn = root.dataset.drawn ?? 0;
+  document.documentElement.dataset.found =
+    [page.contentWindow.innerWidth, root.scrollWidth, drawn].join(" ");
+}}, 200);
+</script>
+"""
 
 
 class BrowserTest(testtools.TestCase):
@@ -63,14 +80,30 @@ class BrowserTest(testtools.TestCase):
         path.write_text(page.html(found))
         return path
 
-    def browse(self, *options):
+    def certificate(self):
+        """Write the page of a certificate that is refused, and worse than before."""
+        case = Case()
+        _, before = case.made(self.directory)
+        previous = self.directory / "before.json"
+        previous.write_text(record.dumps(before))
+        case.host = hosts.edited(case.host, 1, ("queues='20'", "queues='4'"))
+        case.run["failures"].append({"where": "fio", "who": EVIL, "reason": EVIL})
+        _, found = case.made(
+            self.directory, previous=str(previous), signed_off_by=EVIL * 9
+        )
+        self.assertEqual("refused", found["verdict"])
+        path = self.directory / "record.html"
+        path.write_text(certify_page.html(found))
+        return path
+
+    def browse(self, path, *options):
         done = subprocess.run(
             [
                 *(self.browser, "--headless", "--no-sandbox", "--disable-gpu"),
                 *(f"--user-data-dir={self.directory / 'profile'}", "--hide-scrollbars"),
                 *("--virtual-time-budget=20000", "--enable-logging=stderr", "--v=0"),
                 *options,
-                self.page().as_uri(),
+                path.as_uri(),
             ],
             capture_output=True,
             text=True,
@@ -82,7 +115,7 @@ class BrowserTest(testtools.TestCase):
         return done.stdout
 
     def test_all_is_drawn(self):
-        text = self.browse("--dump-dom")
+        text = self.browse(self.page(), "--dump-dom")
         self.assertEqual(
             [
                 "Ratios by threads",
@@ -97,6 +130,7 @@ class BrowserTest(testtools.TestCase):
         self.assertEqual(len(self.plots), len(drawn))
 
     def test_light_dark_wide_and_narrow(self):
+        page = self.page()
         for name, (width, height) in SIZES.items():
             for scheme, options in (
                 ("light", []),
@@ -105,6 +139,7 @@ class BrowserTest(testtools.TestCase):
                 with self.subTest(f"{name}, {scheme}"):
                     image = self.directory / f"{name}-{scheme}.png"
                     self.browse(
+                        page,
                         f"--screenshot={image}",
                         f"--window-size={width},{height}",
                         *options,
@@ -112,9 +147,25 @@ class BrowserTest(testtools.TestCase):
                     data = image.read_bytes()
                     self.assertEqual((width, height), struct.unpack(">II", data[16:24]))
 
+    def test_a_certificate(self):
+        text = self.browse(self.certificate(), "--dump-dom")
+        self.assertRegex(text, r'<p class="verdict critical">refused</p>')
+
+    def test_nothing_is_wider_than_a_narrow_screen(self):
+        for path in (self.page(), self.certificate()):
+            with self.subTest(path.name):
+                frame = self.directory / "frame.html"
+                frame.write_text(NARROW.format(name=path.name))
+                options = ("--dump-dom", "--allow-file-access-from-files")
+                found = re.search(
+                    r'data-found="(\d+) (\d+) (\d+)"', self.browse(frame, *options)
+                )
+                plots = len(self.plots) if path.name == "report.html" else 0
+                self.assertEqual(("400", str(plots)), found.group(1, 3))
+                self.assertLessEqual(int(found[2]), 400)
+
     def test_an_error_would_be_seen(self):
         path = self.page()
         broken = path.read_text().replace('"mark"', '"marc"')
-        self.page = lambda: path
         path.write_text(broken)
-        self.assertRaises(AssertionError, self.browse, "--dump-dom")
+        self.assertRaises(AssertionError, self.browse, path, "--dump-dom")

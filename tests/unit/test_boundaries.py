@@ -4,6 +4,7 @@ import ast
 import collections
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import testtools
 import nova_perfvm
 
 PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
+TESTS = pathlib.Path(__file__).parents[1]
 # The rooms of the house: each may import those before it.
 ROOMS = (
     "constants",
@@ -93,6 +95,43 @@ def loaded_by(modules, watched):
     return result.stdout.split()
 
 
+def python_files(root):
+    """Yield the files of Python, by suffix or by their first line."""
+    for path in sorted(root.rglob("*")):
+        if path.suffix == ".py" or (
+            path.is_file() and re.match(rb"#!.*python", path.read_bytes()[:80])
+        ):
+            yield path
+
+
+def own(names):
+    """Return the dotted names that are the project's."""
+    return sorted(n for n in names if n.startswith(("nova_perfvm.", "tests.")))
+
+
+def unresolved(names):
+    """Return those that name nothing, for a fresh process; what else is told, too."""
+    code = (
+        # Before anybody imports eventlet, which Nova forbids then.
+        "import pkgutil, sys, nova_perfvm.sandbox.embedded\n"
+        "for name in sys.stdin.read().split():\n"
+        "    try: pkgutil.resolve_name(name)\n"
+        "    except (ImportError, AttributeError): print(name)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        cwd=TESTS.parent,
+        env=os.environ | {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"},
+        input="\n".join(names),
+        text=True,
+    )
+    if result.returncode:
+        raise AssertionError(result.stderr[-2000:])
+    return result.stdout.split()
+
+
 class ImportsTest(testtools.TestCase):
     def test_every_room_has_its_place(self):
         names = {p.stem for p in PACKAGE.iterdir() if p.suffix in {"", ".py"}}
@@ -162,6 +201,34 @@ class ImportsTest(testtools.TestCase):
             text=True,
         )
         self.assertEqual((0, ""), (result.returncode, result.stderr[-500:]))
+
+    def test_tests_of_all_kinds_import_what_there_is(self):
+        """Those that need a machine of their own run seldom."""
+        names = {name for path in python_files(TESTS) for name in imported(path)}
+        self.assertGreater(len(own(names)), 500)
+        self.assertEqual([], unresolved(own(names)))
+
+    def test_a_stale_import_is_found(self):
+        root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (root / "module.py").write_text(
+            "from nova_perfvm.measure import nova_conf, went\n"
+            "import json, tests.guest.gone, tests.guest.image\n"
+        )
+        (root / "command").write_text(
+            "#!/usr/bin/env python3\n"
+            "def later():\n"
+            "    from tests.unit.measure.hosts import UUIDS, WENT\n"
+        )
+        (root / "text").write_text("from nova_perfvm import nothing\n")
+        names = {name for path in python_files(root) for name in imported(path)}
+        self.assertEqual(
+            [
+                "nova_perfvm.measure.went",
+                "tests.guest.gone",
+                "tests.unit.measure.hosts.WENT",
+            ],
+            unresolved(own(names)),
+        )
 
     def test_watching_finds_what_is_loaded(self):
         self.assertEqual(

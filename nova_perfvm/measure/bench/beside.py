@@ -21,7 +21,7 @@ from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import TargetError
 from nova_perfvm.measure.bench.scenario import Target
 
-# Of one CPU, for each VM: the ticks and services of an idle guest take less.
+# Of one CPU, for any VM: the ticks and services of an idle guest take less.
 IDLE_BELOW: Final = 0.05
 _LOOK_S: Final = 30
 # Ticks a second, then /proc/PID/stat of each process of QEMU.
@@ -54,31 +54,53 @@ class Busy(NamedTuple):
 
     :ivar step: key of the step
     :ivar cpus: how many CPUs they used
+    :ivar most: of those, what the busiest of them used
     """
 
     step: str
     vms: int
     cpus: float
+    most: float
 
     @property
     def idle(self) -> bool:
-        """Whether they took nothing from the baseline."""
-        return self.cpus <= IDLE_BELOW * self.vms
+        """Whether none of them took anything from the baseline."""
+        return self.most <= IDLE_BELOW
 
     def __str__(self) -> str:
         """Return what they did."""
-        return f"{self.vms} VM(s) used {self.cpus:.2f} CPUs in step {self.step}"
+        return (
+            f"{self.vms} VM(s) used {self.cpus:.2f} CPUs, one of them {self.most:.2f}, "
+            f"in step {self.step}"
+        )
 
 
-async def look(targets: Iterable[Target]) -> dict[str, Seen]:
-    """Return the VMs on each target that is a host, where that is to be seen."""
+class Beside(NamedTuple):
+    """What is known of the VMs of a host, of all steps that count.
+
+    :ivar busiest: the step in which one of them did most
+    :ivar unknown: keys of the steps of which nothing is known
+    """
+
+    busiest: Busy | None
+    unknown: tuple[str, ...]
+
+    @property
+    def doubt(self) -> str:
+        """Why they may have taken something from the baseline; empty if not."""
+        if self.busiest and not self.busiest.idle:
+            return f"{self.busiest}: a baseline that is too low flatters the VMs"
+        if self.unknown:
+            more = f", and {len(self.unknown) - 1} more" if self.unknown[1:] else ""
+            return f"what VMs did is not known of step {self.unknown[0]}{more}"
+        return ""
+
+
+async def look(targets: Iterable[Target]) -> dict[str, Seen | None]:
+    """Return the VMs on each target that is a host; None where nobody can tell."""
     hosts = [target for target in targets if target.kind == "host"]
     found = await asyncio.gather(*map(_seen, hosts))
-    return {
-        target.name: seen
-        for target, seen in zip(hosts, found, strict=True)
-        if seen is not None
-    }
+    return {target.name: seen for target, seen in zip(hosts, found, strict=True)}
 
 
 async def _seen(target: Target) -> Seen | None:
@@ -97,39 +119,63 @@ async def _seen(target: Target) -> Seen | None:
 
 
 def between(
-    before: Mapping[str, Seen], after: Mapping[str, Seen]
-) -> dict[str, dict[str, Any]]:
-    """Return what a record has of a step: what VMs did between two looks."""
-    found = {}
-    for who in before.keys() & after.keys():
-        first, last = before[who], after[who]
-        used = sum(s - first.cpu_s.get(pid, 0.0) for pid, s in last.cpu_s.items())
+    before: Mapping[str, Seen | None], after: Mapping[str, Seen | None]
+) -> dict[str, dict[str, Any] | None]:
+    """Return what a record has of a step: what VMs did between two looks at hosts.
+
+    It is None of a host for which nobody can tell: of a process that ended meanwhile
+    the kernel has forgotten what it used, and its number may be another's.
+    """
+    found: dict[str, dict[str, Any] | None] = {}
+    for who, first in before.items():
+        last = after[who]
+        if first is None or last is None:
+            found[who] = None
+            continue
+        used = [s - first.cpu_s.get(pid, 0.0) for pid, s in last.cpu_s.items()]
+        if first.cpu_s.keys() - last.cpu_s.keys() or min(used, default=0) < 0:
+            found[who] = None
+            continue
         found[who] = {
             "vms": len(last.cpu_s),
-            "cpu_s": round(max(0.0, used), 3),
+            "cpu_s": round(sum(used), 3),
+            "most_s": round(max(used, default=0.0), 3),
             "seconds": round(last.at_s - first.at_s, 3),
         }
     return found
 
 
-def busiest(run: Mapping[str, Any]) -> dict[str, Busy]:
-    """Return of each host the step in which its VMs did most; warm-up left out.
+def of_hosts(run: Mapping[str, Any]) -> dict[str, Beside]:
+    """Return what VMs did on each host while it was measured; warm-up left out.
 
-    :param run: of a record; one of an earlier version has nothing of it
+    :param run: of a record
     :raises ValueError: for what bench run does not write
     """
-    found: dict[str, Busy] = {}
+    found: dict[str, Beside] = {}
     try:
+        targets = run["scenario"]["targets"]
         for step in run["steps"]:
             if step.get("warm_up"):
                 continue
-            for who, one in step.get("beside", {}).items():
-                cpus = float(one["cpu_s"]) / float(one["seconds"])
-                if not 0 <= cpus < math.inf:
-                    raise ValueError(f"{cpus} CPUs")
-                busy = Busy(str(step["key"]), int(one["vms"]), cpus)
-                found[who] = max(busy, found.get(who, busy), key=lambda b: b.cpus)
+            for who in step["targets"]:
+                if targets[who]["kind"] == "host":
+                    one = step.get("beside", {}).get(who)
+                    known = found.get(who, Beside(None, ()))
+                    found[who] = _joined(known, str(step["key"]), one)
     except (KeyError, TypeError, AttributeError, ArithmeticError) as exc:
         message = f"beside: not what bench run writes: {exc}"
         raise ValueError(message) from exc
     return found
+
+
+def _joined(known: Beside, step: str, one: Mapping[str, Any] | None) -> Beside:
+    if one is None:
+        return known._replace(unknown=(*known.unknown, step))
+    cpus, most = (
+        float(one[key]) / float(one["seconds"]) for key in ("cpu_s", "most_s")
+    )
+    if not 0 <= most <= cpus < math.inf:
+        raise ValueError(f"{cpus} CPUs, of which one process has {most}")
+    busy = Busy(step, int(one["vms"]), cpus, most)
+    busiest = max(busy, known.busiest or busy, key=lambda b: b.most)
+    return known._replace(busiest=busiest)

@@ -123,7 +123,12 @@ class Record:
 
         :param how: when it was started, and how far apart the targets
         """
-        found = {"key": step.key, "warm_up": step.round < 1, **how}
+        found = {
+            "key": step.key,
+            "warm_up": step.round < 1,
+            "targets": list(step.runs),
+            **how,
+        }
         self._document["run"]["steps"].append(found)
         self._document["measurements"] += [asdict(one) for one in measured]
 

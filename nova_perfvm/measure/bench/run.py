@@ -180,6 +180,9 @@ async def _step(
         before = await beside.look(targets)
         outputs = await _at_once(step, scenario, looks, stack, limit_s)
         after = await beside.look(targets)
+    noted = beside.between(before, after)
+    for who in [who for who, one in noted.items() if one is None]:
+        warn(f"{step.title}: {who}: what VMs did beside it is not known")
     measured: list[Measurement] = []
     failed = []
     for who, output in outputs.items():
@@ -213,7 +216,7 @@ async def _step(
         {
             "started_at": _iso(min(starts.values())),
             "started_apart_s": round(apart, 6),
-            "beside": beside.between(before, after),
+            "beside": noted,
         },
     )
 

@@ -20,7 +20,7 @@ from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.measure import nova_conf, reading, samples
-from nova_perfvm.measure.bench.beside import Busy, busiest
+from nova_perfvm.measure.bench.beside import Beside, of_hosts
 from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.nova_view import NovaView
@@ -71,14 +71,14 @@ class Run(NamedTuple):
 
     :ivar begun: and ``ended``: when it measured
     :ivar failures: what it could not measure
-    :ivar beside: {host: what its VMs did at most while it was measured}
+    :ivar beside: {host: what its VMs did while it was measured}
     """
 
     targets: tuple[Target, ...]
     begun: datetime
     ended: datetime
     failures: tuple[str, ...]
-    beside: Mapping[str, Busy]
+    beside: Mapping[str, Beside]
 
 
 class Guest(NamedTuple):
@@ -370,7 +370,7 @@ def _noted(run: Mapping[str, Any], measured: Collection[str]) -> Run:
         failures=tuple(
             f"{one['where']}: {one['who']}: {one['reason']}" for one in run["failures"]
         ),
-        beside=busiest(run),
+        beside=of_hosts(run),
     )
 
 

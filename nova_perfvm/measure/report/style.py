@@ -16,7 +16,9 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
   padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
 h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; }
-.facts { color: var(--unknown); margin: 0 0 1.5rem; overflow-wrap: anywhere; }
+/* Hashes and paths have nowhere to break. */
+h1, h2, p, li, pre, summary { overflow-wrap: anywhere; }
+.facts { color: var(--unknown); margin: 0 0 1.5rem; }
 .counts { display: flex; gap: 1rem; flex-wrap: wrap; list-style: none; padding: 0; }
 .counts li { border: 1px solid var(--line); border-radius: .5rem;
   padding: .5rem 1.25rem; min-width: 7rem; }
@@ -30,7 +32,7 @@ th { font-weight: 600; white-space: nowrap; }
 article { border: 1px solid var(--line); border-left: 4px solid currentColor;
   border-radius: .35rem; padding: .6rem 1rem; margin: .75rem 0;
   break-inside: avoid; }
-article > * { color: var(--text); margin: .2rem 0; overflow-wrap: anywhere; }
+article > * { color: var(--text); margin: .2rem 0; }
 article .code { color: inherit; font-weight: 600; }
 pre { background: var(--soft); padding: .5rem .75rem; border-radius: .25rem;
   white-space: pre-wrap; font: 13px/1.5 ui-monospace, monospace; }

@@ -50,15 +50,27 @@ class CompareTest(CommandCase):
     def test_a_baseline_beside_busy_vms(self):
         path = self.cpu(90)
         document = json.loads(pathlib.Path(path).read_text())
+        step = {"key": "1/a", "targets": ["host"]}
+        run = {"scenario": {"targets": {"host": {"kind": "host"}}}}
+
+        def compare(**beside):
+            steps = [step | beside]
+            busy = self.file(json.dumps(document | {"run": run | {"steps": steps}}))
+            return self.run_command("bench", "compare", busy)
+
+        self.assertEqual(1, compare())
+        self.assertIn("host: what VMs did is not known of step 1/a", self.stderr)
         for cpu_s, status, words in (
             (0.5, 0, ""),
-            (20, 1, "host: 2 VM(s) used 2.00 CPUs in step 1/a: a baseline that is"),
+            (
+                20,
+                1,
+                "used 2.00 CPUs, one of them 2.00, in step 1/a: a baseline that is",
+            ),
             ("x", 3, "run: could not convert string to float"),
         ):
-            one = {"vms": 2, "cpu_s": cpu_s, "seconds": 10}
-            steps = [{"key": "1/a", "beside": {"host": one}}]
-            busy = self.file(json.dumps(document | {"run": {"steps": steps}}))
-            self.assertEqual(status, self.run_command("bench", "compare", busy))
+            one = {"vms": 2, "cpu_s": cpu_s, "most_s": cpu_s, "seconds": 10}
+            self.assertEqual(status, compare(beside={"host": one}))
             self.assertIn(words, self.stderr)
 
     def test_published_tables(self):

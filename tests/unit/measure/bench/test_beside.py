@@ -48,32 +48,87 @@ class BesideTest(testtools.TestCase):
             used = after["host"].cpu_s[busy] - before["host"].cpu_s[busy]
         self.assertGreaterEqual(used, 0.2)
         self.assertLess(after["host"].cpu_s[idle], 0.2)
-        found = beside.between(before, after)["host"]
-        self.assertGreaterEqual(found["vms"], 2)
+
+        # Others of this machine may end meanwhile.
+        def own(look):
+            found = {pid: look["host"].cpu_s[pid] for pid in (busy, idle)}
+            return {"host": look["host"]._replace(cpu_s=found)}
+
+        found = beside.between(own(before), own(after))["host"]
+        self.assertEqual(2, found["vms"])
         self.assertGreaterEqual(found["cpu_s"], 0.2)
+        self.assertGreaterEqual(found["most_s"], 0.2)
         self.assertGreater(found["seconds"], 0)
 
     def test_a_host_that_does_not_answer(self):
         gone = Target("host", "host", prefix=("false",))
-        self.assertEqual({}, self.look(gone))
-        self.assertEqual({}, beside.between({"host": Seen(1.0, {})}, {}))
+        blind = self.look(gone)
+        self.assertEqual({"host": None}, blind)
+        seen = {"host": Seen(1.0, {})}
+        for before, after in ((blind, seen), (seen, blind), (blind, blind)):
+            self.assertEqual({"host": None}, beside.between(before, after))
 
     def test_vms_that_came_meanwhile(self):
-        before, after = Seen(1.0, {7: 100.0, 8: 5.0}), Seen(11.0, {7: 100.5, 9: 2.0})
+        before, after = Seen(1.0, {7: 100.0}), Seen(11.0, {7: 100.5, 9: 2.0})
         self.assertEqual(
-            {"host": {"vms": 2, "cpu_s": 2.5, "seconds": 10.0}},
+            {"host": {"vms": 2, "cpu_s": 2.5, "most_s": 2.0, "seconds": 10.0}},
             beside.between({"host": before}, {"host": after}),
         )
+        self.assertEqual(
+            {"host": {"vms": 0, "cpu_s": 0, "most_s": 0.0, "seconds": 1.0}},
+            beside.between({"host": Seen(1.0, {})}, {"host": Seen(2.0, {})}),
+        )
+
+    def test_vms_that_went_meanwhile(self):
+        """What they used until then nobody knows."""
+        before = {"host": Seen(1.0, {7: 100.0, 8: 5.0})}
+        # The second process 8 is another one.
+        for later in ({7: 100.0}, {7: 100.0, 8: 0.5}):
+            found = beside.between(before, {"host": Seen(11.0, later)})
+            self.assertEqual({"host": None}, found)
+
+    def test_one_that_is_busy_among_many(self):
+        many = dict.fromkeys(range(40), 1.0)
+        before, after = Seen(0.0, many), Seen(10.0, many | {17: 11.0})
+        found = beside.between({"host": before}, {"host": after})
+        step = {"key": "1/a", "targets": ["host"], "beside": found}
+        self.assertFalse(self.of_host(step).busiest.idle)
+        self.assertIn("used 1.00 CPUs, one of them 1.00, in", self.of_host(step).doubt)
 
     def test_the_busiest_step(self):
         def step(key, cpu_s, **more):
-            one = {"vms": 2, "cpu_s": cpu_s, "seconds": 10}
-            return {"key": key, "beside": {"host": one}} | more
+            one = {"vms": 2, "cpu_s": cpu_s, "most_s": cpu_s, "seconds": 10}
+            here = {"key": key, "targets": ["host"]}
+            return here | {"beside": {"host": one}} | more
 
         steps = [step("0/a", 100, warm_up=True), step("1/a", 0.5), step("2/a", 3)]
-        found = beside.busiest({"steps": steps})["host"]
-        self.assertEqual(("2/a", 2, 0.3, False), (*found, found.idle))
-        self.assertTrue(beside.busiest({"steps": steps[:2]})["host"].idle)
-        self.assertEqual({}, beside.busiest({"steps": [{"key": "1/a"}]}))
-        for odd in ({}, {"steps": [step("1/a", "x")]}, {"steps": [step("1/a", -1)]}):
-            self.assertRaises(ValueError, beside.busiest, odd)
+        found = self.of_host(*steps)
+        busy = found.busiest
+        self.assertEqual(("2/a", 2, 0.3, 0.3, False), (*busy, busy.idle))
+        self.assertIn("2 VM(s) used 0.30 CPUs, one of them 0.30", found.doubt)
+        found = self.of_host(*steps[:2])
+        self.assertTrue(found.busiest.idle)
+        self.assertEqual("", found.doubt)
+        for odd in (step("1/a", "x"), step("1/a", -1), {"key": "1/a"}):
+            self.assertRaises(ValueError, self.of_host, odd)
+        self.assertRaises(ValueError, beside.of_hosts, {})
+
+    def of_host(self, *steps):
+        kinds = {"host": {"kind": "host"}, "vm": {"kind": "guest"}}
+        run = {"scenario": {"targets": kinds}, "steps": steps}
+        (found,) = beside.of_hosts(run).values()
+        return found
+
+    def test_steps_of_which_nothing_is_known(self):
+        idle = {"vms": 2, "cpu_s": 0, "most_s": 0, "seconds": 10}
+        steps = [
+            {"key": "1/a", "targets": ["host"], "beside": {"host": None}},
+            {"key": "2/a", "targets": ["host"], "beside": {"host": idle}},
+            {"key": "2/b", "targets": ["vm"], "beside": {}},
+            {"key": "3/a", "targets": ["host"]},
+        ]
+        found = self.of_host(*steps)
+        self.assertEqual(("1/a", "3/a"), found.unknown)
+        self.assertIn("not known of step 1/a, and 1 more", found.doubt)
+        self.assertIsNone(self.of_host(steps[0]).busiest)
+        self.assertEqual("", self.of_host(*steps[1:3]).doubt)

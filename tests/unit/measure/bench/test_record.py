@@ -78,8 +78,16 @@ class RecordTest(testtools.TestCase):
         )
         self.assertEqual(
             [
-                {"key": WARM_UP.key, "warm_up": True, "started_apart_s": 0.0},
-                {"key": FIRST.key, "warm_up": False, "started_apart_s": 0.25},
+                {
+                    "key": step.key,
+                    "warm_up": warm_up,
+                    "targets": list(step.runs),
+                    "started_apart_s": apart_s,
+                }
+                for step, warm_up, apart_s in (
+                    (WARM_UP, True, 0.0),
+                    (FIRST, False, 0.25),
+                )
             ],
             run["steps"],
         )

@@ -622,6 +622,10 @@ def _never_stolen(vm):
         ("one vCPU was counted once", host(later={every[7]: None})),
         ("the kernel counts nothing", schedstats(vm, 7, "0 0 0\n")),
         ("one vCPU did not run", counted(vm, 19, 0, 0)),
+        (
+            "one vCPU waited for most of the little it ran",
+            counted(vm, 19, 0.002, 0.008),
+        ),
         ("a vCPU waited 2 %", counted(vm, 0, 1, 0.2)),
         ("the host was looked at once", _looked_once),
         ("its threads have no names", host(files={f"{task(vm, 17)}/comm": "x\n"})),
@@ -745,17 +749,52 @@ def _together():
                 )
             ),
         )
-    for words, cpu_s in (("all VMs", 200.0), ("one vCPU", 10.0), ("a few", 1.2)):
+    for words, cpu_s, more in (
+        ("all VMs", 400.0, {"most_s": 200.0}),
+        ("one vCPU", 10.0, {"most_s": 10.0}),
+        ("a few", 1.2, {"most_s": 0.8}),
+        ("one of many", 11.0, {"most_s": 10.2, "vms": 40}),
+    ):
         for who in ("node0", "node1"):
             yield Fault(
                 f"{words} busy while {who} was measured",
                 "certify.baseline_alone",
                 noted(
-                    lambda run, who=who, cpu_s=cpu_s: run["steps"][1]["beside"][
-                        who
-                    ].update(cpu_s=cpu_s)
+                    lambda run, who=who, cpu_s=cpu_s, more=more: run["steps"][1][
+                        "beside"
+                    ][who].update(cpu_s=cpu_s, **more)
                 ),
             )
+    for who in ("node0", "node1"):
+        for words, steps in (("no step", (0, 1)), ("one step only", (1,))):
+            yield Fault(
+                f"what VMs did beside {who} is noted of {words}",
+                "certify.baseline_alone",
+                noted(
+                    lambda run, who=who, steps=steps: [
+                        run["steps"][n]["beside"].pop(who) for n in steps
+                    ]
+                ),
+            )
+        yield Fault(
+            f"what VMs did beside {who} was not to be seen in a step",
+            "certify.baseline_alone",
+            noted(lambda run, who=who: run["steps"][0]["beside"].update({who: None})),
+        )
+        yield Fault(
+            f"no step has measured {who}",
+            "certify.baseline_alone",
+            noted(
+                lambda run, who=who: [
+                    step["targets"].remove(who) for step in run["steps"]
+                ]
+            ),
+        )
+    yield Fault(
+        "nothing is noted beside the baseline at all",
+        "certify.baseline_alone",
+        noted(lambda run: [step.pop("beside") for step in run["steps"]]),
+    )
     yield Fault(
         "what VMs did beside the baseline means nothing",
         "samples.json",

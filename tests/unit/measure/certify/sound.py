@@ -109,9 +109,10 @@ def run():
         "steps": [
             {
                 "key": f"step{n}",
+                "targets": list(MACHINES),
                 "started_at": f"2026-11-22T09:{n}:00.000+00:00",
                 "beside": {
-                    who: {"vms": 2, "cpu_s": 0.31, "seconds": 10.2}
+                    who: {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": 10.2}
                     for who in ("node0", "node1")
                 },
             }

@@ -34,6 +34,9 @@ class VcpuWaitTest(HostCase):
             host = self.counted(1, waited_s)
             self.assert_found(status, FIRST, collected=host)
             self.assertEqual(PASS, self.statuses(host)["instance-00000002"])
+        # Enough to tell; and one that waits is told however little it ran.
+        self.assert_found(PASS, FIRST, collected=self.counted(0.45, 0.06))
+        self.assert_found(WARN, FIRST, collected=self.counted(0.002, 0.2))
         found = self.assert_found(FAIL, FIRST, collected=self.counted(1, 0.6))
         self.assertEqual(
             "vCPU 3 waited 6.0% of 10 s for a CPU, all 0.4%", found.observed
@@ -45,7 +48,10 @@ class VcpuWaitTest(HostCase):
         once = {p: text for p, text in host.later.items() if p != path}
         zeros = {path: "0 0 0\n"}
         for words, blind in (
-            ("did not run between the looks (3)", self.counted(0, 0)),
+            ("less than 5% of the time between the looks (3)", self.counted(0, 0)),
+            # It waited for four fifths of what it asked for.
+            ("1 of 20 vCPUs asked for less", self.counted(0.002, 0.008)),
+            ("(3): put load on it", self.counted(0.45, 0.04)),
             ("it was read only once", having(host, later=once)),
             ("it was not collected", having(host, {path: None})),
             ("counts nothing", having(host, zeros, later=host.later | zeros)),
