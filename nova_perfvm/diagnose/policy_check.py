@@ -136,12 +136,12 @@ def _filters(_policy: Policy, view: PolicyView) -> CheckResult:
         )
     enabled = [word.strip() for word in view.settings.get(name.key, "").split(",")]
     found = [f"{name} does not name {n}" for n in options.missing_filters(enabled)]
-    ours, costly = options.FILTER, options.NUMA_FILTER
-    if not found and enabled.index(ours) > enabled.index(costly):
+    costly = options.costly_first(enabled)
+    if not found and costly:
         return CheckResult(
             Code.WARNING,
-            (f"{costly} comes before {ours}, which costs far less",),
-            f"list {ours} first in {name}",
+            (f"{costly} comes before {options.FILTER}, which costs far less",),
+            f"list {options.FILTER} first in {name}",
         )
     return CheckResult.of(found, f"add it to {name}, and restart nova-scheduler")
 

@@ -7,7 +7,7 @@ check compare what is set with them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,8 @@ PLACEMENT: Final = "Placement's API"
 POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
 FILTER: Final = "PerfVMFilter"
 NUMA_FILTER: Final = "NUMATopologyFilter"
+# Ours in its place gives the same verdicts.
+NUMA_FILTERS: Final = ("PerfVMNUMATopologyFilter", NUMA_FILTER)
 # [filter_scheduler]enabled_filters of Nova 34 as it comes.
 _NOVA_FILTERS: Final = (
     "ComputeFilter",
@@ -235,4 +237,15 @@ def is_true(value: str) -> bool:
 
 def missing_filters(enabled: Collection[str]) -> list[str]:
     """Return the filters that a list of enabled ones should have, and has not."""
-    return [name for name in (FILTER, NUMA_FILTER) if name not in enabled]
+    missing = [] if FILTER in enabled else [FILTER]
+    return missing if _numa_filters(enabled) else [*missing, NUMA_FILTER]
+
+
+def costly_first(enabled: Sequence[str]) -> str | None:
+    """Return which filter of NUMA topologies stands before ours, which costs less."""
+    before = enabled[: enabled.index(FILTER)] if FILTER in enabled else ()
+    return next(iter(_numa_filters(before)), None)
+
+
+def _numa_filters(enabled: Collection[str]) -> list[str]:
+    return [name for name in enabled if name in NUMA_FILTERS]

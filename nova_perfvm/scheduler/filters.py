@@ -15,7 +15,14 @@ from oslo_log import log as logging
 
 from nova_perfvm import rules
 from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
-from nova_perfvm.scheduler import adapters, candidates, instances, startup
+from nova_perfvm.generate import options
+from nova_perfvm.scheduler import (
+    adapters,
+    candidates,
+    instances,
+    numa_filter,
+    startup,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -145,19 +152,21 @@ def _words(reasons: Iterable[Reason]) -> str:
 
 def _warn_about_order(enabled_filters: Sequence[str]) -> None:
     """Log what the list of filters costs, or leaves undone."""
-    names = list(enabled_filters)
-    if "NUMATopologyFilter" not in names:
+    enabled = list(enabled_filters)
+    costly = options.costly_first(enabled)
+    if options.NUMA_FILTER in options.missing_filters(enabled):
         LOG.warning(
-            "[filter_scheduler]enabled_filters lacks NUMATopologyFilter: pinned VMs "
-            "are then sent to hosts that refuse them. Add it behind PerfVMFilter."
+            "%s lacks %s or %s: pinned VMs are then sent to hosts that refuse them. "
+            "Add it behind PerfVMFilter.",
+            *(options.ENABLED_FILTERS, *reversed(options.NUMA_FILTERS)),
         )
-    elif "PerfVMFilter" in names[names.index("NUMATopologyFilter") :]:
+    elif costly:
         LOG.warning(
-            "[filter_scheduler]enabled_filters lists NUMATopologyFilter before "
-            "PerfVMFilter: it costs a hundred times as much per host. Swap them."
+            "%s lists %s before PerfVMFilter, which costs less per host. Swap them.",
+            *(options.ENABLED_FILTERS, costly),
         )
 
 
 def all_filters() -> list[type[filters.BaseHostFilter]]:
     """Return the filters of this package, for [filter_scheduler]available_filters."""
-    return [PerfVMFilter]
+    return [PerfVMFilter, numa_filter.PerfVMNUMATopologyFilter]

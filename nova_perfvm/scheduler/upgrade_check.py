@@ -83,8 +83,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
                 f"{available} lacks {' and '.join(sorted(missing))}: add a line for "
                 "each",
             )
-        behind = enabled[enabled.index(options.FILTER) :]
-        if options.NUMA_FILTER not in behind:
+        if options.missing_filters(enabled) or options.costly_first(enabled):
             return Result(
                 Code.WARNING,
                 f"{options.ENABLED_FILTERS} needs {options.NUMA_FILTER} behind "

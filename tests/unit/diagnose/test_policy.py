@@ -249,7 +249,9 @@ class CheckTest(testtools.TestCase):
         self.assertEqual(Code.UNKNOWN, self.check("Filters").code)
         for value, code in (
             ("ComputeFilter, PerfVMFilter,NUMATopologyFilter", Code.SUCCESS),
+            ("PerfVMFilter,PerfVMNUMATopologyFilter", Code.SUCCESS),
             ("NUMATopologyFilter,PerfVMFilter", Code.WARNING),
+            ("PerfVMNUMATopologyFilter,PerfVMFilter", Code.WARNING),
             ("NUMATopologyFilter", Code.FAILURE),
         ):
             result = self.check("Filters", settings={FILTERS: value})

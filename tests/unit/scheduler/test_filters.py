@@ -13,7 +13,7 @@ from oslo_config import fixture as config_fixture
 
 from nova_perfvm import conf
 from nova_perfvm.policy import HostShape, loader
-from nova_perfvm.scheduler import filters
+from nova_perfvm.scheduler import filters, numa_filter
 from tests.unit.scheduler import states
 
 CONF = nova_conf.CONF
@@ -52,11 +52,18 @@ class StartTest(FilterCase):
     def test_order_of_filters(self):
         for enabled, words in (
             (["NUMATopologyFilter", "PerfVMFilter"], "Swap them"),
+            (["PerfVMNUMATopologyFilter", "PerfVMFilter"], "Swap them"),
             (["PerfVMFilter"], "lacks NUMATopologyFilter"),
         ):
-            self.config.config(group="filter_scheduler", enabled_filters=enabled)
+            self.assertIn(words, self.warned(enabled))
+        for name in ("NUMATopologyFilter", "PerfVMNUMATopologyFilter"):
+            self.assertEqual("", self.warned(["PerfVMFilter", name]))
+
+    def warned(self, enabled):
+        self.config.config(group="filter_scheduler", enabled_filters=enabled)
+        with fixtures.FakeLogger(level=30) as log:
             filters.PerfVMFilter()
-            self.assertIn(words, self.log.output)
+            return log.output
 
     def test_nova_loads_it_as_the_documentation_says(self):
         handler = nova_filters.HostFilterHandler()
@@ -67,6 +74,7 @@ class StartTest(FilterCase):
             ]
         )
         self.assertIn(filters.PerfVMFilter, classes)
+        self.assertIn(numa_filter.PerfVMNUMATopologyFilter, classes)
         self.assertIn(numa_topology_filter.NUMATopologyFilter, classes)
 
 

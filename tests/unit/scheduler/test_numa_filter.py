@@ -63,7 +63,7 @@ class DifferentialTest(NUMAFilterCase):
 
     def test_verdicts_and_what_is_left_behind_are_novas(self):
         seed = int(os.environ.get("PERFVM_RANDOM_SEED", "34"))
-        rng = random.Random(seed)  # noqa: S311
+        rng = random.Random(seed)
         nova = numa_topology_filter.NUMATopologyFilter()
         verdicts = collections.Counter()
         for number in range(REQUESTS):
