@@ -25,6 +25,9 @@ CANNOT_TELL: Final = 3
 # What `nova-perfvm sandbox openrc` sets, too.
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
 
+# Modules of the extra [measure], which other commands do without.
+_MEASURING: Final = frozenset({"altair", "jc", "numpy", "scipy", "vl_convert"})
+
 # An argument of a command: called with the parser, it adds itself.
 Argument = Callable[[Any], object]
 Arguments = tuple[Argument, ...]
@@ -88,6 +91,12 @@ class PerfVMCommand(Command):
         app.stderr = output.escaping(kept[1])
         try:
             return super().run(parsed_args) or self.exit_status
+        except ModuleNotFoundError as exc:
+            if (exc.name or "").partition(".")[0] not in _MEASURING:
+                raise
+            raise PerfVMError(
+                f"{exc}: install what measuring takes: pip install nova-perfvm[measure]"
+            ) from exc
         finally:
             app.stdout, app.stderr = kept
 

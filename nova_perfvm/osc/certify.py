@@ -98,12 +98,6 @@ class Certify(JudgingCommand, PolicyCommand):
             Path(parsed_args.output).with_suffix(".html")
         )
         _check_names(parsed_args, page_path)
-        try:
-            import nova_perfvm.measure.statistics.compare  # noqa: F401, PLC0415
-        except ImportError as exc:
-            raise PerfVMError(
-                f"{exc}: install what measuring takes: pip install nova-perfvm[measure]"
-            ) from exc
         from nova_perfvm.measure.certify import certificate, page, record  # noqa: PLC0415
 
         judged, found = certificate.make(

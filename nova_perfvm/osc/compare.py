@@ -67,12 +67,9 @@ class _Judging(JudgingCommand, Lister):
 
     def loaded(self, paths: list[str]) -> Samples:
         """Return the measurements of files."""
-        try:
-            from nova_perfvm.measure import samples, statistics  # noqa: F401, PLC0415
-        except ImportError as exc:
-            raise PerfVMError(
-                f"{exc}: install what measuring takes: pip install nova-perfvm[measure]"
-            ) from exc
+        # What is not installed is said before a file is looked at.
+        from nova_perfvm.measure import samples, statistics  # noqa: F401, PLC0415
+
         return samples.load(paths)
 
 

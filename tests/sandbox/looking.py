@@ -17,11 +17,11 @@ _ROOT = pathlib.Path(__file__).parents[2]
 class LookingMixin:
     """For tests of :class:`tests.sandbox.base.SandboxTest`."""
 
-    def look(self, command, *arguments):
+    def look(self, command, *arguments, program="openstack"):
         """Run a command; return the exit status, the rows and what it says."""
         policy = str(self.sandbox.layout.policy)
         result = self.command(
-            *("openstack", "perfvm", *command.split(), "-f", "json"),
+            *(program, "perfvm", *command.split(), "-f", "json"),
             *("--policy", policy, *arguments),
             check=False,
         )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands where the extra [measure] is not installed."""
+
+import pathlib
+import subprocess
+import sys
+
+import fixtures
+import testtools
+
+from tests.unit.measure.certify import sound
+
+MAIN = (
+    "import sys; sys.modules[sys.argv.pop(1)] = None; "
+    "from nova_perfvm.osc.shell import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+class ExtraTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        case = sound.Case()
+        directory = self.useFixture(fixtures.TempDir()).path
+        self.files = {}
+        for name, text in (
+            ("guest", sound.collected(case.guests[0])),
+            ("host", sound.collected(case.host)),
+            ("samples", case._samples()),
+        ):
+            path = pathlib.Path(directory) / f"{name}.json"
+            path.write_text(text)
+            self.files[name] = str(path)
+
+    def run_without(self, module, *arguments):
+        """Run nova-perfvm as it is where a module is not installed."""
+        return subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", MAIN, module, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    def test_what_to_install_is_said(self):
+        for module, command in (
+            ("jc", ("guest", "check", self.files["guest"])),
+            ("jc", ("host", "check", self.files["host"])),
+            ("scipy", ("bench", "compare", self.files["samples"])),
+        ):
+            done = self.run_without(module, *command)
+            self.assertEqual(3, done.returncode, done.stderr)
+            self.assertIn("pip install nova-perfvm[measure]", done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_other_commands_do_without(self):
+        done = self.run_without("jc", "policy", "show")
+        self.assertEqual(0, done.returncode, done.stderr)
