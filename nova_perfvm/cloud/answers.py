@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
@@ -25,6 +25,9 @@ from nova_perfvm.facts.snapshot.resources import (
 )
 from nova_perfvm.policy import HostShape
 
+# What Nova says (2.69) of a service that it knows of by its host's cell only.
+_CELL_IS_DOWN: Final = "UNKNOWN"
+
 
 @openstack_errors()
 def aggregates(api: API) -> tuple[Aggregate, ...]:
@@ -38,6 +41,25 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
             hosts=frozenset(found["hosts"]),
         )
         for found in api.nova("GET", "/os-aggregates", key="aggregates")
+    )
+
+
+@openstack_errors()
+def compute_services(api: API) -> dict[str, dict[str, Any]]:
+    """Return the compute services by host.
+
+    This list alone has those of cells that are down: from one in pages, as
+    that of servers, Nova leaves out what such a cell has, and says nothing.
+    """
+    path = "/os-services?binary=nova-compute"
+    return {s["host"]: s for s in api.nova("GET", path, key="services")}
+
+
+@openstack_errors()
+def in_lost_cells(services: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """Return the hosts of the cells that are down."""
+    return frozenset(
+        host for host, found in services.items() if found["status"] == _CELL_IS_DOWN
     )
 
 

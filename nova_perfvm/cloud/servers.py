@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from nova_perfvm.cloud import answers, at_once, observe
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.cloud.snapshot import AT_ONCE, CELL_IS_DOWN
+from nova_perfvm.cloud.snapshot import AT_ONCE
 from nova_perfvm.facts.snapshot import Server
 
 _HOST: Final = "OS-EXT-SRV-ATTR:host"
@@ -71,10 +71,10 @@ def on_host(api: API, host: str) -> tuple[str, tuple[Server, ...]]:
     :param host: its service's name, or its hypervisor's
     :raises CloudError: when there is no such host, or its cell is down
     """
-    statuses = _statuses(api)
-    if host not in statuses:
+    services = answers.compute_services(api)
+    if host not in services:
         host = observe.service_host(api, host)
-    if statuses.get(host) == CELL_IS_DOWN:
+    if host in answers.in_lost_cells(services):
         raise CloudError(
             f"Nova cannot reach the cell of {host}: its servers are not known until "
             "its database and message queue answer"
@@ -131,16 +131,10 @@ def _hidden() -> CloudError:
 
 def _unseen(api: API) -> str:
     """Return why a server may be there that no list has."""
-    lost = [host for host, status in _statuses(api).items() if status == CELL_IS_DOWN]
+    lost = answers.in_lost_cells(answers.compute_services(api))
     if not lost:
         return ""
     return (
         f"; Nova cannot reach the cell of {', '.join(sorted(lost))}, and finds a "
         "server there by its ID only"
     )
-
-
-def _statuses(api: API) -> dict[str, str]:
-    """Return {host: status of its compute service}."""
-    path = "/os-services?binary=nova-compute"
-    return {s["host"]: s["status"] for s in api.nova("GET", path, key="services")}

@@ -52,8 +52,6 @@ _TOPOLOGY_KEYS: Final = (
 )
 # Nova refuses an image that wants pinned CPUs with a flavor that says this.
 _SHARED: Final = "shared"
-# What Nova says (2.69) of a service that it knows of by its host's cell only.
-CELL_IS_DOWN: Final = "UNKNOWN"
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -142,16 +140,10 @@ class _Taker:
         return [provider for provider in found if provider is not None]
 
     def _services(self) -> dict[str, dict[str, Any]]:
-        """Return the services by host; note the hosts of cells that are down.
-
-        This list alone has them: from one in pages, as that of servers, Nova
-        leaves out what a cell that is down has, and says nothing.
-        """
-        found = self._api.nova(
-            "GET", "/os-services?binary=nova-compute", key="services"
-        )
-        self._lost = sorted(s["host"] for s in found if s["status"] == CELL_IS_DOWN)
-        return {s["host"]: s for s in found if s["status"] != CELL_IS_DOWN}
+        """Return the services by host; note the hosts of cells that are down."""
+        found = answers.compute_services(self._api)
+        self._lost = sorted(answers.in_lost_cells(found))
+        return {host: s for host, s in found.items() if host not in self._lost}
 
     def _hypervisors(self) -> list[Any]:
         """Return the hypervisors; while a cell is down Nova lists not all of them."""

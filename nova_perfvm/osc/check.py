@@ -55,11 +55,24 @@ _INTERVAL: Final = argument(
     metavar="SECONDS",
     help="without FILE: time between the two looks at counters (default: %(default)g)",
 )
-_SOSREPORT: Final = file_argument(
-    "--sosreport",
-    # What a file is shows in it.
-    help="the same as FILE, for a sosreport",
-)
+
+
+def _collected(kind: Kind) -> Arguments:
+    """Return the ways to say what to judge in place of this machine."""
+    return (
+        argument(
+            "file",
+            nargs="?",
+            metavar="FILE",
+            help=f"what {kind} collect has written, or a sosreport; - for JSON on "
+            "standard input (default: look at this machine)",
+        ),
+        file_argument(
+            "--sosreport",
+            # What a file is shows in it.
+            help="the same as FILE, for a sosreport",
+        ),
+    )
 
 
 class CheckCommand(ReportingLister):
@@ -109,19 +122,12 @@ class CheckGuest(CheckCommand):
     arguments = (
         _INTERVAL,
         one_of(
-            argument(
-                "file",
-                nargs="?",
-                metavar="FILE",
-                help="what guest collect has written, or a sosreport; - for JSON on "
-                "standard input (default: look at this machine)",
-            ),
+            *_collected("guest"),
             flag(
                 "--fix-script",
                 "print user-data of cloud-init that lets a guest use all queues of "
                 "its network interfaces, and check nothing",
             ),
-            _SOSREPORT,
         ),
         class_argument(
             "the class that the guest is of (default: what depends on it is not judged)"
@@ -179,14 +185,7 @@ class CheckHost(CheckCommand):
     arguments = (
         _INTERVAL,
         one_of(
-            argument(
-                "file",
-                nargs="?",
-                metavar="FILE",
-                help="what host collect has written, or a sosreport; - for JSON on "
-                "standard input (default: look at this machine)",
-            ),
-            _SOSREPORT,
+            *_collected("host"),
         ),
         file_argument(
             "--snapshot",

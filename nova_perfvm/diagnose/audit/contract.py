@@ -20,17 +20,25 @@ from nova_perfvm.diagnose.sizing import as_enrolled
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import contract
+from nova_perfvm.policy import VMClass
 
 
 class Claim(NamedTuple):
     """What a server takes of its host of the project's resource classes.
 
+    :ivar vm_class: its class
     :ivar wanted: what a VM of its class takes
     :ivar held: what it has been allocated
     """
 
+    vm_class: VMClass
     wanted: Counter[str]
     held: Counter[str]
+
+    def __str__(self) -> str:
+        """Return what VMs of its class take."""
+        wanted = _words(self.wanted) or "nothing"
+        return f"VMs of class {self.vm_class.name} take {wanted} of their host"
 
     @property
     def lacking(self) -> Counter[str]:
@@ -64,7 +72,7 @@ def claim(subject: Subject, server: Server) -> Claim | None:
     held = Counter[str]()
     for provider in subject.snapshot.trees[host.provider]:
         held.update(provider.allocations.get(server.id, {}))
-    return Claim(contract(policy, vm_class).amounts, held)
+    return Claim(vm_class, contract(policy, vm_class).amounts, held)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -99,33 +107,24 @@ def _too_much(subject: Subject, server: Server, found: Claim) -> Finding:
     return Finding(
         codes.CLAIMED_TOO_MUCH,
         str(server),
-        f"on {server.host}: {_of_class(subject, server, found)}, and it holds "
-        f"{_words(found.excess)} more",
+        f"on {server.host}: {found}, and it holds {_words(found.excess)} more",
         remedy,
     )
 
 
 def _lacking(subject: Subject, server: Server, found: Claim) -> Iterator[Finding]:
-    vm_class = subject.class_of(server)
     units = subject.policy.placement == "units"
     # Without an elastic host there are no units, and general VMs need none there.
-    if units and not (vm_class and vm_class.pinned):
+    if units and not found.vm_class.pinned:
         return
     yield Finding(
         codes.NOT_CLAIMED,
         str(server),
-        f"on {server.host}: {_of_class(subject, server, found)}, and it lacks "
-        f"{_words(found.lacking)}",
+        f"on {server.host}: {found}, and it lacks {_words(found.lacking)}",
         _enroll(server.host)
         if units and not found.held[const.RC_UNIT]
         else subject.resize(server),
     )
-
-
-def _of_class(subject: Subject, server: Server, found: Claim) -> str:
-    vm_class = subject.class_of(server)
-    name = vm_class.name if vm_class else "(none)"
-    return f"VMs of class {name} take {_words(found.wanted) or 'nothing'} of their host"
 
 
 def _enroll(host: str | None) -> str:

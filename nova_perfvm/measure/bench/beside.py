@@ -126,23 +126,21 @@ def between(
     It is None of a host for which nobody can tell: of a process that ended meanwhile
     the kernel has forgotten what it used, and its number may be another's.
     """
-    found: dict[str, dict[str, Any] | None] = {}
-    for who, first in before.items():
-        last = after[who]
-        if first is None or last is None:
-            found[who] = None
-            continue
-        used = [s - first.cpu_s.get(pid, 0.0) for pid, s in last.cpu_s.items()]
-        if first.cpu_s.keys() - last.cpu_s.keys() or min(used, default=0) < 0:
-            found[who] = None
-            continue
-        found[who] = {
-            "vms": len(last.cpu_s),
-            "cpu_s": round(sum(used), 3),
-            "most_s": round(max(used, default=0.0), 3),
-            "seconds": round(last.at_s - first.at_s, 3),
-        }
-    return found
+    return {who: _used(first, after[who]) for who, first in before.items()}
+
+
+def _used(first: Seen | None, last: Seen | None) -> dict[str, Any] | None:
+    if first is None or last is None:
+        return None
+    used = [s - first.cpu_s.get(pid, 0.0) for pid, s in last.cpu_s.items()]
+    if first.cpu_s.keys() - last.cpu_s.keys() or min(used, default=0) < 0:
+        return None
+    return {
+        "vms": len(last.cpu_s),
+        "cpu_s": round(sum(used), 3),
+        "most_s": round(max(used, default=0.0), 3),
+        "seconds": round(last.at_s - first.at_s, 3),
+    }
 
 
 def of_hosts(run: Mapping[str, Any]) -> dict[str, Beside]:
