@@ -1,7 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sphinx: the documentation is plain reStructuredText."""
+"""Sphinx: plain reStructuredText, and a reference that is made of the code."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ext"))
 
 project = "nova-perfvm"
 copyright = "nova-perfvm contributors"
-html_theme = "alabaster"
+extensions = [
+    "cliff.sphinxext",
+    "openstackdocstheme",
+    "oslo_config.sphinxext",
+    "perfvm_reference",
+]
+html_theme = "openstackdocs"
 exclude_patterns = []
+
+# The project is none of OpenStack's own: no bugs at Launchpad, no releases there.
+openstackdocs_auto_name = False
+openstackdocs_repo_name = ""
+openstackdocs_use_storyboard = False
+html_theme_options = {"display_global_toc_section": True, "sidebar_mode": "toctree"}
+# What cliff gives to every command that lists something.
+autoprogram_cliff_ignored = [
+    *("-f", "-c", "--quote", "--noindent", "--max-width", "--fit-width"),
+    *("--print-empty", "--sort-column", "--sort-ascending", "--sort-descending"),
+    *("--prefix",),
+]

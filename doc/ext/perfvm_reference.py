@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directives that list what the code declares: codes, names, checks.
+
+Each makes a table of what it imports, so that a page cannot name what is not there,
+or leave out what is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.audit.checks import CHECKS
+from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
+from nova_perfvm.rules import host, request
+from nova_perfvm.rules.rule import HOSTS
+
+Row = tuple[str, ...]
+_ORDER = tuple(Severity)
+
+
+def literal(text: str) -> str:
+    """Return a word in the font of code; nothing for nothing."""
+    return f"``{text}``" if text else ""
+
+
+class TableDirective(SphinxDirective):
+    """A table of what the code declares."""
+
+    header: Row
+    widths: tuple[int, ...]
+
+    def rows(self) -> Iterable[Row]:
+        """Yield the cells of each row, as reStructuredText."""
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        lines = [
+            ".. list-table::",
+            "   :header-rows: 1",
+            f"   :widths: {' '.join(map(str, self.widths))}",
+            "",
+        ]
+        for row in (self.header, *self.rows()):
+            first, *others = row
+            lines += [f"   * - {first}", *(f"     - {cell}" for cell in others)]
+        return self.parse_text_to_nodes(StringList(lines, source="perfvm-reference"))
+
+
+class RulesDirective(TableDirective):
+    """All reasons of the rules, in the order in which the rules are asked."""
+
+    header = ("code", "refused unless", "audit", "judged")
+    widths = (28, 40, 22, 30)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each reason of each rule."""
+        for package in (request, host):
+            modules = [
+                importlib.import_module(info.name)
+                for info in pkgutil.iter_modules(
+                    package.__path__, f"{package.__name__}."
+                )
+            ]
+            for module in sorted(modules, key=lambda m: m.RULE.order):
+                says = (module.__doc__ or "").splitlines()[0]
+                for refusal in module.RULE.refusals:
+                    yield (
+                        literal(refusal.code),
+                        says,
+                        literal(refusal.audit),
+                        _subject(module.RULE),
+                    )
+
+
+def _subject(rule: Any) -> str:
+    """Return what a rule is about, in words."""
+    if not hasattr(rule, "hosts"):
+        return "flavors that name a class" if rule.claimed else "every request"
+    vms = ", ".join(rule.vms)
+    states = ", ".join(HOSTS[rule.hosts])
+    return f"{vms} VMs on hosts that are {states}"
+
+
+class AuditCodesDirective(TableDirective):
+    """All codes of the audit, the worst first."""
+
+    header = ("code", "severity")
+    widths = (60, 40)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each code."""
+        for code, severity in sorted(
+            SEVERITIES.items(), key=lambda item: (-_ORDER.index(item[1]), item[0])
+        ):
+            yield literal(code), severity.value
+
+
+class AuditChecksDirective(TableDirective):
+    """The checks of the audit, in their order."""
+
+    header = ("check", "module")
+    widths = (50, 50)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each check."""
+        for title, check in CHECKS:
+            yield title, literal(check.__module__.removeprefix("nova_perfvm."))
+
+
+class OuterCodesDirective(TableDirective):
+    """What ``explain`` says of other layers, which have no codes of their own."""
+
+    header = ("code", "layer")
+    widths = (60, 40)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each code."""
+        for code in sorted(const.OUTER_CODES):
+            yield literal(code), code.partition(".")[0]
+
+
+class NamesDirective(TableDirective):
+    """Extra specs, metadata, resource classes and traits of the project."""
+
+    header = ("name", "what it is")
+    widths = (45, 55)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each name."""
+        return iter(
+            (
+                (literal(const.CLASS_KEY), "extra spec and aggregate metadata"),
+                (literal(const.CREATED_BY_KEY), "aggregate metadata"),
+                (literal(const.IMAGE_RECORD), "image property"),
+                (
+                    literal(const.RC_SLOT),
+                    "resource class; with several pinned classes, and a class's name",
+                ),
+                (literal(const.RC_UNIT), "resource class"),
+                (literal(const.RC_READ_IOPS), "resource class"),
+                (literal(const.RC_WRITE_IOPS), "resource class"),
+                (literal(const.TRAIT_HIGH_PERFORMANCE), "trait"),
+                (
+                    literal(f"{const.TRAIT_ELASTIC}_<m>"),
+                    "trait; m: children of a host",
+                ),
+                (literal(f"{const.TRAIT_CHILD}<letter>"), "trait"),
+            )
+        )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx the directives."""
+    app.add_directive("perfvm-rules", RulesDirective)
+    app.add_directive("perfvm-outer-codes", OuterCodesDirective)
+    app.add_directive("perfvm-audit-codes", AuditCodesDirective)
+    app.add_directive("perfvm-audit-checks", AuditChecksDirective)
+    app.add_directive("perfvm-names", NamesDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

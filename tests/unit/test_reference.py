@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the reference are made of the code: nothing is left out."""
+
+import importlib.util
+import pathlib
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm import rules
+from nova_perfvm.diagnose.audit import SEVERITIES
+from nova_perfvm.diagnose.audit.checks import CHECKS
+
+DOC = pathlib.Path(__file__).parents[2] / "doc"
+
+
+def extension():
+    """Return the module of the directives, which is no part of the package."""
+    path = DOC / "ext/perfvm_reference.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class DirectivesTest(testtools.TestCase):
+    def rows(self, name):
+        return list(getattr(extension(), name).rows(None))
+
+    def first_column(self, name):
+        return sorted(row[0].strip("`") for row in self.rows(name))
+
+    def test_every_reason_with_what_the_rule_wants(self):
+        self.assertEqual(
+            sorted(rules.REASON_CODES), self.first_column("RulesDirective")
+        )
+        for _, says, audit, subject in self.rows("RulesDirective"):
+            self.assertTrue(says.endswith("."))
+            self.assertIn(audit.strip("`"), {"", *SEVERITIES})
+            self.assertRegex(subject, "flavors|request|hosts")
+
+    def test_every_code_of_other_layers(self):
+        self.assertEqual(
+            sorted(const.OUTER_CODES), self.first_column("OuterCodesDirective")
+        )
+
+    def test_every_code_of_the_audit_the_worst_first(self):
+        self.assertEqual(sorted(SEVERITIES), self.first_column("AuditCodesDirective"))
+        severities = [severity for _, severity in self.rows("AuditCodesDirective")]
+        self.assertEqual("critical", severities[0])
+        self.assertEqual(severities.count("critical"), severities.index("warning"))
+
+    def test_every_check_in_its_order(self):
+        self.assertEqual(
+            [title for title, _ in CHECKS],
+            [title for title, _ in self.rows("AuditChecksDirective")],
+        )
+
+    def test_every_name(self):
+        shown = " ".join(self.first_column("NamesDirective"))
+        for name, value in vars(const).items():
+            if name.startswith(("RC_", "TRAIT_")):
+                self.assertIn(value, shown)
