@@ -42,7 +42,8 @@ Related options:
 * ``[filter_scheduler]available_filters`` must list
   ``nova_perfvm.scheduler.filters.all_filters`` beside Nova's own.
 * ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``, before
-  ``NUMATopologyFilter``, which costs a hundred times as much per host.
+  ``PerfVMNUMATopologyFilter``, which costs more per host. That stands in the
+  place of Nova's ``NUMATopologyFilter``, which costs far more.
 * ``[filter_scheduler]weight_classes`` may list
   ``nova_perfvm.scheduler.weights.PerfVMWeigher`` beside Nova's own.
 """,

@@ -143,6 +143,13 @@ def _filters(_policy: Policy, view: PolicyView) -> CheckResult:
             (f"{costly} comes before {options.FILTER}, which costs far less",),
             f"list {options.FILTER} first in {name}",
         )
+    twice = options.twice_judged(enabled)
+    if not found and twice:
+        return CheckResult(Code.WARNING, (twice,), "and restart nova-scheduler")
+    cheaper = options.cheaper(enabled)
+    if not found and cheaper:
+        # No fault, but worth a line.
+        return CheckResult(Code.SUCCESS, (cheaper,))
     return CheckResult.of(found, f"add it to {name}, and restart nova-scheduler")
 
 

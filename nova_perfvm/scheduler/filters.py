@@ -157,14 +157,19 @@ def _warn_about_order(enabled_filters: Sequence[str]) -> None:
     if options.NUMA_FILTER in options.missing_filters(enabled):
         LOG.warning(
             "%s lacks %s or %s: pinned VMs are then sent to hosts that refuse them. "
-            "Add it behind PerfVMFilter.",
-            *(options.ENABLED_FILTERS, *reversed(options.NUMA_FILTERS)),
+            "Add the first behind PerfVMFilter.",
+            *(options.ENABLED_FILTERS, options.NUMA_FILTER),
+            options.NOVAS_NUMA_FILTER,
         )
+    elif twice := options.twice_judged(enabled):
+        LOG.warning("%s.", twice)
     elif costly:
         LOG.warning(
             "%s lists %s before PerfVMFilter, which costs less per host. Swap them.",
             *(options.ENABLED_FILTERS, costly),
         )
+    elif cheaper := options.cheaper(enabled):
+        LOG.info("%s.", cheaper)
 
 
 def all_filters() -> list[type[filters.BaseHostFilter]]:

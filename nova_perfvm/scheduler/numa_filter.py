@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Any
+import ast
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Final
 
 from nova import objects
 from nova.objects import base
@@ -16,8 +19,11 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-# What a field that is not set is told from, which may be None.
-_UNSET = object()
+# SHA-256 of the method of Nova's filter that is replaced, without comments and layout:
+# Nova 31 to 34 have the same.
+_KNOWN: Final = "454d4273c4b04884fd29c83a10c748fd4b55d76efa995ff17024640712fec806"
+# What an object of Nova's holds beside its fields, and no verdict rests on.
+_ASIDE: Final = frozenset({"_changed_fields", "_context"})
 
 
 class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
@@ -28,70 +34,115 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
     cells are in the same state are judged once per request: an idle rack has one
     verdict.  Hosts, limits and candidates are left as Nova's filter leaves them.
 
-    A request for PCI devices goes to Nova's own code, host by host: there each
-    candidate of Placement counts, and pools of devices differ.
+    Nova's own code judges host by host where that is not sure to be the same: for
+    requests of PCI devices, for hosts whose state cannot be compared, and for all
+    where Nova's method is not the one that this was written for.
     """
+
+    def __init__(self) -> None:
+        """Look once whether Nova's method is the known one."""
+        super().__init__()
+        self._replaces = is_known(type(self).host_passes)
+        if not self._replaces:
+            LOG.warning(
+                "host_passes of NUMATopologyFilter is not the one that "
+                "PerfVMNUMATopologyFilter replaces: that judges each host, at the cost "
+                "of Nova's own filter."
+            )
 
     def filter_all(
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> Iterator[HostState]:
         """Yield the hosts onto whose cells the request's NUMA topology fits."""
+        if not self._replaces:
+            return super().filter_all(filter_obj_list, spec_obj)
+        # Of its own, as threads share this filter.
+        return NUMATopologyOfOneRequest().filter_all(filter_obj_list, spec_obj)
+
+
+def is_known(host_passes: Callable[..., bool]) -> bool:
+    """Return whether a method is the one of Nova that is replaced here.
+
+    Comments and layout do not count.  Where there is no source, nobody knows.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(host_passes)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest() == _KNOWN
+
+
+class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
+    """Nova's filter for one request: it remembers what it has said of hosts."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        super().__init__()
+        self._known: dict[Hashable, _Verdicts] = {}
+
+    def host_passes(self, host_state: HostState, spec_obj: objects.RequestSpec) -> bool:
+        """Return what Nova's method returns, and leave the host as that does."""
         requests = spec_obj.pci_requests
         if requests and requests.requests:
-            yield from super().filter_all(filter_obj_list, spec_obj)
-            return
-        known: dict[Hashable, _Verdicts] = {}
-        for host_state in filter_obj_list:
-            if self._alike_passes(host_state, spec_obj, known):
-                yield host_state
-
-    def _alike_passes(
-        self,
-        host_state: HostState,
-        spec_obj: objects.RequestSpec,
-        known: dict[Hashable, _Verdicts],
-    ) -> bool:
-        """Judge one host as Nova's ``host_passes`` does.
-
-        :param known: what is known of states of cells; added to
-        """
-        wanted = spec_obj.numa_topology
+            # Each candidate counts there, and pools of devices differ.
+            return bool(super().host_passes(host_state, spec_obj))
         if not self._satisfies_cpu_policy(
             host_state, spec_obj.flavor.extra_specs, spec_obj.image.properties
         ):
             return False
+        wanted = spec_obj.numa_topology
         if not wanted:
             return True
-        offered = host_state.numa_topology
-        if not offered:
-            _log_refusal(host_state, spec_obj, "it reports no NUMA topology")
+        if not host_state.numa_topology:
+            _log_refusal(
+                host_state,
+                spec_obj,
+                "No host NUMA topology while the instance specified one.",
+            )
             return False
+        try:
+            verdicts = self._verdicts(host_state, wanted)
+        except TypeError:
+            # Something in the state of the host has no hash.
+            return bool(super().host_passes(host_state, spec_obj))
+        return self._fits(host_state, spec_obj, verdicts)
 
+    def _fits(
+        self, host_state: HostState, spec_obj: objects.RequestSpec, verdicts: _Verdicts
+    ) -> bool:
+        """Keep the candidates of a host that are fit, and set its limits."""
         limits = objects.NUMATopologyLimits(
             cpu_allocation_ratio=host_state.cpu_allocation_ratio,
             ram_allocation_ratio=host_state.ram_allocation_ratio,
         )
         if "network_metadata" in spec_obj and spec_obj.network_metadata:
-            limits.network_metadata = spec_obj.network_metadata
-        candidates = host_state.allocation_candidates
-        state = (
-            host_state.cpu_allocation_ratio,
-            host_state.ram_allocation_ratio,
-            _state(offered),
-            # The cells with devices are tried last: see _Verdicts.
-            _devices(host_state) if len(candidates) > 1 else (),
-        )
-        verdicts = known.get(state)
-        if verdicts is None:
-            verdicts = known[state] = _Verdicts(wanted)
-        fit = verdicts.of(len(candidates), host_state, limits)
-        good = list(itertools.compress(candidates, fit))
-        host_state.allocation_candidates = good
-        if not good:
-            _log_refusal(host_state, spec_obj, "the instance does not fit on it")
+            # Each host's own, as Nova's are.
+            limits.network_metadata = spec_obj.network_metadata.obj_clone()
+        fits = verdicts.on(host_state, limits)
+        if not self.filter_candidates(host_state, lambda _candidate: next(fits)):
+            _log_refusal(
+                host_state, spec_obj, "The instance does not fit on this host."
+            )
             return False
         host_state.limits["numa_topology"] = limits
         return True
+
+    def _verdicts(
+        self, host_state: HostState, wanted: objects.InstanceNUMATopology
+    ) -> _Verdicts:
+        """Return what is known of hosts in the state of this one."""
+        # The cells with devices are tried last: see _Verdicts.
+        ordered = len(wanted) > 1 or len(host_state.allocation_candidates) > 1
+        state = (
+            host_state.cpu_allocation_ratio,
+            host_state.ram_allocation_ratio,
+            _state(host_state.numa_topology),
+            _devices(host_state) if ordered else (),
+        )
+        verdicts = self._known.get(state)
+        if verdicts is None:
+            verdicts = self._known[state] = _Verdicts(wanted)
+        return verdicts
 
 
 class _Verdicts:
@@ -99,36 +150,46 @@ class _Verdicts:
 
     Without PCI devices one candidate is as good as another, but Nova gives all of
     a host the same copy of the topology, with what fitting the one before wrote
-    into it: with several cells the second verdict can be another than the first.
+    into it: the second verdict can be another than the first.  With several cells
+    it also writes while it tries one order of the host's cells after the other.
     """
 
     def __init__(self, wanted: objects.InstanceNUMATopology) -> None:
         self._wanted = wanted.obj_clone()
         self._said: list[bool] = []
 
-    def of(
-        self, count: int, host_state: HostState, limits: objects.NUMATopologyLimits
-    ) -> list[bool]:
-        """Return the verdicts for a host's candidates, so many of them."""
-        while len(self._said) < count:
-            fit = hardware.numa_fit_instance_to_host(
-                host_state.numa_topology,
-                self._wanted,
-                limits=limits,
-                pci_requests=None,
-                pci_stats=host_state.pci_stats,
-                provider_mapping=None,
-            )
-            self._said.append(bool(fit))
-        return self._said[:count]
+    def on(
+        self, host_state: HostState, limits: objects.NUMATopologyLimits
+    ) -> Iterator[bool]:
+        """Yield the verdict for each candidate of a host."""
+        for number in range(len(host_state.allocation_candidates)):
+            if number == len(self._said):
+                fit = hardware.numa_fit_instance_to_host(
+                    host_state.numa_topology,
+                    self._wanted,
+                    limits=limits,
+                    pci_requests=None,
+                    pci_stats=host_state.pci_stats,
+                    provider_mapping=None,
+                )
+                self._said.append(bool(fit))
+            yield self._said[number]
 
 
 def _state(value: Any) -> Hashable:
-    """Return what tells a value of Nova's objects from another, all fields of it."""
+    """Return what tells a value of Nova's objects from another, all that it holds.
+
+    :raises TypeError: when hashed, for what has no hash
+    """
     if isinstance(value, base.NovaObject):
         # The attributes behind the fields: reading these is half of the cost.
-        of = vars(value)
-        return tuple([_state(of.get("_obj_" + name, _UNSET)) for name in value.fields])
+        return tuple(
+            [
+                (name, _state(each))
+                for name, each in vars(value).items()
+                if name not in _ASIDE
+            ]
+        )
     if isinstance(value, list | tuple):
         return tuple([_state(each) for each in value])
     if isinstance(value, set):
@@ -147,8 +208,9 @@ def _devices(host_state: HostState) -> Hashable:
 def _log_refusal(
     host_state: HostState, spec_obj: objects.RequestSpec, why: str
 ) -> None:
+    """Log what Nova's filter logs."""
     LOG.debug(
-        "%s, %s fails NUMA topology requirements: %s.",
+        "%s, %s fails NUMA topology requirements. %s",
         *(host_state.host, host_state.nodename, why),
         instance_uuid=spec_obj.instance_uuid,
     )

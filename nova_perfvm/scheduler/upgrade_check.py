@@ -20,6 +20,7 @@ from nova_perfvm import conf
 from nova_perfvm.exceptions import PolicyError
 from nova_perfvm.generate import options
 from nova_perfvm.policy import Policy, advice, loader
+from nova_perfvm.scheduler import numa_filter
 
 _SUCCESS: Final = Result(Code.SUCCESS)
 
@@ -89,7 +90,20 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
                 f"{options.ENABLED_FILTERS} needs {options.NUMA_FILTER} behind "
                 f"{options.FILTER}",
             )
-        return _SUCCESS
+        twice = options.twice_judged(enabled)
+        if twice:
+            return Result(Code.WARNING, twice)
+        ours = numa_filter.PerfVMNUMATopologyFilter
+        if options.NUMA_FILTER in enabled and not numa_filter.is_known(
+            ours.host_passes
+        ):
+            return Result(
+                Code.WARNING,
+                f"the {options.NOVAS_NUMA_FILTER} of this Nova is not the one that "
+                f"{options.NUMA_FILTER} replaces: it runs, and costs as much",
+            )
+        # No fault, but worth a line.
+        return Result(Code.SUCCESS, options.cheaper(enabled))
 
     def check_rebuild_hint(self) -> Result:
         """Return whether a user can make Nova claim nothing for a server."""

@@ -228,8 +228,7 @@ def explain(
             raise NotFoundError(
                 f"there is no compute host {host!r}: see openstack hypervisor list"
             )
-    verdicts = judge_all(policy, request, everything, settings)
-    verdicts = tuple(v for v in verdicts if v.view in views)
+    verdicts = judge_all(policy, request, views, settings, cloud=everything)
     notes = []
     if offered is not None:
         compared = [_compared(verdict, offered) for verdict in verdicts]

@@ -147,15 +147,21 @@ def judge_all(
     request: Request,
     views: Iterable[HostView],
     settings: SchedulerSettings,
+    *,
+    cloud: Iterable[HostView] | None = None,
 ) -> tuple[HostVerdict, ...]:
-    """Return the verdict on each host."""
+    """Return the verdict on each host.
+
+    :param cloud: all hosts there are, where these are not: aggregates elsewhere
+        decide, too, where a project may go
+    """
     views = tuple(views)
     verdicts = tuple(judge(policy, request, view, settings) for view in views)
     if not settings.tenants or not request.project:
         return verdicts
     own = frozenset(
         view.host.host
-        for view in views
+        for view in (views if cloud is None else cloud)
         for aggregate in view.aggregates
         for key, value in aggregate.metadata.items()
         if key.startswith(_TENANT) and value == request.project

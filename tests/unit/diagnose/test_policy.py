@@ -253,9 +253,20 @@ class CheckTest(testtools.TestCase):
             ("NUMATopologyFilter,PerfVMFilter", Code.WARNING),
             ("PerfVMNUMATopologyFilter,PerfVMFilter", Code.WARNING),
             ("NUMATopologyFilter", Code.FAILURE),
+            (
+                "PerfVMFilter,PerfVMNUMATopologyFilter,NUMATopologyFilter",
+                Code.WARNING,
+            ),
         ):
             result = self.check("Filters", settings={FILTERS: value})
             self.assertEqual(code, result.code)
+        self.assertIn("judged twice", result.details[0])
+        for value, said in (
+            ("PerfVMFilter,NUMATopologyFilter", 1),
+            ("PerfVMFilter,PerfVMNUMATopologyFilter", 0),
+        ):
+            result = self.check("Filters", settings={FILTERS: value})
+            self.assertEqual((Code.SUCCESS, said), (result.code, len(result.details)))
         self.assertEqual(Code.FAILURE, self.check("Filters", settings={}).code)
 
 

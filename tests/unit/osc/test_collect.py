@@ -60,4 +60,4 @@ class CollectTest(CommandCase):
             (entry,) = importlib.metadata.entry_points(
                 group="openstack.perfvm.v1", name=f"perfvm_{kind}_collect"
             )
-            self.assertFalse(entry.load().auth_required)
+            self.assertFalse(entry.load().command().auth_required)

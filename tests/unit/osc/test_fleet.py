@@ -37,4 +37,4 @@ class PlaybookTest(CommandCase):
         (entry,) = importlib.metadata.entry_points(
             group="openstack.perfvm.v1", name="perfvm_fleet_playbook"
         )
-        self.assertFalse(entry.load().auth_required)
+        self.assertFalse(entry.load().command().auth_required)

@@ -134,9 +134,15 @@ def request(rng):
     """Return a RequestSpec, of wishes that Nova takes together."""
     while True:
         vcpus, memory_mb, specs = wishes(rng)
+        image = {"hw_cpu_thread_policy": "require"} if maybe(rng, 0.05) else {}
+        hints = {"_nova_check_type": ["rebuild"]} if maybe(rng, 0.05) else {}
         try:
             spec = states.request_spec(
-                vcpus=vcpus, memory_mb=memory_mb, extra_specs=specs
+                vcpus=vcpus,
+                memory_mb=memory_mb,
+                extra_specs=specs,
+                image_props=image,
+                hints=hints,
             )
         except (exception.NovaException, ValueError):
             continue

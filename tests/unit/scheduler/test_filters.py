@@ -53,15 +53,27 @@ class StartTest(FilterCase):
         for enabled, words in (
             (["NUMATopologyFilter", "PerfVMFilter"], "Swap them"),
             (["PerfVMNUMATopologyFilter", "PerfVMFilter"], "Swap them"),
-            (["PerfVMFilter"], "lacks NUMATopologyFilter"),
+            (["PerfVMFilter"], "lacks PerfVMNUMATopologyFilter or NUMATopologyFilter"),
+            (
+                ["PerfVMFilter", "NUMATopologyFilter", "PerfVMNUMATopologyFilter"],
+                "judged twice; take NUMATopologyFilter out",
+            ),
         ):
             self.assertIn(words, self.warned(enabled))
         for name in ("NUMATopologyFilter", "PerfVMNUMATopologyFilter"):
             self.assertEqual("", self.warned(["PerfVMFilter", name]))
 
-    def warned(self, enabled):
+    def test_what_costs_less_is_a_hint(self):
+        hint = "PerfVMNUMATopologyFilter in the place of NUMATopologyFilter"
+        for name, said in (
+            ("NUMATopologyFilter", True),
+            ("PerfVMNUMATopologyFilter", False),
+        ):
+            self.assertEqual(said, hint in self.warned(["PerfVMFilter", name], 20))
+
+    def warned(self, enabled, level=30):
         self.config.config(group="filter_scheduler", enabled_filters=enabled)
-        with fixtures.FakeLogger(level=30) as log:
+        with fixtures.FakeLogger(level=level) as log:
             filters.PerfVMFilter()
             return log.output
 

@@ -6,8 +6,12 @@ import sys
 
 import fixtures
 import testtools
+from nova import conf as nova_conf
+from oslo_config import fixture as config_fixture
 from oslo_upgradecheck import upgradecheck
 
+from nova_perfvm import conf
+from nova_perfvm.generate import options
 from nova_perfvm.scheduler import upgrade_check
 
 FILTERS = (
@@ -50,10 +54,20 @@ class UpgradeCheckTest(testtools.TestCase):
     def test_good(self):
         self.check(
             0,
-            ["Users' scheduler hints", "Fallback query", "Success"],
+            [
+                *("Users' scheduler hints", "Fallback query", "Success"),
+                "PerfVMNUMATopologyFilter in the place of NUMATopologyFilter",
+            ],
             FILTERS,
             "[workarounds]\ndisable_fallback_pcpu_query = True\n",
             policy='schema_version: "1.0"\nhost_shape: 2x22\n',
+        )
+
+    def test_two_filters_of_numa_topologies(self):
+        self.check(
+            1,
+            ["every host is judged twice", "take NUMATopologyFilter out"],
+            FILTERS.replace(",NUMA", ",PerfVMNUMATopologyFilter,NUMA"),
         )
 
     def test_bad_policy(self):
@@ -91,6 +105,24 @@ class UpgradeCheckTest(testtools.TestCase):
             "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
             policy='schema_version: "1.0"\nplacement: units\nhost_shape: 2x22\n',
         )
+
+
+class KnownFilterTest(testtools.TestCase):
+    def test_a_filter_of_nova_that_is_not_known(self):
+        config = self.useFixture(config_fixture.Config(nova_conf.CONF))
+        conf.register_opts(nova_conf.CONF)
+        config.config(
+            group="filter_scheduler",
+            available_filters=list(options.AVAILABLE_FILTERS.values),
+            enabled_filters=[options.FILTER, options.NUMA_FILTER],
+        )
+        checks = upgrade_check.Checks()
+        self.assertIsNone(checks.check_filters().details)
+        name = "nova_perfvm.scheduler.numa_filter.is_known"
+        self.useFixture(fixtures.MonkeyPatch(name, lambda _method: False))
+        found = checks.check_filters()
+        self.assertEqual(upgrade_check.Code.WARNING, found.code)
+        self.assertIn("is not the one", found.details)
 
 
 class RebuildHintTest(testtools.TestCase):

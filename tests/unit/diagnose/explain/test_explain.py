@@ -199,6 +199,9 @@ class SlotsTest(ExplainCase):
         found = self.explain(project="p1", options=options)
         self.assertEqual(("hp2",), found.accepting)
         self.assertIn("has aggregates of its own", found.say(found.verdicts[0].reasons))
+        # Of one host alone the same is said, though the aggregate has another.
+        (verdict,) = self.explain(project="p1", options=options, host="hp1").verdicts
+        self.assertEqual(found.verdicts[0], verdict)
 
     def test_projects_that_need_an_aggregate_of_their_own(self):
         self.cloud.add_host("hp1")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the work grows with the cloud, counted in calls: no busy machine changes it."""
+
+import itertools
+import sys
+from unittest import mock
+
+import testtools
+
+from nova_perfvm.diagnose import audit, capacity, explain
+from nova_perfvm.diagnose.explain import verdicts
+from nova_perfvm.generate.properties import extensions
+from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
+
+SETTINGS = explain.settings_for(POLICY)
+
+
+def cloud(count):
+    """Return a cloud of hosts that are full, half full, empty and shared."""
+    made = Cloud()
+    for number in range(count):
+        name = f"hp{number}"
+        made.add_host(name, "shared" if number % 4 == 3 else "dedicated")
+        for node in range(number % 4 if number % 4 != 3 else 0):
+            made.add_hp(f"{name}-{node}", name, first=20 * node, node=node)
+        if number % 4 == 3:
+            made.add_general(f"{name}-g", name)
+    return made.snapshot()
+
+
+def calls(work, *arguments, **keywords):
+    """Return how many functions of Python are called."""
+    found = 0
+
+    def count(_frame, event, _argument):
+        nonlocal found
+        found += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work(*arguments, **keywords)
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def explained(snapshot, flavor=HP, host=None):
+    """Explain a request."""
+    request, _ = explain.request_of(snapshot, flavor=flavor)
+    found = explain.explain(POLICY, snapshot, request, SETTINGS, host=host)
+    found.rows()
+
+
+def counted(snapshot):
+    """Count slots, by aggregate too."""
+    capacity.aggregate_capacity(snapshot, capacity.host_capacity(POLICY, snapshot))
+
+
+def audited(snapshot):
+    """Audit."""
+    audit.run(audit.Subject(POLICY, snapshot, None, extensions.load()))
+
+
+def steps(work, *arguments):
+    """Return how many calls the second forty hosts add, and the third."""
+    # What is done once in a process is not to be counted.
+    work(cloud(4), *arguments)
+    counts = [calls(work, cloud(hosts), *arguments) for hosts in (40, 80, 120)]
+    return [more - fewer for fewer, more in itertools.pairwise(counts)]
+
+
+class GrowthTest(testtools.TestCase):
+    def test_each_host_is_as_much_work_as_those_before_it(self):
+        for work, arguments in (
+            (explained, (HP,)),
+            (explained, (GENERAL,)),
+            (counted, ()),
+            (audited, ()),
+        ):
+            with self.subTest(f"{work.__name__} {arguments}"):
+                second, third = steps(work, *arguments)
+                self.assertGreater(second, 40)
+                self.assertEqual(second, third)
+
+    def test_one_host_is_judged_alone(self):
+        for host, expected in (("hp2", 1), (None, 80)):
+            judge = mock.patch.object(verdicts, "judge", side_effect=verdicts.judge)
+            with judge as judged:
+                explained(cloud(80), host=host)
+            self.assertEqual(expected, judged.call_count)
+
+    def test_comparing_each_with_each_is_found(self):
+        def compared(snapshot):
+            for host in snapshot.hosts:
+                self.assertTrue(host in snapshot.hosts)
+
+        second, third = steps(compared)
+        self.assertGreater(third, 1.5 * second)
