@@ -73,7 +73,7 @@ def document(title: str, body: str, head: str = "") -> str:
     """Return a whole page.
 
     :param title: plain text
-    :param body: HTML, as is ``head``, which may be empty
+    :param body: HTML, as is ``head``, which comes after the look of all pages
     """
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -81,8 +81,8 @@ def document(title: str, body: str, head: str = "") -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-{head}<style>{STYLE}</style>
-</head>
+<style>{STYLE}</style>
+{head}</head>
 <body>
 {body}</body>
 </html>
