@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The map in a real browser: drawn, searched, by keyboard, narrow, dark, fast."""
 
+import dataclasses
 import json
 import random
 import sys
@@ -71,8 +72,18 @@ def large(hosts=1000):
 
 
 class MapCase(PageCase):
-    def show(self, cloud, flavors=FEW):
-        found = overview.look(POLICY, cloud.snapshot(), flavors=flavors)
+    def show(self, cloud, flavors=FEW, unknown=()):
+        """Show a cloud.
+
+        :param unknown: names of hosts whose NUMA cells nobody tells
+        """
+        snapshot = cloud.snapshot()
+        hosts = tuple(
+            dataclasses.replace(h, cells=(), shape=None) if h.host in unknown else h
+            for h in snapshot.hosts
+        )
+        snapshot = dataclasses.replace(snapshot, hosts=hosts)
+        found = overview.look(POLICY, snapshot, flavors=flavors)
         self.document = cloud_map.document(found)
         self.show_text(html(self.document))
 
@@ -128,6 +139,12 @@ class MapTest(MapCase):
         # Shared CPUs are a circle each.
         self.assertEqual(empty | {"shared": [20, 20]}, signs[5])
         self.assert_no_complaint()
+
+    def test_a_host_whose_numa_nodes_are_not_known(self):
+        self.show(small(), unknown=("hp2",))
+        card = self.texts(".card")[1]
+        self.assertIn("NUMA nodes unknown, 1 server: 1 of high-performance", card)
+        self.assertNotIn("node 0", card)
 
     def test_search_and_filters(self):
         for words, expected in (

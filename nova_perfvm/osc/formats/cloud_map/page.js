@@ -112,7 +112,7 @@ function cellHeight(cell) {
 
 function height(host) {
   const lines = 2 + (host.findings.length > 0) + (asked.flavor >= 0)
-    + (asked.words.length > 0) + (floating(host).length > 0);
+    + (asked.words.length > 0) + (nodeless(host).length > 0);
   return PADDING + lines * LINE
     + host.cells.reduce((total, cell) => total + cellHeight(cell), 0);
 }
@@ -219,7 +219,16 @@ function soon() {
 
 // --- one host
 
-const floating = (host) => servers(host).filter((server) => !server.pins);
+// Those that are named with no NUMA node; with none known that is all.
+const nodeless = (host) => servers(host).filter(
+  (server) => !server.pins || !host.cells.length);
+
+function nodelessWords(host) {
+  const some = nodeless(host);
+  const said = plural(some.length, "server");
+  if (!host.cells.length) { return `NUMA nodes unknown, ${said}: ${byClass(some)}`; }
+  return `${said} ${some.length === 1 ? "owns" : "own"} no CPU: ${byClass(some)}`;
+}
 
 function slotWords(host) {
   return host.slots.map((slots) => {
@@ -273,19 +282,14 @@ function cardOf(number) {
   }
   if (asked.words.length) {
     const server = found(host);
-    card.append(line("found", server?.name ? `found: ${server.name}` : "found"));
+    card.append(line("found", `found: ${server?.name ?? "this host"}`));
   }
   if (host.findings.length) {
     const worst = findings(host)[0][0];
     card.append(line(worst, `! findings: ${findingWords(host)}`));
   }
   for (const cell of host.cells) { card.append(...cellOf(host, cell)); }
-  const others = floating(host);
-  if (others.length) {
-    const own = others.length === 1 ? "owns" : "own";
-    card.append(line("",
-      `${plural(others.length, "server")} ${own} no CPU: ${byClass(others)}`));
-  }
+  if (nodeless(host).length) { card.append(line("", nodelessWords(host))); }
   return card;
 }
 
