@@ -115,7 +115,7 @@ class MapTest(MapCase):
     def test_hosts_are_drawn_with_what_is_in_place(self):
         self.assertEqual(self.hosts, self.names())
         hp1, hp2, hp3, _, smt, g1, _ = self.texts(".card")
-        self.assertIn("dedicated, 2 slots: 2 used, 0 free", hp1)
+        self.assertIn("dedicated, 2 slots, 2 used, 0 free", hp1)
         self.assertIn("node 0: 20 of 20 CPUs owned, database-1", hp1)
         self.assertIn("node 1: 20 of 20 CPUs owned, database-2", hp1)
         self.assertIn("! findings: 1 critical", hp1)

@@ -79,7 +79,7 @@ def _counts(document: Document) -> str:
             found.append(f"<b>{free} of {total}</b>slots free for {escape(name)}")
     severities = [finding[0] for finding in document["findings"]]
     found += [
-        f'<b class="{word}">{severities.count(word)}</b>{word}'
+        f'<b class="{word}">{severities.count(word)}</b>{word} finding(s)'
         for word in dict.fromkeys(severities)
     ]
     return f'<ul class="counts">{"".join(f"<li>{text}</li>" for text in found)}</ul>'

@@ -111,8 +111,8 @@ function cellHeight(cell) {
 }
 
 function height(host) {
-  const lines = 2 + (host.findings.length > 0) + (asked.flavor >= 0)
-    + (asked.words.length > 0) + (nodeless(host).length > 0);
+  const lines = 1 + slotLines(host).length + (host.findings.length > 0)
+    + (asked.flavor >= 0) + (asked.words.length > 0) + (nodeless(host).length > 0);
   return PADDING + lines * LINE
     + host.cells.reduce((total, cell) => total + cellHeight(cell), 0);
 }
@@ -230,13 +230,16 @@ function nodelessWords(host) {
   return `${said} ${some.length === 1 ? "owns" : "own"} no CPU: ${byClass(some)}`;
 }
 
-function slotWords(host) {
-  return host.slots.map((slots) => {
-    const name = map.classes.filter(([, pinned]) => pinned).length > 1
-      ? `${className(slots[0])} ` : "";
-    return `${name}${plural(slots[1], "slot")}: ${slots[2]} used, ${slots[3]} free`
-      + (unfit(slots) ? `, ${unfit(slots)} unfit` : "");
-  }).join("; ") || "no slots";
+const several = map.classes.filter(([, pinned]) => pinned).length > 1;
+
+// The mode and the slots: of several classes a line each.
+function slotLines(host) {
+  const said = host.slots.map((slots) =>
+    (several ? `${className(slots[0])}: ` : "")
+    + `${plural(slots[1], "slot")}, ${slots[2]} used, ${slots[3]} free`
+    + (unfit(slots) ? `, ${unfit(slots)} unfit` : ""));
+  if (!said.length) { return [`${host.mode}, no slots`]; }
+  return several ? [host.mode, ...said] : [`${host.mode}, ${said[0]}`];
 }
 
 function findingWords(host) {
@@ -274,7 +277,7 @@ function cardOf(number) {
   card.style.height = `${tops[row + 1] - tops[row] - GAP}px`;
   const state = host.state === "up" ? "" : ` (${host.state})`;
   card.append(line("name", host.name + state),
-    line("", `${host.mode}, ${slotWords(host)}`));
+    ...slotLines(host).map((text) => line("", text)));
   if (asked.flavor >= 0) {
     const [kind, said] = verdictWords(host);
     const sign = { taken: "✓ ", refused: "✗ ", unknown: "? " }[kind];
