@@ -71,7 +71,7 @@ tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
-measure: $(STAMP)  ## benchmarks of a second: run, compared, reported
+measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser
 	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1
 
 guest: $(STAMP)  ## real guests under emulation: collected, judged, cured

@@ -6,9 +6,9 @@ VM, *free* if Placement and the rules would give it to one now, and otherwise
 *unfit*: taken by other VMs, out of memory or disk, or on a host out of service.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from nova_perfvm.diagnose.explain.verdicts import (
     SchedulerSettings,
@@ -38,6 +38,7 @@ class Slots:
     """Slots of one class on one host, or on several together.
 
     :ivar name: of the host or the aggregate
+    :ivar free_cpus: of one host, for each free slot the CPUs that a VM could own
     """
 
     name: str
@@ -45,6 +46,7 @@ class Slots:
     total: int
     used: int
     free: int
+    free_cpus: tuple[frozenset[int], ...] = ()
 
     @property
     def unfit(self) -> int:
@@ -128,13 +130,21 @@ def _slots(
         resolve_class(policy, server_facts(server)) is vm_class
         for server in view.servers
     )
+    filled = _fitting(policy, vm_class, view, request, settings)
+    pinned = map(_pinned, (view, *filled))
+    free_cpus = tuple(now - before for before, now in itertools.pairwise(pinned))
     return Slots(
         name=view.name,
         class_name=vm_class.name,
         total=max(used, _total(policy, vm_class, view, request)),
         used=used,
-        free=sum(1 for _ in _fitting(policy, vm_class, view, request, settings)),
+        free=len(free_cpus),
+        free_cpus=free_cpus,
     )
+
+
+def _pinned(view: HostView) -> frozenset[int]:
+    return frozenset().union(*(cell.pinned_cpus for cell in view.facts.cells))
 
 
 def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) -> int:
@@ -190,7 +200,7 @@ def _with_one(
     wanted = vm_class.cells_per_vm
     counts = [cell_cpus(vm_class, cell) for cell in facts.cells]
     fitting = cells_with_room(vm_class, request.facts, facts, counts)
-    found = list(islice(fitting, wanted))
+    found = list(itertools.islice(fitting, wanted))
     if len(found) < wanted:
         return None
     memory = cell_memory(request.facts)

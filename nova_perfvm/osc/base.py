@@ -189,6 +189,10 @@ def class_argument(
     return argument("--class", dest="class_name", metavar="NAME", help=help)
 
 
+OUTPUT: Final = file_argument(
+    "--output", help="replace this file as a whole instead of printing"
+)
+
 # Which nova-scheduler, as Nova's API does not say.
 NOVA_CONF_HELP: Final = "copy of nova-scheduler's nova.conf"
 

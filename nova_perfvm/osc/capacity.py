@@ -8,12 +8,12 @@ from typing import Final
 
 from nova_perfvm.diagnose import capacity
 from nova_perfvm.osc.base import Table, argument
-from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
 
 
-class ShowCapacity(LookingCommand):
+class ShowCapacity(LookingLister):
     """Count the slots of pinned classes: total, used, free and unfit.
 
     Free is what Placement and the rules would give to VMs of the class's

@@ -14,7 +14,7 @@ from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
-from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.printable import some_of
 
 # More names than that make no table.
@@ -45,7 +45,7 @@ class Hosts(FormattableColumn[Sequence[str]]):
         return list(self._value)
 
 
-class Explain(LookingCommand):
+class Explain(LookingLister):
     """Return why a server comes to no host, host by host, and what would help.
 
     Exits with 0 if a host would take it, 1 if none would, 2 for errors.

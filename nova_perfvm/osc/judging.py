@@ -54,12 +54,6 @@ class JudgingCommand(PerfVMCommand):
             _LOG.error("%s", message, exc_info=debug)
         return self.cannot_tell
 
-
-class JudgingLister(JudgingCommand, PolicyCommand, Lister):
-    """A command that lists what it finds, and ends with the code of the worst."""
-
-    auth_required = True
-
     def log_in(self) -> None:
         """Ask for credentials, for what only a cloud tells.
 
@@ -76,6 +70,12 @@ class JudgingLister(JudgingCommand, PolicyCommand, Lister):
         except Exception as exc:
             # Whatever a plugin for authentication raises.
             raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc
+
+
+class JudgingLister(JudgingCommand, PolicyCommand, Lister):
+    """A command that lists what it finds, and ends with the code of the worst."""
+
+    auth_required = True
 
 
 class ChecksLister(JudgingLister):
@@ -100,11 +100,8 @@ NOVA_CONF = file_argument(
 )
 
 
-class LookingCommand(JudgingLister):
-    """A list of what was found; its exit status says what that means.
-
-    Errors end with status 2.
-    """
+class LookingCommand(JudgingCommand, PolicyCommand):
+    """A command that looks at a cloud or a snapshot; errors end with status 2."""
 
     # Only a cloud wants credentials, and a snapshot is none.
     auth_required = False
@@ -163,3 +160,9 @@ class LookingCommand(JudgingLister):
         """Say on standard error what is no row."""
         for remark in remarks:
             self.app.stderr.write(f"{remark}\n")
+
+
+class LookingLister(LookingCommand, JudgingLister):
+    """A list of what was found; its exit status says what that means."""
+
+    auth_required = False

@@ -12,7 +12,7 @@ from cliff.formatters.base import ListFormatter
 
 from nova_perfvm import textfile
 from nova_perfvm.osc import output
-from nova_perfvm.osc.base import Arguments, file_argument
+from nova_perfvm.osc.base import OUTPUT, Arguments
 from nova_perfvm.osc.judging import JudgingLister
 
 
@@ -33,11 +33,7 @@ class ReportFormatter(ListFormatter):
 class ReportingLister(JudgingLister):
     """A command that judges, and leaves its report in ``parsed_args.report``."""
 
-    arguments: Arguments = (
-        file_argument(
-            "--output", help="replace this file as a whole instead of printing"
-        ),
-    )
+    arguments: Arguments = (OUTPUT,)
 
     def summary(self, report: Any) -> str:
         """Say in one line what was found."""

@@ -2,55 +2,27 @@
 """The pages in a real browser: all is drawn, without an error and the network."""
 
 import json
-import pathlib
-import re
-import shutil
 import struct
-import subprocess
-import sys
-
-import fixtures
-import testtools
 
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.certify import page as certify_page
 from nova_perfvm.measure.certify import record
 from nova_perfvm.measure.report import content, page
 from nova_perfvm.measure.report.plots import plots
+from tests.bench import contrast
+from tests.bench.browser import PageCase
 from tests.unit.measure import hosts, published
 from tests.unit.measure.certify.sound import Case
 from tests.unit.measure.report import machines
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FACTORS = (0.9, 1.1, 1.0, 0.95, 1.05)
 EVIL = '</script><script>console.error("escaped")</script><b>vm'
 SIZES = {"wide": (1300, 4000), "narrow": (400, 9000)}
-# Windows without a screen are 500 wide at least, frames may be narrower.
-NARROW = """<!DOCTYPE html><iframe src="{name}" width="400" height="900"
-style="border: 0"></iframe>
-<script>
-setInterval(() => {{
-  const page = document.querySelector("iframe");
-  const root = page.contentDocument.documentElement;
-  root.querySelectorAll("details").forEach((one) => {{ one.open = true; }});
-  const drawn = root.dataset.drawn ?? 0;
-  document.documentElement.dataset.found =
-    [page.contentWindow.innerWidth, root.scrollWidth, drawn].join(" ");
-}}, 200);
-</script>
-"""
+# Those of SIZES that every page has to fit into.
+NARROW = 400
 
 
-class BrowserTest(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-        if self.browser is None:
-            why = f"no browser: none of {', '.join(BROWSERS)} is installed"
-            print(f"SKIPPED {self.id()}: {why}", file=sys.stderr)  # noqa: T201
-            self.skipTest(why)
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-
+class BrowserTest(PageCase):
     def page(self):
         """Write a report with every kind of plot."""
         measured = published.repeated(published.ly_two(), FACTORS)
@@ -96,26 +68,26 @@ class BrowserTest(testtools.TestCase):
         path.write_text(certify_page.html(found))
         return path
 
-    def browse(self, path, *options):
-        done = subprocess.run(
-            [
-                *(self.browser, "--headless", "--no-sandbox", "--disable-gpu"),
-                *(f"--user-data-dir={self.directory / 'profile'}", "--hide-scrollbars"),
-                *("--virtual-time-budget=20000", "--enable-logging=stderr", "--v=0"),
-                *options,
-                path.as_uri(),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+    def show(self, path, plots=0):
+        """Show a page, and wait until its plots are drawn."""
+        self.browser.open(path)
+        self.browser.run(
+            "new Promise((done) => { const look = () => "
+            f"Number(document.documentElement.dataset.drawn ?? 0) >= {plots} "
+            "? done() : setTimeout(look, 100); look(); })"
         )
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.assertEqual([], re.findall(r".*CONSOLE.*", done.stderr))
-        return done.stdout
+
+    def pages(self):
+        """Show each page in turn; yield its name."""
+        path = self.page()
+        self.show(path, len(self.plots))
+        yield path.name
+        path = self.certificate()
+        self.show(path)
+        yield path.name
 
     def test_all_is_drawn(self):
-        text = self.browse(self.page(), "--dump-dom")
+        path = self.page()
         self.assertEqual(
             [
                 "Ratios by threads",
@@ -125,47 +97,59 @@ class BrowserTest(testtools.TestCase):
             ],
             list(dict.fromkeys(plot.section for plot in self.plots)),
         )
-        self.assertIn(f'data-drawn="{len(self.plots)}"', text)
-        drawn = re.findall(r'<svg [^>]*class="marks"', text)
-        self.assertEqual(len(self.plots), len(drawn))
+        self.show(path, len(self.plots))
+        drawn = "document.querySelectorAll('svg.marks').length"
+        self.assertEqual(len(self.plots), self.browser.run(drawn))
+        self.assert_no_complaint()
 
     def test_light_dark_wide_and_narrow(self):
-        page = self.page()
-        for name, (width, height) in SIZES.items():
-            for scheme, options in (
-                ("light", []),
-                ("dark", ["--blink-settings=preferredColorScheme=0"]),
-            ):
+        for name in self.pages():
+            for scheme in ("light", "dark"):
+                self.browser.prefer(scheme)
+                for size, (width, height) in SIZES.items():
+                    with self.subTest(f"{name}, {scheme}, {size}"):
+                        self.browser.resize(width, height)
+                        self.browser.settle()
+                        image = self.directory / f"{size}-{scheme}.png"
+                        self.browser.screenshot(image)
+                        found = struct.unpack(">II", image.read_bytes()[16:24])
+                        self.assertEqual((width, height), found)
+        self.assert_no_complaint()
+
+    def test_contrast(self):
+        for name in self.pages():
+            self.browser.run(
+                "document.querySelectorAll('details').forEach((d) => d.open = true)"
+            )
+            for scheme in ("light", "dark"):
                 with self.subTest(f"{name}, {scheme}"):
-                    image = self.directory / f"{name}-{scheme}.png"
-                    self.browse(
-                        page,
-                        f"--screenshot={image}",
-                        f"--window-size={width},{height}",
-                        *options,
-                    )
-                    data = image.read_bytes()
-                    self.assertEqual((width, height), struct.unpack(">II", data[16:24]))
+                    self.browser.prefer(scheme)
+                    self.browser.settle()
+                    self.assertGreater(len(contrast.looked_at(self.browser)), 20)
+                    self.assertEqual([], contrast.faults(self.browser))
 
     def test_a_certificate(self):
-        text = self.browse(self.certificate(), "--dump-dom")
-        self.assertRegex(text, r'<p class="verdict critical">refused</p>')
+        self.show(self.certificate())
+        said = "document.querySelector('p.verdict.critical').innerText"
+        self.assertEqual("REFUSED", self.browser.run(said))
+        self.assert_no_complaint()
 
     def test_nothing_is_wider_than_a_narrow_screen(self):
-        for path in (self.page(), self.certificate()):
-            with self.subTest(path.name):
-                frame = self.directory / "frame.html"
-                frame.write_text(NARROW.format(name=path.name))
-                options = ("--dump-dom", "--allow-file-access-from-files")
-                found = re.search(
-                    r'data-found="(\d+) (\d+) (\d+)"', self.browse(frame, *options)
+        self.browser.resize(NARROW, 900)
+        for name in self.pages():
+            with self.subTest(name):
+                self.browser.run(
+                    "document.querySelectorAll('details').forEach((d) => d.open = true)"
                 )
-                plots = len(self.plots) if path.name == "report.html" else 0
-                self.assertEqual(("400", str(plots)), found.group(1, 3))
-                self.assertLessEqual(int(found[2]), 400)
+                width = "document.documentElement.scrollWidth"
+                self.assertEqual(NARROW, self.browser.run(width))
 
     def test_an_error_would_be_seen(self):
         path = self.page()
-        broken = path.read_text().replace('"mark"', '"marc"')
-        path.write_text(broken)
-        self.assertRaises(AssertionError, self.browse, path, "--dump-dom")
+        path.write_text(path.read_text().replace('"mark"', '"marc"'))
+        self.show(path)
+        for _ in range(120):
+            self.browser.run("new Promise((done) => setTimeout(done, 500))")
+            if self.browser.complaints:
+                break
+        self.assertNotEqual([], self.browser.complaints)

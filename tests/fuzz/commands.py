@@ -22,7 +22,7 @@ _MOST_SECONDS = 120
 _LEFT = "what was there before\n"
 _HOST = ("host", "config", "--mode")
 _MODES = ("dedicated", "dedicated", "dedicated", "shared", "mixed", "elastic")
-_JUDGING = {"audit": 3, "explain": 2, "capacity": 2}
+_JUDGING = {"audit": 3, "explain": 2, "capacity": 2, "map": 2, "metrics": 2}
 
 
 class TooLongError(BaseException):
@@ -170,6 +170,7 @@ class Cases:
         seen = ("--snapshot", self._good["snapshots"], "--inventory", self._odd)
         yield ("capacity", "show", *seen, "-f", "json")
         yield ("explain", "--flavor", samples.FLAVOR, *seen, *rng.choice(_LONG))
+        yield (rng.choice(("map", "metrics")), *seen)
 
     def _with_snapshots(self, rng):
         seen = ("--snapshot", self._odd)
@@ -177,6 +178,8 @@ class Cases:
         report = self._directory / "report"
         report.write_text(_LEFT)
         yield ("audit", *seen, "-f", "prometheus", "--output", report)
+        report.write_text(_LEFT)
+        yield (rng.choice(("map", "metrics")), *seen, "--output", report)
         what = rng.choice((("--flavor", samples.FLAVOR), ("--server", "i-d")))
         yield ("explain", *what, *seen, *rng.choice(_LONG))
         yield rng.choice(

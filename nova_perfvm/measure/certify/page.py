@@ -8,8 +8,8 @@ from html import escape
 from typing import Final
 
 from nova_perfvm.measure.certify.record import Document
+from nova_perfvm.measure.report import style
 from nova_perfvm.measure.report.elements import bullets, cell, table
-from nova_perfvm.measure.report.style import document as page
 
 _CLASSES: Final = {
     "certified": "ok",
@@ -21,18 +21,6 @@ _CLASSES: Final = {
     "inconclusive": "warning",
     "fail": "critical",
 }
-# No script is in it, and nothing is loaded.
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE: Final = """
-.verdict { font-size: 2.2rem; font-weight: 700; margin: .5rem 0;
-  text-transform: uppercase; }
-.scroll { overflow-x: auto; }
-.scroll:focus-visible, summary:focus-visible { outline: 2px solid #4c78a8;
-  outline-offset: 2px; }
-summary { cursor: pointer; }
-td { overflow-wrap: anywhere; min-width: 4rem; }
-code { overflow-wrap: anywhere; }
-"""
 
 
 def html(record: Document) -> str:
@@ -59,11 +47,9 @@ def html(record: Document) -> str:
         _checks(record["checks"]),
         _seen(record),
     ]
-    head = (
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        f"<style>{_STYLE}</style>\n"
-    )
-    return page(f"{title}: {verdict}", "".join(body), head)
+    # No script is in it.
+    head = style.content_policy()
+    return style.document(f"{title}: {verdict}", "".join(body), head)
 
 
 def _reasons(reasons: Iterable[Document]) -> str:

@@ -28,27 +28,8 @@ _CLASSES: Final = {
     Verdict.INCONCLUSIVE: "warning",
     Verdict.FAIL: "critical",
 }
-# What has "unsafe" in its name is what stands in this file itself; expressions of
-# Vega are interpreted, as eval is not allowed.
-_POLICY: Final = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "img-src data:"
-)
-_STYLE: Final = """
-.plots { display: grid; gap: 1.5rem; align-items: start;
-  grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
-figure { margin: 0; min-width: 0; }
-figure.wide { grid-column: 1 / -1; }
-figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: .25rem; }
-.plot { width: 100%; overflow-x: auto; }
-.scroll { overflow-x: auto; }
-.scroll table { min-width: 46rem; } figure .scroll table { min-width: 0; }
-.scroll:focus-visible, summary:focus-visible {
-  outline: 2px solid #4c78a8; outline-offset: 2px; }
-summary { cursor: pointer; color: var(--unknown); }
-details .scroll { max-height: 20rem; overflow-y: auto; }
-td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-"""
+# Expressions of Vega are interpreted, as eval is not allowed.
+_ALLOWED: Final = ("script-src 'unsafe-inline'", "img-src data:")
 _SCRIPT: Final = """
 const specs = JSON.parse(document.getElementById("plots").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -97,10 +78,7 @@ def html(content: Content) -> str:
     ]
     if found:
         body.append(_scripts(found))
-    head = (
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        f"<style>{_STYLE}</style>\n"
-    )
+    head = style.content_policy(*_ALLOWED)
     return style.document("perfvm bench report", "".join(body), head)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How pages look that need nothing else: one file, no network."""
+"""How all pages look, which are one file each and need nothing else."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Final
 
 STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --text: #1b1f24;
-  --critical: #c4262e; --warning: #b36b00; --unknown: #6b7280; --ok: #1a7f4b; }
+  --critical: #c4262e; --warning: #8f5600; --unknown: #5d6470; --ok: #1a7244;
+  --focus: #2f6fb5; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e9ed;
   --critical: #ff7b82;
-  --warning: #f5b14c; --unknown: #a3aab5; --ok: #5fd39a; } }
+  --warning: #f5b14c; --unknown: #a3aab5; --ok: #5fd39a; --focus: #8ab8ec; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto;
   padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
@@ -36,14 +37,43 @@ article > * { color: var(--text); margin: .2rem 0; }
 article .code { color: inherit; font-weight: 600; }
 pre { background: var(--soft); padding: .5rem .75rem; border-radius: .25rem;
   white-space: pre-wrap; font: 13px/1.5 ui-monospace, monospace; }
+code { overflow-wrap: anywhere; }
+td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.verdict { font-size: 2.2rem; font-weight: 700; margin: .5rem 0;
+  text-transform: uppercase; }
+/* What is too wide scrolls, and the keyboard comes there. */
+.scroll { overflow-x: auto; }
+.scroll table:has(th:nth-child(5)) { min-width: 46rem; }
+figure .scroll table { min-width: 0; }
+td { overflow-wrap: anywhere; min-width: 4rem; }
+summary { cursor: pointer; color: var(--unknown); }
+:focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
+details .scroll { max-height: 20rem; overflow-y: auto; }
+.plots { display: grid; gap: 1.5rem; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
+figure { margin: 0; min-width: 0; }
+figure.wide { grid-column: 1 / -1; }
+figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: .25rem; }
+.plot { width: 100%; overflow-x: auto; }
 """
+
+
+def content_policy(*allowed: str) -> str:
+    """Return the element that forbids a page the network, and all that is not allowed.
+
+    :param allowed: directives, such as ``script-src 'unsafe-inline'``; what has
+        "unsafe" in its name is what stands in the page itself
+    """
+    directives = ("default-src 'none'", "style-src 'unsafe-inline'", *allowed)
+    content = "; ".join(directives)
+    return f'<meta http-equiv="Content-Security-Policy" content="{content}">\n'
 
 
 def document(title: str, body: str, head: str = "") -> str:
     """Return a whole page.
 
     :param title: plain text
-    :param body: HTML, as is ``head``, which may be empty
+    :param body: HTML, as is ``head``, which comes after the look of all pages
     """
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -51,8 +81,8 @@ def document(title: str, body: str, head: str = "") -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-{head}<style>{STYLE}</style>
-</head>
+<style>{STYLE}</style>
+{head}</head>
 <body>
 {body}</body>
 </html>

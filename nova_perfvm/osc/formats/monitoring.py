@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An audit's report for machines: JUnit, and Prometheus' text format."""
+"""What is said about a cloud for machines: JUnit, and Prometheus' text format."""
 
 from __future__ import annotations
 
 from nova_perfvm.diagnose.audit import SEVERITIES, AuditResult, Report, Severity
+from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.osc.formats import metrics
 from nova_perfvm.osc.formats.junit import Case, suite
 
@@ -49,4 +50,46 @@ def prometheus(report: Report) -> str:
                 [({}, metrics.seconds(report.taken_at))],
             ),
         )
+    )
+
+
+def overview(found: Overview) -> str:
+    """Return the audit's metrics, and those of slots and of refusals."""
+    return prometheus(found.report) + _slots(found) + _refusals(found)
+
+
+def _slots(found: Overview) -> str:
+    return "".join(
+        metrics.gauge(
+            f"perfvm_slots{name}",
+            meaning,
+            [
+                ({"host": slots.name, "class": slots.class_name}, getattr(slots, key))
+                for slots in found.slots
+            ],
+        )
+        for name, key, meaning in (
+            ("", "total", "Servers of the class that the empty host would take."),
+            ("_used", "used", "Slots that servers of the class have."),
+            ("_free", "free", "Slots that the next servers would get."),
+            ("_unfit", "unfit", "Slots that are neither used nor free."),
+        )
+    )
+
+
+def _refusals(found: Overview) -> str:
+    """Return how many hosts would take a new server, and why the others would not."""
+    named = [({"flavor": f.flavor, "class": f.class_name}, f) for f in found.flavors]
+    return metrics.gauge(
+        "perfvm_hosts_accepting",
+        "Hosts that would take a new server of the flavor.",
+        [(labels, flavor.accepting) for labels, flavor in named],
+    ) + metrics.gauge(
+        "perfvm_hosts_refusing",
+        "Hosts that would not, by reason; one with several counts for each.",
+        [
+            (labels | {"code": code}, count)
+            for labels, flavor in named
+            for code, count in flavor.by_code().items()
+        ],
     )

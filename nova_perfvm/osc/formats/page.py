@@ -7,6 +7,7 @@ from html import escape
 
 from nova_perfvm.diagnose.audit import AuditResult, Finding, Report, Severity
 from nova_perfvm.measure.report import style
+from nova_perfvm.measure.report.elements import cell, table
 
 
 def html(report: Report) -> str:
@@ -16,7 +17,8 @@ def html(report: Report) -> str:
         f"{severity.value}</li>"
         for severity in reversed(Severity)
     )
-    checks = "".join(_check(result) for result in report.results)
+    head = ("Check", "Result", "Findings")
+    checks = table(head, map(_check, report.results), "Checks")
     findings = "".join(_finding(finding) for finding in report.findings)
     if not findings:
         findings = '<p class="ok">Nothing was found.</p>'
@@ -27,22 +29,17 @@ def html(report: Report) -> str:
 {escape(report.taken_at)}<br>policy {escape(report.policy_digest)}</p>
 <ul class="counts">{counts}</ul>
 <h2>Checks</h2>
-<table>
-<thead><tr><th>Check</th><th>Result</th><th>Findings</th></tr></thead>
-<tbody>{checks}</tbody>
-</table>
-<h2>Findings</h2>
+{checks}<h2>Findings</h2>
 {findings}
 """,
+        style.content_policy(),
     )
 
 
-def _check(result: AuditResult) -> str:
+def _check(result: AuditResult) -> tuple[str, ...]:
     word = result.severity.value if result.severity else "ok"
-    return (
-        f'<tr><td>{escape(result.title)}</td><td class="{word}">{word}</td>'
-        f"<td>{len(result.findings)}</td></tr>\n"
-    )
+    said = f'<td class="{word}">{word}</td>'
+    return cell(result.title), said, cell(len(result.findings))
 
 
 def _finding(finding: Finding) -> str:

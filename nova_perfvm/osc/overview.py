@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that judge a cloud in every way at once."""
+
+from __future__ import annotations
+
+import argparse
+
+from nova_perfvm import textfile
+from nova_perfvm.diagnose import overview
+from nova_perfvm.diagnose.overview import Overview
+from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc.base import OUTPUT, argument
+from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+
+
+class OverviewCommand(LookingCommand):
+    """A command that writes an overview of a cloud or a snapshot."""
+
+    arguments = (
+        argument(
+            "--flavor",
+            metavar="FLAVOR",
+            action="append",
+            dest="flavors",
+            help="judge hosts for this flavor of the cloud, may be repeated (default: "
+            "those of the policy)",
+        ),
+        NOVA_CONF,
+        OUTPUT,
+    )
+
+    def render(self, found: Overview) -> str:
+        """Return what is written."""
+        raise NotImplementedError
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Look, judge, and write it."""
+        text = self.render(self._overview(parsed_args))
+        if parsed_args.output is None:
+            self.write(text)
+        else:
+            textfile.replace(parsed_args.output, text)
+
+    def _overview(self, parsed_args: argparse.Namespace) -> Overview:
+        policy = self.policy(parsed_args)
+        settings = self.settings(parsed_args, policy)
+        snapshot = self.snapshot(parsed_args, policy)
+        return overview.look(
+            policy,
+            snapshot,
+            settings,
+            flavors=parsed_args.flavors,
+            generators=extensions.load(),
+        )

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``map`` and ``metrics``, of saved snapshots."""
+
+import pathlib
+import re
+import shlex
+from unittest import mock
+
+from nova_perfvm.osc.cloud_map import DrawMap
+from nova_perfvm.osc.metrics import WriteMetrics
+from tests.unit.facts.snapshot.clouds import HP
+from tests.unit.osc.formats.test_cloud_map import data
+from tests.unit.osc.test_explain import SavedCase
+
+ROOT = pathlib.Path(__file__).parents[3]
+COMMANDS = {"map": DrawMap, "metrics": WriteMetrics}
+
+
+class OverviewCommandsTest(SavedCase):
+    def test_map(self):
+        self.assertEqual(0, self.run_saved("map"))
+        found = data(self.stdout)
+        self.assertEqual(["hp1", "hp2"], [host["name"] for host in found["hosts"]])
+        self.assertEqual(
+            set(self.cloud.flavors), {v["name"] for v in found["verdicts"]}
+        )
+        self.assertIn("as it was at 2026-01-01", self.stderr)
+
+    def test_metrics(self):
+        self.assertEqual(0, self.run_saved("metrics"))
+        line = 'perfvm_slots_free{host="hp2",class="high-performance"} 1\n'
+        self.assertIn(line, self.stdout)
+
+    def test_flavors_that_are_named(self):
+        self.assertEqual(0, self.run_saved("map", "--flavor", HP))
+        (verdict,) = data(self.stdout)["verdicts"]
+        self.assertEqual(HP, verdict["name"])
+        self.run_saved("metrics", "--flavor", HP, "--flavor", "g.2c.4g")
+        flavors = set(re.findall(r'accepting{flavor="([^"]+)"', self.stdout))
+        self.assertEqual({HP, "g.2c.4g"}, flavors)
+
+    def test_a_file_is_replaced_or_left(self):
+        for command in ("map", "metrics"):
+            path = pathlib.Path(self.path).with_name(command)
+            options = ("--output", str(path))
+            self.assertEqual(0, self.run_saved(command, *options))
+            self.assertEqual("", self.stdout)
+            before = path.read_text()
+            self.assertIn("perfvm", before)
+            wrong = ("--snapshot", "/no", *options)
+            self.assert_refused(2, "cannot read /no", command, *wrong)
+            self.assertEqual(before, path.read_text())
+
+    def test_mistakes(self):
+        for command in ("map", "metrics"):
+            for words, *arguments in (
+                ("there is no flavor 'x'", "--flavor", "x", "--snapshot", self.path),
+                ("there is no cloud here",),
+                ("no JSON", "--snapshot", self.file("{")),
+                ("/no", "--policy", "/no", "--snapshot", self.path),
+                ("cannot write /no/x", "--output", "/no/x", "--snapshot", self.path),
+            ):
+                self.assert_refused(2, words, command, *arguments)
+
+
+class DocumentedTest(SavedCase):
+    """The commands of the pages: those without a cloud run, of others the parser."""
+
+    def test_every_command_is_one_that_works(self):
+        ran, parsed = set(), set()
+        # The text between two runs names the file that is written.
+        self.directory = pathlib.Path(self.path).parent
+        for name in ("map", "monitoring"):
+            text = (ROOT / f"doc/source/admin/{name}.rst").read_text()
+            text = re.sub(r" *\\\n *", " ", text)
+            typed = r"^ +(nova-perfvm|openstack perfvm) (map|metrics)\b(.*)$"
+            for program, command, rest in re.findall(typed, text, re.MULTILINE):
+                words = [self.here(word) for word in shlex.split(rest, comments=True)]
+                if program == "nova-perfvm":
+                    self.assertEqual(0, self.run_command(command, *words), self.stderr)
+                    ran.add(command)
+                else:
+                    parser = COMMANDS[command](mock.Mock(), None).get_parser("")
+                    parser.parse_args(words)
+                    parsed.add(command)
+        self.assertEqual(set(COMMANDS), ran)
+        self.assertEqual(set(COMMANDS), parsed)
+
+    def here(self, word):
+        """Return a file of the page as one of this test's directory."""
+        if word == "cloud.json":
+            return self.path
+        if word == "perfvm.yaml":
+            return str(ROOT / "etc/nova_perfvm/perfvm.yaml")
+        return str(self.directory / word.replace("/", "-")) if "." in word[1:] else word
