@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import answers, at_once, down_cells
+from nova_perfvm.cloud import answers, at_once, down_cells, rights
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]
+
+_Found = TypeVar("_Found")
 
 AT_ONCE: Final = 8
 
@@ -59,7 +61,11 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 def take(
-    api: API, *, policy_digest: str | None = None, progress: Progress = silent
+    api: API,
+    *,
+    policy_digest: str | None = None,
+    progress: Progress = silent,
+    partial: bool = False,
 ) -> Snapshot:
     """Look at a whole cloud.
 
@@ -67,56 +73,83 @@ def take(
     consumer of allocations that no list has.
 
     :param progress: called from this thread only
+    :param partial: leave out what the credentials may not read, and say so among the
+        gaps, rather than fail
     :raises CloudError: when a request fails
     """
     with openstack_errors():
-        return _Taker(api, progress).take(policy_digest)
+        return _Taker(api, progress, partial=partial).take(policy_digest)
 
 
 class _Taker:
-    def __init__(self, api: API, progress: Progress) -> None:
+    def __init__(self, api: API, progress: Progress, *, partial: bool) -> None:
         self._api = api
         self._progress = progress
+        self._partial = partial
         self._gaps: list[str] = []
         # Hosts of cells that are down; of which, Nova does not say.
         self._lost: list[str] = []
 
     def take(self, policy_digest: str | None) -> Snapshot:
         # Allocations first: a server that comes later is then no riddle.
-        providers = self._providers()
-        services = self._services()
-        hypervisors = self._hypervisors()
-        aggregates = answers.aggregates(self._api)
-        names = answers.names(self._api)
-        flavors = answers.flavors(self._api)
+        counted = self._allowed("providers", self._providers)
+        providers = counted or []
+        services = self._allowed("services", self._services) or {}
+        listed = self._allowed("hypervisors", self._hypervisors)
+        hypervisors = listed or []
+        aggregates = self._allowed("aggregates", lambda: answers.aggregates(self._api))
+        names = self._allowed("names", lambda: answers.names(self._api))
+        flavors = self._allowed("flavors", lambda: answers.flavors(self._api))
         images = self._images()
-        servers = self._servers()
-        migrations = self._migrations()
-        rebuilt = self._rebuilt(services, hypervisors, providers, servers)
+        shown = self._allowed("servers", self._servers)
+        servers = shown or []
+        migrations = self._allowed("migrations", self._migrations) or ()
+        if listed is None:
+            rebuilt = rights.hosts_of(services, providers, servers)
+        else:
+            rebuilt = self._rebuilt(services, hypervisors, providers, servers)
         roots = {found["id"] for found in hypervisors}
         roots |= {host.provider for host in rebuilt}
-        providers, servers = self._look_again(providers, servers, migrations, roots)
-        servers = self._topologies(servers, providers, images)
+        if shown is not None:
+            again = self._allowed(
+                "providers",
+                lambda: self._look_again(providers, shown, migrations, roots),
+            )
+            providers, servers = again or (providers, shown)
+            servers = self._topologies(servers, providers, images)
+            self._gaps += rights.hidden(servers) if self._partial else ()
         hosts = rebuilt + [
             _host(found, services.get(found["service"]["host"], {}), providers, servers)
             for found in hypervisors
         ]
+        if counted is None:
+            hosts = [rights.without_cpu_sets(host, servers) for host in hosts]
         now = dt.datetime.now(dt.UTC)
         return Snapshot(
             taken_at=now.isoformat(timespec="seconds"),
             hosts=tuple(sorted(hosts, key=lambda host: (host.host, host.node))),
             providers=tuple(sorted(providers, key=lambda p: (p.name, p.uuid))),
-            aggregates=aggregates,
+            aggregates=aggregates or (),
             servers=tuple(servers),
-            flavors=flavors,
+            flavors=flavors or (),
             images=images,
             migrations=migrations,
-            names=names,
+            names=names or frozenset(),
             gaps=tuple(self._gaps),
             unseen_hosts=tuple(self._lost),
             policy_digest=policy_digest,
             project=self._api.project(),
         )
+
+    def _allowed(self, what: str, read: Callable[[], _Found]) -> _Found | None:
+        """Return what is read; None, and a gap, if that is not allowed."""
+        try:
+            return read()
+        except CloudError as exc:
+            if not self._partial or exc.status != rights.FORBIDDEN:
+                raise
+            self._gaps.append(rights.gap(what, exc))
+            return None
 
     def _list(self, path: str, key: str, what: str | None = None) -> list[Any]:
         found = []
@@ -280,7 +313,15 @@ class _Taker:
         ]
 
         def read(server: Server) -> Server:
-            return answers.with_topology(self._api, server)
+            try:
+                found = answers.with_topology(self._api, server)
+            except CloudError as exc:
+                if not self._partial or exc.status != rights.FORBIDDEN:
+                    raise
+                return server
+            # What is but half told is not taken for the whole.
+            told = not self._partial or rights.has_host_nodes(found)
+            return found if told else server
 
         found = self._at_once("topologies", read, asked)
         by_id = {server.id: server for server in found}

@@ -10,27 +10,19 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from nova_perfvm.diagnose.arrivals import arrived, shares
 from nova_perfvm.diagnose.explain.verdicts import (
     SchedulerSettings,
-    accepts,
-    judge,
+    offer,
     settings_for,
 )
-from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules import resolve_class
-from nova_perfvm.rules.host.room import cell_memory, cells_with_room
-from nova_perfvm.rules.slots import (
-    cell_cpus,
-    free_cpus,
-    host_slots,
-    memory_fits,
-    smallest_size,
-)
+from nova_perfvm.rules import check_request, resolve_class
+from nova_perfvm.rules.slots import host_slots, smallest_size
 
 
 @dataclass(frozen=True)
@@ -62,7 +54,7 @@ def host_capacity(
     Hosts on which a class never has a slot have a total of 0.
     """
     settings = replace(settings or settings_for(policy), assumed=False)
-    requests = [(c, _request(policy, c)) for c in policy.pinned_classes]
+    requests = [(c, request_of_class(policy, c)) for c in policy.pinned_classes]
     return tuple(
         _slots(policy, view, vm_class, request, settings)
         for view in views_of(snapshot)
@@ -105,7 +97,7 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
         )
 
 
-def _request(policy: Policy, vm_class: VMClass) -> Request:
+def request_of_class(policy: Policy, vm_class: VMClass) -> Request:
     """Return a request of the class's smallest flavor, as the policy makes it."""
     size = smallest_size(vm_class)
     flavor = Flavor(
@@ -130,8 +122,7 @@ def _slots(
         resolve_class(policy, server_facts(server)) is vm_class
         for server in view.servers
     )
-    filled = _fitting(policy, vm_class, view, request, settings)
-    pinned = map(_pinned, (view, *filled))
+    pinned = map(_pinned, (view, *filled(policy, view, request, settings)))
     free_cpus = tuple(now - before for before, now in itertools.pairwise(pinned))
     return Slots(
         name=view.name,
@@ -174,62 +165,23 @@ def _placed(slots: int, view: HostView, request: Request) -> int:
     return slots
 
 
-def _fitting(
+def filled(
     policy: Policy,
-    vm_class: VMClass,
     view: HostView,
     request: Request,
     settings: SchedulerSettings,
 ) -> Iterator[HostView]:
-    """Fill a host with one VM after the other until it takes no more."""
+    """Yield a host with one VM more, and one more, until it takes no more."""
+    if check_request(policy, request.facts):
+        return
     number = 0
-    while accepts(policy, request, view, settings):
-        allocation = judge(policy, request, view, settings).allocation or {}
-        facts = _with_one(vm_class, view.facts, request)
-        if facts is None:
+    while True:
+        allocation = offer(policy, request, view, settings, checked=True)
+        if allocation is None:
             return
-        view = replace(view, facts=facts).allocated(f"next-{number}", allocation)
+        found = shares(policy, request.facts, view.facts)
+        if found is None:
+            return
+        view = arrived(view, request.facts, found, f"next-{number}", allocation)
         number += 1
         yield view
-
-
-def _with_one(
-    vm_class: VMClass, facts: HostFacts, request: Request
-) -> HostFacts | None:
-    """Return a host with one VM more on the first cells that the rules give it."""
-    wanted = vm_class.cells_per_vm
-    counts = [cell_cpus(vm_class, cell) for cell in facts.cells]
-    fitting = cells_with_room(vm_class, request.facts, facts, counts)
-    found = list(itertools.islice(fitting, wanted))
-    if len(found) < wanted:
-        return None
-    memory = cell_memory(request.facts)
-    return facts._replace(
-        cells=[
-            _taken(vm_class, cell, *memory) if cell in found else cell
-            for cell in facts.cells
-        ],
-        vcpus_used=facts.vcpus_used + request.facts.vcpus,
-        num_instances=facts.num_instances + 1,
-    )
-
-
-def _taken(
-    vm_class: VMClass, cell: NUMACell, memory_mb: int, page_size_kb: int | None
-) -> NUMACell:
-    cpus = sorted(free_cpus(vm_class, cell))
-    pools = list(cell.mempages)
-    for index, pool in enumerate(pools):
-        with_one_pool = cell._replace(mempages=[pool])
-        # Nova counts no pages for a request that names none.
-        if page_size_kb is not None and memory_fits(
-            with_one_pool, memory_mb, page_size_kb, now=True
-        ):
-            pages = memory_mb * 1024 // pool.size_kb
-            pools[index] = pool._replace(used=pool.used + pages)
-            break
-    return cell._replace(
-        mempages=pools,
-        pinned_cpus=cell.pinned_cpus | set(cpus[: vm_class.cell_pcpus]),
-        memory_usage_mb=cell.memory_usage_mb + memory_mb,
-    )

@@ -7,12 +7,15 @@ first: see check_instance_state of each action in nova.compute.api.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
-from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.facts.demand import Request, request_for
+from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.microversions import LIVE_MIGRATION
 
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
+_RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
 # What leaves a host in another way than by a migration: in words, and how.
 _OTHERWISE: Final = {
     "PAUSED": (
@@ -63,6 +66,31 @@ def ready(server: Server) -> bool:
     return server.task is None and (
         server.status in _READY or server.status in _OTHERWISE
     )
+
+
+def kinds(server: Server) -> frozenset[str]:
+    """Return in which ways Nova migrates a server now: ``live``, ``cold``."""
+    if server.task is not None:
+        return frozenset()
+    found = {"live"} if server.status in _RUNNING else set()
+    return frozenset(found | ({"cold"} if server.status in _READY else set()))
+
+
+def request_of(snapshot: Snapshot, server: Server) -> Request:
+    """Return what a server asks for when it moves, by the flavor embedded in it.
+
+    :raises RequestError: when nova-api would refuse its flavor and image today
+    """
+    request = request_for(
+        server.embedded,
+        snapshot.image_of(server),
+        volume_backed=server.image is None,
+        project=server.project,
+    )
+    # One that failed to build has no size yet.
+    vcpus = server.vcpus if server.built else None
+    facts = request.facts._replace(running_vcpus=vcpus)
+    return replace(request, facts=facts, server=server.id)
 
 
 def goes_elsewhere(server: Server) -> bool:

@@ -37,15 +37,19 @@ class Shares:
     faults: tuple[str, ...] = ()
 
 
+def owns_cpus(server: Server) -> bool:
+    """Return whether a server owns CPUs; where nobody looked, its flavor says it."""
+    if server.pinned is None:
+        return server.extra_specs.get(const.CPU_POLICY) == "dedicated"
+    return server.pinned
+
+
 def class_name(policy: Policy, server: Server) -> str | None:
     """Return the class of a running server, None if it is of none.
 
-    One whose CPUs are not as its class has them is of none.  Where nobody looked
-    whether it owns CPUs, its flavor says it.
+    One whose CPUs are not as its class has them is of none.
     """
-    pinned = server.pinned
-    if pinned is None:
-        pinned = server.extra_specs.get(const.CPU_POLICY) == "dedicated"
+    pinned = owns_cpus(server)
     own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
     request = server_facts(server)._replace(
         cells=(own,) if pinned else (), running_vcpus=server.vcpus

@@ -55,14 +55,24 @@ class HostView:
         gone = {server.id for server in servers}
         pins = {cpu for server in servers for cpu in server.pinned_cpus}
         memory_mb: dict[int | None, int] = {}
+        pages: dict[tuple[int | None, int], int] = {}
         for server in servers:
             for found in server.cells or ():
-                node = found.host_node
+                node, size_kb = found.host_node, server.page_size_kb
                 memory_mb[node] = memory_mb.get(node, 0) + found.memory_mb
+                if size_kb:
+                    number = found.memory_mb * 1024 // size_kb
+                    pages[node, size_kb] = pages.get((node, size_kb), 0) + number
         cells = [
             cell._replace(
                 pinned_cpus=cell.pinned_cpus - pins,
                 memory_usage_mb=cell.memory_usage_mb - memory_mb.get(cell.id, 0),
+                mempages=tuple(
+                    pool._replace(
+                        used=pool.used - pages.get((cell.id, pool.size_kb), 0)
+                    )
+                    for pool in cell.mempages
+                ),
             )
             for cell in self.facts.cells
         ]
@@ -99,12 +109,19 @@ class HostView:
         )
 
 
-def views_of(snapshot: Snapshot) -> tuple[HostView, ...]:
-    """Return all hosts of a cloud, in the snapshot's order."""
+def views_of(
+    snapshot: Snapshot, hosts: Collection[str] | None = None
+) -> tuple[HostView, ...]:
+    """Return hosts of a cloud, in the snapshot's order.
+
+    :param hosts: names of the services of those wanted; None for all
+    """
     sharing = [p for p in snapshot.providers if SHARING in p.traits]
     isolating = [a for a in snapshot.aggregates if a.required_traits]
     found = []
     for host in snapshot.hosts:
+        if hosts is not None and host.host not in hosts:
+            continue
         tree = snapshot.trees.get(host.provider, ())
         members = frozenset(a for provider in tree for a in provider.aggregates)
         top = tree[0].aggregates if tree else frozenset()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from nova_perfvm.generate.hosts import (
     HostRequest,
     Topology,
     TopologyError,
+    deployers,
     from_shape,
     generate,
     lscpu,
@@ -43,6 +45,7 @@ _FORMATS: Final[dict[str, Callable[[HostConfig], str]]] = {
     "ini": rendering.as_ini,
     "yaml": lambda config: document.as_yaml(rendering.as_document(config)),
     "json": lambda config: document.as_json(rendering.as_document(config)),
+    **{tool: functools.partial(deployers.as_text, tool) for tool in deployers.FILES},
 }
 
 # Of HostRequest, as the command line has them.
@@ -120,7 +123,12 @@ class ConfigHost(PolicyCommand):
             )
             for kind in ("read", "write")
         ),
-        format_argument(_FORMATS, "default: ini, all files one after the other"),
+        format_argument(
+            _FORMATS,
+            "default: ini, all files one after the other; kolla and osa: what "
+            "Kolla-Ansible and OpenStack-Ansible read; plain: files of directories "
+            "that the services read",
+        ),
         file_argument(
             "--output-dir",
             metavar="DIR",

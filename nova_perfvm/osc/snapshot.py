@@ -84,12 +84,17 @@ def _warn_of_gaps(app: Any, found: Snapshot) -> None:
 
 
 def take(
-    app: Any, policy_digest: str | None = None, nova_conf: str | None = None
+    app: Any,
+    policy_digest: str | None = None,
+    nova_conf: str | None = None,
+    *,
+    partial: bool = False,
 ) -> Snapshot:
     """Take a snapshot of the client's cloud, with progress on a terminal.
 
     :param nova_conf: path of Nova's configuration, for the cells that its
         database has
+    :param partial: what the credentials may not read is a gap, and no error
     :raises CloudError: when a request fails
     :raises PerfVMError: when Nova's database cannot be read
     """
@@ -98,7 +103,10 @@ def take(
     nodes = _compute_nodes(nova_conf, skipped) if nova_conf is not None else None
     with ProgressLine() as progress:
         found = taking.take(
-            app.client_manager.perfvm, policy_digest=policy_digest, progress=progress
+            app.client_manager.perfvm,
+            policy_digest=policy_digest,
+            progress=progress,
+            partial=partial,
         )
     if nodes is None:
         return found

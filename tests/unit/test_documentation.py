@@ -11,6 +11,7 @@ import testtools
 
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
+from nova_perfvm.cloud import rights
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.generate import flavors
@@ -196,37 +197,41 @@ class HostChecksTest(testtools.TestCase):
 
 
 class MeasureTest(testtools.TestCase):
-    """The pages about measuring name commands and options that there are."""
+    """Pages name commands and options that there are."""
 
-    PAGES = ("measure", "certify", "benchmarks", "host-checks")
+    PAGES = ("measure", "certify", "benchmarks", "host-checks", "survey")
 
     def test_every_command_is_one_that_its_parser_takes(self):
+        groups = {
+            "nova-perfvm": "nova_perfvm.cli",
+            "openstack perfvm": "openstack.perfvm.v1",
+        }
         commands = {
-            entry.name.removeprefix("perfvm_").replace("_", " "): entry
-            for group in ("openstack.perfvm.v1", "nova_perfvm.cli")
+            (program, entry.name.removeprefix("perfvm_").replace("_", " ")): entry
+            for program, group in groups.items()
             for entry in importlib.metadata.entry_points(group=group)
         }
-        typed = re.compile(
-            r"^ +[$#] (?:nova-perfvm|openstack perfvm) (.+)$", re.MULTILINE
-        )
+        typed = re.compile(rf"^ +[$#] ({'|'.join(groups)}) (.+)$", re.MULTILINE)
         seen = set()
         for name in self.PAGES:
             text = (ROOT / f"doc/source/admin/{name}.rst").read_text()
-            for line in typed.findall(text):
+            for program, line in typed.findall(text):
                 words = shlex.split(line.partition(" > ")[0])
                 command = next(
                     key
                     for length in (3, 2, 1)
-                    if (key := " ".join(words[:length])) in commands
+                    if (program, (key := " ".join(words[:length]))) in commands
                 )
-                parser = commands[command].load()(mock.Mock(), None).get_parser("")
+                parser = (
+                    commands[program, command].load()(mock.Mock(), None).get_parser("")
+                )
                 parser.parse_args(words[len(command.split()) :])
                 seen.add(command)
         self.assertEqual(
             {
                 *("guest collect", "host check", "guest check", "certify"),
                 *("bench run", "bench compare", "bench scaling", "bench report"),
-                *("fleet playbook", "server check"),
+                *("fleet playbook", "server check", "survey", "snapshot save"),
             },
             seen,
         )
@@ -248,6 +253,16 @@ class MeasureTest(testtools.TestCase):
             found = (evidence.needed(nothing), evidence.needed(full))
             expected = {"always": (True, True), "never": (False, False)}
             self.assertEqual(expected.get(needed, (False, True)), found, code)
+
+
+class SurveyTest(testtools.TestCase):
+    def test_the_rules_are_those_that_are_asked_for(self):
+        text = (ROOT / "doc/source/admin/survey.rst").read_text()
+        found = re.findall(
+            r'^    "(\S+)": "rule:\w+ or role:auditor"$', text, re.MULTILINE
+        )
+        named = {name for names in rights.RULES.values() for name in names}
+        self.assertEqual(sorted(named), sorted(found))
 
 
 class ArchitectureTest(testtools.TestCase):

@@ -123,10 +123,14 @@ def request_of(
     """
     if server is not None:
         found = _one("server", server, snapshot.servers)
+        if not found.known:
+            raise NotFoundError(
+                f"nothing is known of server {found.id}: its cell is down"
+            )
         # Of a server on no host Nova shows the zone that was asked for.
         zone = "" if found.host else found.availability_zone
         request = replace(
-            _move_of(snapshot, found),
+            moves.request_of(snapshot, found),
             availability_zone=availability_zone or zone,
             project=project or found.project,
         )
@@ -169,22 +173,6 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
         )
     ids = ", ".join(thing.id for thing in found[:5])
     raise NotFoundError(f"{len(found)} {kind}s are called {name!r}: name the ID: {ids}")
-
-
-def _move_of(snapshot: Snapshot, server: Server) -> Request:
-    """Return what a server asks for when it moves, by the flavor embedded in it."""
-    if not server.known:
-        raise NotFoundError(f"nothing is known of server {server.id}: its cell is down")
-    request = request_for(
-        server.embedded,
-        snapshot.image_of(server),
-        volume_backed=server.image is None,
-        project=server.project,
-    )
-    # One that failed to build has no size yet.
-    vcpus = server.vcpus if server.built else None
-    facts = request.facts._replace(running_vcpus=vcpus)
-    return replace(request, facts=facts, server=server.id)
 
 
 def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
@@ -297,7 +285,7 @@ def _moves(
     for server in fix.servers:
         if not moves.goes_elsewhere(server):
             continue
-        request = _move_of(snapshot, server)
+        request = moves.request_of(snapshot, server)
         there = [
             view.name
             for view in views

@@ -21,10 +21,10 @@ from nova_perfvm.generate.options import (
 )
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import decide, describe_cells, resolve_class
+from nova_perfvm.rules import check_host, decide, describe_cells, resolve_class
 from nova_perfvm.rules.host.dedicated_cpus import NO_NUMA
 
-_TENANT: Final = "filter_tenant_id"
+TENANT_KEY: Final = "filter_tenant_id"
 
 # Options of nova-scheduler, which no API shows.
 _TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
@@ -134,12 +134,32 @@ def accepts(
     policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
 ) -> bool:
     """Return whether a host would take a request, without saying why not."""
-    return (
-        not _rules(policy, request, view)
-        and not _numa(request, view)
-        and not any(_service(view, request, settings))
-        and not _ask(view, request, settings)[0].reasons
-    )
+    return offer(policy, request, view, settings) is not None
+
+
+def offer(
+    policy: Policy,
+    request: Request,
+    view: HostView,
+    settings: SchedulerSettings,
+    *,
+    checked: bool = False,
+) -> Mapping[str, Mapping[str, int]] | None:
+    """Return what Placement would give of a host that takes a request.
+
+    None if the host does not take it; otherwise by provider's UUID.
+
+    :param checked: the request is known to be of its class (``check_request``), as it
+        is where many hosts are asked
+    """
+    if (
+        _rules(policy, request, view, checked=checked)
+        or _numa(request, view)
+        or any(_service(view, request, settings))
+    ):
+        return None
+    answer, _ = _ask(view, request, settings)
+    return None if answer.reasons else answer.allocation
 
 
 def judge_all(
@@ -157,16 +177,8 @@ def judge_all(
     """
     views = tuple(views)
     verdicts = tuple(judge(policy, request, view, settings) for view in views)
-    if not settings.tenants or not request.project:
-        return verdicts
-    own = frozenset(
-        view.host.host
-        for view in (views if cloud is None else cloud)
-        for aggregate in view.aggregates
-        for key, value in aggregate.metadata.items()
-        if key.startswith(_TENANT) and value == request.project
-    )
-    if not own and not settings.aggregate_required:
+    own = own_hosts(request.project, views if cloud is None else cloud, settings)
+    if own is None:
         return verdicts
     reason = Reason(
         const.NOVA_TENANT_AGGREGATE,
@@ -178,6 +190,29 @@ def judge_all(
         else replace(verdict, service=(*verdict.service, reason))
         for verdict in verdicts
     )
+
+
+def own_hosts(
+    project: str, views: Iterable[HostView], settings: SchedulerSettings
+) -> frozenset[str] | None:
+    """Return the only hosts that Placement is asked about for a project.
+
+    None where it is asked about all: those in aggregates of the project's own, if
+    it has any or nova-scheduler wants one.
+
+    :param project: its ID, empty if not known
+    :param views: all hosts of the cloud
+    """
+    if not settings.tenants or not project:
+        return None
+    own = frozenset(
+        view.host.host
+        for view in views
+        for aggregate in view.aggregates
+        for key, value in aggregate.metadata.items()
+        if key.startswith(TENANT_KEY) and value == project
+    )
+    return own if own or settings.aggregate_required else None
 
 
 def _service(
@@ -199,7 +234,7 @@ def _service(
             part.strip()
             for aggregate in view.aggregates
             for key, value in aggregate.metadata.items()
-            if key.startswith(_TENANT)
+            if key.startswith(TENANT_KEY)
             for part in value.split(",")
         }
         if owners and request.project not in owners:
@@ -270,8 +305,13 @@ def _cells(
     return (line,)
 
 
-def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ...]:
-    reasons = decide(policy, request.facts, view.facts).reasons
+def _rules(
+    policy: Policy, request: Request, view: HostView, *, checked: bool = False
+) -> tuple[Reason, ...]:
+    if checked:
+        reasons = check_host(policy, request.facts, view.facts)
+    else:
+        reasons = decide(policy, request.facts, view.facts).reasons
     if view.host.cells_source != UNKNOWN:
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:
@@ -291,22 +331,25 @@ def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
     wanted = request.facts.cells
     if not wanted or view.host.cells_source == UNKNOWN:
         return ()
-    if _have_cells(wanted, view.facts.cells):
+    if match_cells(wanted, view.facts.cells) is not None:
         return ()
     found = [[cell.vcpus, cell.pcpus] for cell in wanted]
     return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": found}),)
 
 
-def _have_cells(wanted: Sequence[RequestCell], cells: Sequence[NUMACell]) -> bool:
-    """Return whether each cell of a request finds one of the host's to itself.
+def match_cells(
+    wanted: Sequence[RequestCell], cells: Sequence[NUMACell]
+) -> tuple[int, ...] | None:
+    """Return for each cell of a request the index of the host's that it gets.
 
-    By augmenting paths: a cell of the request may take one that is taken if its
-    holder finds another.  Nova tries every order, of which there are 500
-    million for 8 cells on 16.
+    None where not each finds one to itself.  By augmenting paths: a cell of the
+    request may take one that is taken if its holder finds another.  Nova tries
+    every order, of which there are 500 million for 8 cells on 16.
     """
-    holders: dict[int, RequestCell] = {}
+    holders: dict[int, int] = {}
 
-    def place(guest: RequestCell, tried: set[int]) -> bool:
+    def place(number: int, tried: set[int]) -> bool:
+        guest = wanted[number]
         for index, host in enumerate(cells):
             if (
                 index in tried
@@ -316,8 +359,11 @@ def _have_cells(wanted: Sequence[RequestCell], cells: Sequence[NUMACell]) -> boo
                 continue
             tried.add(index)
             if index not in holders or place(holders[index], tried):
-                holders[index] = guest
+                holders[index] = number
                 return True
         return False
 
-    return all(place(guest, set()) for guest in wanted)
+    if not all(place(number, set()) for number in range(len(wanted))):
+        return None
+    found = {number: index for index, number in holders.items()}
+    return tuple(found[number] for number in range(len(wanted)))

@@ -5,6 +5,7 @@ from nova_perfvm.facts.snapshot.cells import assume_cells
 from nova_perfvm.facts.snapshot.document import SnapshotError, dumps, loads
 from nova_perfvm.facts.snapshot.model import (
     ASSUMED,
+    COLLECTED,
     INVENTORY_FILE,
     NOVA_DATABASE,
     UNKNOWN,
@@ -27,6 +28,7 @@ from nova_perfvm.facts.snapshot.resources import (
 
 __all__ = [
     "ASSUMED",
+    "COLLECTED",
     "INVENTORY_FILE",
     "NOVA_DATABASE",
     "UNKNOWN",

@@ -21,9 +21,10 @@ SCHEMA_VERSION: Final = "1.0"
 # Where the NUMA cells of a host are known from; no API shows them.
 NOVA_DATABASE: Final = "nova database"
 INVENTORY_FILE: Final = "inventory file"
+COLLECTED: Final = "collected on the host"
 ASSUMED: Final = "assumed symmetric"
 UNKNOWN: Final = "unknown"
-CELL_SOURCES: Final = (NOVA_DATABASE, INVENTORY_FILE, ASSUMED, UNKNOWN)
+CELL_SOURCES: Final = (NOVA_DATABASE, INVENTORY_FILE, COLLECTED, ASSUMED, UNKNOWN)
 
 
 @dataclass(frozen=True)

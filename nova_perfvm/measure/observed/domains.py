@@ -79,6 +79,7 @@ class NovaMetadata:
     :ivar version: of Nova, when it wrote this
     :ivar extra_specs: of the flavor; None of a Nova that did not write them
     :ivar image_properties: None of a Nova that did not write them
+    :ivar image: ID of the image that it was booted from; None for a volume
     """
 
     name: str
@@ -88,6 +89,7 @@ class NovaMetadata:
     memory_mb: int | None
     extra_specs: Mapping[str, str] | None
     image_properties: Mapping[str, str] | None
+    image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -296,7 +298,7 @@ def _nova(root: ET.Element) -> NovaMetadata | None:
 
 def _metadata(instance: ET.Element, ns: str) -> NovaMetadata:
     package, flavor = instance.find(f"{ns}package"), instance.find(f"{ns}flavor")
-    image = instance.find(f"{ns}image")
+    image, root = instance.find(f"{ns}image"), instance.find(f"{ns}root")
     vcpus = _text(instance, f"{ns}flavor/{ns}vcpus")
     memory_mb = _text(instance, f"{ns}flavor/{ns}memory")
     return NovaMetadata(
@@ -307,6 +309,7 @@ def _metadata(instance: ET.Element, ns: str) -> NovaMetadata:
         memory_mb=int(memory_mb) if memory_mb else None,
         extra_specs=_named(flavor, f"{ns}extraSpecs"),
         image_properties=_named(image, f"{ns}properties"),
+        image=None if root is None else root.get("uuid"),
     )
 
 

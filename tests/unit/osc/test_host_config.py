@@ -103,6 +103,15 @@ class HostConfigTest(CommandCase):
         self.assert_refused(1, "--force", *arguments)
         self.assertEqual(0, self.run_command(*arguments, "--force"))
 
+    def test_formats_of_tools(self):
+        for tool, path in (
+            ("kolla", "/etc/kolla/config/nova/HOST/nova.conf"),
+            ("osa", "/etc/openstack_deploy/host_vars/HOST.yml"),
+            ("plain", "/etc/nova/nova.conf.d/50-perfvm-compute.conf"),
+        ):
+            self.assertEqual(0, self.run_command(*MINE, "-f", tool), self.stderr)
+            self.assertIn(f"# ==> {path}", self.lines())
+
     def lines(self):
         return self.stdout.splitlines()
 

@@ -47,9 +47,12 @@ class DomainTest(testtools.TestCase):
     def test_what_nova_notes(self):
         nova = self.read(hosts.domain_xml(1)).nova
         self.assertEqual(
-            ("rgw1", "34.0.0", "hp.20c.128g", 20, 128 * 1024, hosts.HIGH, {}),
+            ("rgw1", "34.0.0", "hp.20c.128g", 20, 128 * 1024, hosts.HIGH, {}, None),
             dataclasses.astuple(nova),
         )
+        root = '<nova:root type="image" uuid="i1"/><nova:image'
+        booted = hosts.domain_xml(1).replace("<nova:image", root)
+        self.assertEqual("i1", self.read(booted).nova.image)
         old = hosts.domain_xml(1).replace("nova/1.1", "nova/1.0")
         before, _, rest = old.partition("<nova:extraSpecs>")
         old = before + rest.partition("</nova:extraSpecs>")[2]

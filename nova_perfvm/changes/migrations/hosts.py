@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two hosts when a server has gone from one to the other, and the cloud with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nova_perfvm.diagnose.arrivals import Share, arrived, shares
+from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, offer
+from nova_perfvm.facts import NUMACell, RequestCell
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import (
+    ComputeHost,
+    HostCell,
+    HostPages,
+    Server,
+    ServerCell,
+    Snapshot,
+)
+from nova_perfvm.policy import Policy
+
+
+class NoRoomError(Exception):
+    """A host does not take a server."""
+
+
+def server_moved(
+    policy: Policy,
+    settings: SchedulerSettings,
+    request: Request,
+    server: Server,
+    source: HostView,
+    target: HostView,
+) -> tuple[HostView, HostView]:
+    """Return both hosts when a server has moved.
+
+    :raises NoRoomError: when the target does not take it
+    """
+    after = server_added(policy, settings, request, server, target)
+    before = source.without([server])
+    # Of storage that both share it has given back what it had for the source.
+    kept = {provider.uuid: provider for provider in after.sharing}
+    sharing = tuple(kept.get(p.uuid, p) for p in before.sharing)
+    return replace(before, sharing=sharing), after
+
+
+def server_added(
+    policy: Policy,
+    settings: SchedulerSettings,
+    request: Request,
+    server: Server,
+    view: HostView,
+) -> HostView:
+    """Return a host when a server has come there.
+
+    :param view: the host before, of which Nova asks while the server still has what
+        it had
+    :raises NoRoomError: when it does not take the server
+    """
+    allocation = offer(policy, request, view, settings)
+    found = None
+    if allocation is not None:
+        found = shares(policy, request.facts, view.facts)
+    if allocation is None or found is None:
+        raise NoRoomError
+    gone = frozenset({server.id})
+    view = replace(view, sharing=tuple(p.without(gone) for p in view.sharing))
+    view = arrived(view, request.facts, found, server.id, allocation)
+    there = replace(
+        server,
+        host=view.host.host,
+        node=view.host.node,
+        availability_zone=view.host.availability_zone or server.availability_zone,
+        cells=_cells(server, request.facts.cells, found),
+    )
+    return replace(view, servers=(*view.servers, there))
+
+
+def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
+    """Return a cloud in which some hosts are as they are given here."""
+    by_host = {view.host.host: view for view in views}
+    providers = {p.uuid: p for v in by_host.values() for p in v.providers}
+    servers = {s.id: s for v in by_host.values() for s in v.servers}
+    return replace(
+        snapshot,
+        hosts=tuple(
+            _reported(host, by_host[host.host]) if host.host in by_host else host
+            for host in snapshot.hosts
+        ),
+        providers=tuple(providers.get(p.uuid, p) for p in snapshot.providers),
+        servers=tuple(servers.get(s.id, s) for s in snapshot.servers),
+    )
+
+
+def _cells(
+    server: Server, wanted: Sequence[RequestCell], found: Sequence[Share]
+) -> tuple[ServerCell, ...] | None:
+    """Return the server's cells where they are now."""
+    if not wanted:
+        return server.cells
+    own = server.cells or ()
+    if len(own) != len(wanted):
+        own = tuple(_guest_cells(wanted))
+    return tuple(
+        replace(
+            cell,
+            host_node=share.cell,
+            # A CPU more is that of isolated emulator threads, which no API shows.
+            cpu_pinning=dict(zip(_pinned_vcpus(cell, asked), share.cpus, strict=False)),
+        )
+        for cell, asked, share in zip(own, wanted, found, strict=True)
+    )
+
+
+def _guest_cells(wanted: Sequence[RequestCell]) -> Iterable[ServerCell]:
+    first = 0
+    for cell in wanted:
+        count = cell.vcpus + cell.pcpus
+        vcpus = frozenset(range(first, first + count))
+        yield ServerCell(None, vcpus, cell.memory_mb)
+        first += count
+
+
+def _pinned_vcpus(cell: ServerCell, asked: RequestCell) -> list[int]:
+    return sorted(cell.cpu_pinning or cell.vcpus)[: asked.pcpus]
+
+
+def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
+    """Return a host as its compute service would report it."""
+    facts = view.facts
+    return replace(
+        host,
+        cells=tuple(
+            _reported_cell(cell, found)
+            for cell, found in zip(host.cells, facts.cells, strict=True)
+        ),
+        # What it does not report is counted of its servers.
+        vcpus_used=None if host.vcpus_used is None else facts.vcpus_used,
+        num_instances=None if host.num_instances is None else facts.num_instances,
+    )
+
+
+def _reported_cell(cell: HostCell, found: NUMACell) -> HostCell:
+    return replace(
+        cell,
+        pinned_cpus=(
+            None if cell.pinned_cpus is None else frozenset(found.pinned_cpus)
+        ),
+        memory_usage_mb=(
+            None if cell.memory_usage_mb is None else found.memory_usage_mb
+        ),
+        mempages=tuple(
+            HostPages(pool.size_kb, pool.total, pool.used) for pool in found.mempages
+        ),
+    )

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One migration, plans of several, and what a cloud looks like after one.
+
+Whether a host takes a server is asked of the rules and of Placement's arithmetic,
+as for every other request; see :mod:`nova_perfvm.diagnose.explain.verdicts`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.changes.migrations.hosts import NoRoomError, recorded, server_moved
+from nova_perfvm.diagnose import moves as ways
+from nova_perfvm.diagnose.arrivals import shares
+from nova_perfvm.diagnose.explain.verdicts import (
+    HostVerdict,
+    SchedulerSettings,
+    judge_all,
+    settings_for,
+)
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.host_view import views_of
+from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.policy import Policy
+
+# What a migration costs however small the server is, as so much memory to copy.
+EACH_MB: Final = 1024
+# A VM that owns CPUs was promised not to be disturbed.
+PINNED_FACTOR: Final = 2
+
+
+class MoveError(PerfVMError):
+    """A migration that cannot be made from what a snapshot shows."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One migration.
+
+    :ivar server: its ID
+    :ivar source: name of the compute service that it leaves
+    :ivar target: name of the one that it comes to
+    :ivar live: whether it runs meanwhile; otherwise it is stopped, moved and
+        started again
+    :ivar pinned: whether it owns CPUs
+    :ivar class_name: its class; None for a pinned server of no class
+    """
+
+    server: str
+    name: str
+    source: str
+    target: str
+    live: bool
+    memory_mb: int
+    vcpus: int
+    pinned: bool
+    class_name: str | None
+
+    @property
+    def cost_mb(self) -> int:
+        """What it costs, as MiB of memory to copy."""
+        return cost_mb(self.memory_mb, pinned=self.pinned)
+
+
+@dataclass(frozen=True)
+class MigrationPlan:
+    """Migrations in their order, and what they are good for.
+
+    :ivar moves: a server may move twice, by way of a spare host
+    :ivar gained: VMs of the flavor, slots, or servers off a host: what there is
+        after the migrations and was not before
+    :ivar wanted: how many were asked for
+    :ivar reasons: in words, why it is not complete
+    :ivar notes: what else an operator should know, such as what was not seen
+    """
+
+    moves: tuple[Move, ...] = ()
+    gained: int = 0
+    wanted: int = 0
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Return whether all that was wanted is gained."""
+        return self.gained >= self.wanted and not self.reasons
+
+    @property
+    def memory_mb(self) -> int:
+        """Memory of the servers, counted once for each migration."""
+        return sum(move.memory_mb for move in self.moves)
+
+    @property
+    def live(self) -> int:
+        """The number of live migrations."""
+        return sum(move.live for move in self.moves)
+
+    @property
+    def cold(self) -> int:
+        """The number of cold migrations."""
+        return len(self.moves) - self.live
+
+    @property
+    def pinned(self) -> int:
+        """The number of migrations of servers that own CPUs."""
+        return sum(move.pinned for move in self.moves)
+
+    @property
+    def cost_mb(self) -> int:
+        """What all of them cost; the cheapest plan has the least."""
+        return sum(move.cost_mb for move in self.moves)
+
+
+def cost_mb(memory_mb: int, *, pinned: bool) -> int:
+    """Return what one migration costs, as MiB of memory to copy."""
+    return (memory_mb + EACH_MB) * (PINNED_FACTOR if pinned else 1)
+
+
+def request_to_move(
+    snapshot: Snapshot, server: Server, *, any_zone: bool = False
+) -> Request:
+    """Return what a server asks for when it moves.
+
+    It stays in the availability zone that it is in, as no API of the microversions
+    in use tells whether its owner has asked for that zone.
+
+    :param any_zone: let it leave the zone
+    :raises RequestError: when nova-api would refuse its flavor and image today
+    """
+    request = ways.request_of(snapshot, server)
+    if any_zone:
+        return request
+    return replace(request, availability_zone=server.availability_zone)
+
+
+def allows(
+    policy: Policy,
+    snapshot: Snapshot,
+    server: Server,
+    host: str,
+    *,
+    settings: SchedulerSettings | None = None,
+    any_zone: bool = False,
+) -> HostVerdict:
+    """Return the verdict on a server that comes to a host as the cloud is now.
+
+    What the server has of its own host is still counted there, as it is while Nova
+    moves it.
+
+    :param host: name of the compute service
+    :param settings: those of nova-scheduler; None for what the policy needs
+    :raises MoveError: when there is no such host
+    :raises RequestError: when nova-api would refuse its flavor and image today
+    """
+    request = request_to_move(snapshot, server, any_zone=any_zone)
+    settings = settings or settings_for(policy)
+    # Aggregates of the other hosts may keep a project off this one.
+    everything = views_of(snapshot, None if settings.tenants else {host})
+    verdicts = judge_all(policy, request, everything, settings)
+    found = next((v for v in verdicts if v.view.host.host == host), None)
+    if found is None:
+        raise MoveError(f"there is no compute host {host!r} in the snapshot")
+    if found.accepted and shares(policy, request.facts, found.view.facts) is None:
+        cells = [[cell.vcpus, cell.pcpus] for cell in request.facts.cells]
+        reason = Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": cells})
+        return replace(found, numa=(reason,))
+    return found
+
+
+def moved(
+    snapshot: Snapshot,
+    policy: Policy,
+    move: Move,
+    *,
+    settings: SchedulerSettings | None = None,
+    any_zone: bool = False,
+) -> Snapshot:
+    """Return a cloud as it is when a migration is over.
+
+    The server's host, its allocations, CPUs and memory are others, and nothing else.
+
+    :param settings: those of nova-scheduler; None for what the policy needs
+    :raises MoveError: when the snapshot has no such server, it is not on the source,
+        or the target does not take it
+    """
+    server = snapshot.server_by_id.get(move.server)
+    if server is None or server.host != move.source:
+        where = "not in the snapshot" if server is None else f"on {server.host}"
+        raise MoveError(
+            f"{move.name} ({move.server}) is {where}, expected on {move.source}: plan "
+            "again"
+        )
+    views = {v.host.host: v for v in views_of(snapshot, {move.source, move.target})}
+    for name in (move.source, move.target):
+        if name not in views:
+            raise MoveError(f"there is no compute host {name!r} in the snapshot")
+    request = request_to_move(snapshot, server, any_zone=any_zone)
+    try:
+        after = server_moved(
+            policy,
+            settings or settings_for(policy),
+            request,
+            server,
+            views[move.source],
+            views[move.target],
+        )
+    except NoRoomError:
+        raise MoveError(
+            f"{move.target} does not take {move.name} ({move.server}): plan again"
+        ) from None
+    return recorded(snapshot, after)

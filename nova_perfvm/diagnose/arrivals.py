@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host with one VM more, on the NUMA cells and CPUs that Nova would give it.
+
+As :func:`nova.virt.hardware.numa_fit_instance_to_host` chooses: the cells with
+the most free CPUs, then with the most free memory, come first, unless the VM
+needs all of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from nova_perfvm.diagnose.explain.verdicts import match_cells
+from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.rules import resolve_class
+from nova_perfvm.rules.host.room import cell_memory, cells_with_room
+from nova_perfvm.rules.slots import cell_cpus, free_cpus, memory_fits
+
+
+class Share(NamedTuple):
+    """What a VM has of one NUMA cell of a host.
+
+    :ivar cell: the cell's ID
+    :ivar cpus: those that it owns, in order
+    :ivar memory_mb: in MiB
+    :ivar page_size_kb: of the pages that Nova counts for it, None where it counts none
+    """
+
+    cell: int
+    cpus: tuple[int, ...]
+    memory_mb: int
+    page_size_kb: int | None = None
+
+
+def shares(
+    policy: Policy, request: RequestFacts, host: HostFacts
+) -> tuple[Share, ...] | None:
+    """Return what each cell of a request gets; None where they have no room.
+
+    Empty for VMs without a NUMA topology, which have none of any cell.
+    """
+    if not request.cells:
+        return ()
+    cells = _ordered(request.cells, host.cells)
+    vm_class = resolve_class(policy, request)
+    if vm_class is not None and vm_class.pinned:
+        return _of_class(
+            vm_class.of_size(request.vcpus), request, host._replace(cells=cells)
+        )
+    return _of_any(request.cells, cells)
+
+
+def arrived(
+    view: HostView,
+    request: RequestFacts,
+    found: Iterable[Share],
+    consumer: str,
+    allocation: Mapping[str, Mapping[str, int]],
+) -> HostView:
+    """Return a host when a VM has come to it; its servers stay as they are listed.
+
+    :param found: see :func:`shares`
+    :param consumer: who holds the allocation
+    :param allocation: amounts by provider's UUID
+    """
+    by_cell = {share.cell: share for share in found}
+    facts = view.facts._replace(
+        cells=[
+            _taken(cell, by_cell[cell.id]) if cell.id in by_cell else cell
+            for cell in view.facts.cells
+        ],
+        vcpus_used=view.facts.vcpus_used + request.vcpus,
+        num_instances=view.facts.num_instances + 1,
+    )
+    return replace(view, facts=facts).allocated(consumer, allocation)
+
+
+def _ordered(
+    wanted: Sequence[RequestCell], cells: Sequence[NUMACell]
+) -> Sequence[NUMACell]:
+    if len(cells) <= len(wanted):
+        return cells
+    pinned = any(cell.pcpus for cell in wanted)
+
+    def key(cell: NUMACell) -> tuple[int, int]:
+        # What unpinned VMs use of a cell's CPUs is not known.
+        free = len(cell.free_pcpus) if pinned else 0
+        return -free, cell.memory_usage_mb - cell.memory_mb
+
+    return sorted(cells, key=key)
+
+
+def _of_class(
+    vm_class: VMClass, request: RequestFacts, host: HostFacts
+) -> tuple[Share, ...] | None:
+    counts = [cell_cpus(vm_class, cell) for cell in host.cells]
+    memory_mb, page_size_kb = cell_memory(request)
+    found = []
+    for cell in cells_with_room(vm_class, request, host, counts):
+        cpus = sorted(free_cpus(vm_class, cell))[: vm_class.cell_pcpus]
+        pages = _page_size(cell, memory_mb, page_size_kb)
+        found.append(Share(cell.id, tuple(cpus), memory_mb, pages))
+        if len(found) == vm_class.cells_per_vm:
+            return tuple(found)
+    return None
+
+
+def _of_any(
+    wanted: Sequence[RequestCell], cells: Sequence[NUMACell]
+) -> tuple[Share, ...] | None:
+    chosen = match_cells(wanted, cells)
+    if chosen is None:
+        return None
+    found = []
+    for guest, index in zip(wanted, chosen, strict=True):
+        cell = cells[index]
+        if not memory_fits(cell, guest.memory_mb, guest.page_size_kb, now=True):
+            return None
+        cpus = sorted(cell.free_pcpus)[: guest.pcpus]
+        pages = _page_size(cell, guest.memory_mb, guest.page_size_kb)
+        found.append(Share(cell.id, tuple(cpus), guest.memory_mb, pages))
+    return tuple(found)
+
+
+def _page_size(cell: NUMACell, memory_mb: int, page_size_kb: int | None) -> int | None:
+    """Return the size of the pages that Nova counts for a VM; None if for none."""
+    if page_size_kb is None:
+        return None
+    return next(
+        (
+            pool.size_kb
+            for pool in cell.mempages
+            if memory_fits(
+                cell._replace(mempages=[pool]), memory_mb, page_size_kb, now=True
+            )
+        ),
+        None,
+    )
+
+
+def _taken(cell: NUMACell, share: Share) -> NUMACell:
+    pages_kb = share.memory_mb * 1024
+    return cell._replace(
+        pinned_cpus=cell.pinned_cpus | set(share.cpus),
+        memory_usage_mb=cell.memory_usage_mb + share.memory_mb,
+        mempages=tuple(
+            pool._replace(used=pool.used + pages_kb // pool.size_kb)
+            if pool.size_kb == share.page_size_kb
+            else pool
+            for pool in cell.mempages
+        ),
+    )

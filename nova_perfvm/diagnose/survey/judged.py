@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud as a policy would judge it, although nothing in it knows of the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.audit.claims import check_changed
+from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.residents import owns_cpus
+from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.placement import slots
+from nova_perfvm.policy import Policy
+from nova_perfvm.rules.host.classless import CLASSLESS_PINNED
+
+# What no cloud has before it is taken in, and what the report has a part for.
+_NOT_YET = frozenset(
+    {
+        codes.FLAVOR_DIFFERS,
+        codes.RETRY_COUNT_UNKNOWN,
+        codes.NOT_SEEN,
+        codes.CELL_DOWN,
+        codes.FLAVOR_CHANGED,
+    }
+)
+
+
+def is_taken_in(snapshot: Snapshot) -> bool:
+    """Return whether hosts, labels or VMs are the project's already.
+
+    Flavors alone are not: nobody may have used them.
+    """
+    return (
+        any(const.CLASS_KEY in server.extra_specs for server in snapshot.servers)
+        or any(aggregate.labels for aggregate in snapshot.aggregates)
+        or any(
+            name == const.RC_UNIT or slots.is_slot(name)
+            for provider in snapshot.providers
+            for name in provider.inventories
+        )
+    )
+
+
+def as_if(policy: Policy, snapshot: Snapshot) -> tuple[Policy, Snapshot]:
+    """Return what to judge in place of a policy and a cloud that does not know it.
+
+    Pinned servers and flavors of a class's size are taken for ones of the class, and
+    each host for one that the policy manages.  Nothing is asked of Placement that
+    nobody has put there.  A cloud that has been taken in is judged as it is.
+    """
+    if is_taken_in(snapshot):
+        return policy, snapshot
+    names = {
+        size: vm_class.name
+        for vm_class in reversed(policy.pinned_classes)
+        for size in vm_class.sizes
+    }
+    return replace(policy, placement="none", managed_hosts="all"), replace(
+        snapshot,
+        servers=tuple(
+            replace(server, extra_specs=_named(server.extra_specs, names, server.vcpus))
+            if owns_cpus(server)
+            else server
+            for server in snapshot.servers
+        ),
+        flavors=tuple(
+            replace(flavor, extra_specs=_named(flavor.extra_specs, names, flavor.vcpus))
+            if flavor.extra_specs.get(const.CPU_POLICY) == "dedicated"
+            else flavor
+            for flavor in snapshot.flavors
+        ),
+    )
+
+
+def _named(
+    extra_specs: Mapping[str, str], names: Mapping[int, str], vcpus: int
+) -> Mapping[str, str]:
+    if vcpus not in names:
+        return extra_specs
+    return {const.CLASS_KEY: names[vcpus], **extra_specs}
+
+
+def findings(policy: Policy, snapshot: Snapshot) -> tuple[Finding, ...]:
+    """Return what violates a policy today, the worst first.
+
+    :param snapshot: the cloud as it is
+    """
+    # Of flavors that were changed only what was, not what is to be.
+    found = [
+        *_as_if(policy, snapshot),
+        *sorted(set(check_changed(audit.Subject(policy, snapshot)))),
+    ]
+    return tuple(sorted(found, key=lambda f: f.severity.exit_code, reverse=True))
+
+
+def _as_if(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
+    unseen = {str(server) for server in snapshot.servers if _is_hidden(server)}
+    for finding in audit.run(audit.Subject(*as_if(policy, snapshot))).findings:
+        if finding.code in _NOT_YET:
+            continue
+        if finding.code == codes.NOT_PINNED and finding.subject in unseen:
+            # Nobody has seen where it is.
+            continue
+        if finding.code == CLASSLESS_PINNED.audit:
+            # What to do is not to make another VM of it, but to keep it elsewhere.
+            yield finding._replace(remedy="")
+            continue
+        yield finding
+
+
+def _is_hidden(server: Server) -> bool:
+    """Return whether nobody has looked up where a server that owns CPUs has them."""
+    return server.pinned is None and owns_cpus(server)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sizes of VMs that own their CPUs, as a cloud has them today."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.residents import owns_cpus
+from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
+
+_Item = TypeVar("_Item")
+
+# A size that fewer of the pinned CPUs belong to is no reason for a policy.
+_LEAST_SHARE: Final = 0.1
+
+
+@dataclass(frozen=True)
+class PinnedSize:
+    """The servers and flavors of one number of vCPUs that own their CPUs.
+
+    :ivar servers: those that are on a host
+    :ivar flavors: those that ask for it today
+    """
+
+    vcpus: int
+    servers: tuple[Server, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that its servers own together."""
+        return self.vcpus * len(self.servers)
+
+    @property
+    def hosts(self) -> int:
+        """On how many hosts its servers are."""
+        return len({server.host for server in self.servers})
+
+    @property
+    def flavor_names(self) -> tuple[str, ...]:
+        """The flavors of its servers, and those that ask for it; each once."""
+        names = [s.flavor for s in self.servers] + [f.name for f in self.flavors]
+        return tuple(dict.fromkeys(sorted(filter(None, names))))
+
+    @property
+    def extra_specs(self) -> Iterator[Mapping[str, str]]:
+        """Yield those of its servers; without servers, those of its flavors."""
+        for one in self.servers or self.flavors:
+            yield one.extra_specs
+
+    @property
+    def cells(self) -> int:
+        """NUMA nodes that one server is on: of most of them, 1 if nobody says."""
+        seen = [len(server.cells) for server in self.servers if server.cells]
+        said = [
+            int(text)
+            for specs in self.extra_specs
+            if (text := specs.get(const.NUMA_NODES, "")).isdecimal() and int(text)
+        ]
+        return most_common(seen or said) or 1
+
+    def said(self, key: str) -> str | None:
+        """Return what most of the flavors say by a key, None if they say nothing."""
+        return most_common(specs.get(key) for specs in self.extra_specs)
+
+
+def pinned_sizes(snapshot: Snapshot) -> tuple[PinnedSize, ...]:
+    """Return the sizes that there are, the largest first."""
+    servers: dict[int, list[Server]] = {}
+    flavors: dict[int, list[Flavor]] = {}
+    for server in snapshot.servers:
+        if server.host is not None and owns_cpus(server):
+            servers.setdefault(server.vcpus, []).append(server)
+    for flavor in snapshot.flavors:
+        if flavor.extra_specs.get(const.CPU_POLICY) == "dedicated":
+            flavors.setdefault(flavor.vcpus, []).append(flavor)
+    return tuple(
+        PinnedSize(vcpus, tuple(servers.get(vcpus, ())), tuple(flavors.get(vcpus, ())))
+        for vcpus in sorted(servers.keys() | flavors.keys(), reverse=True)
+    )
+
+
+def worth_a_class(sizes: Iterable[PinnedSize]) -> Iterator[PinnedSize]:
+    """Yield the sizes that a class may be made for, the best first.
+
+    The largest that has a tenth of all pinned CPUs: by servers, or, where no server
+    owns CPUs, by flavors alone.
+    """
+    sizes = tuple(sizes)
+    pinned = sum(size.cpus for size in sizes)
+    for size in sizes:
+        if not pinned or size.cpus >= _LEAST_SHARE * pinned:
+            yield size
+
+
+def most_common(values: Iterable[_Item]) -> _Item | None:
+    """Return the value that is there most often, the first of several; None of none."""
+    found = Counter(values).most_common(1)
+    return found[0][0] if found else None

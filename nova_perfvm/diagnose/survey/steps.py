@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way from a cloud as it is to the first VMs under a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.survey.hosts import HostUse
+from nova_perfvm.facts.snapshot import UNKNOWN
+from nova_perfvm.generate import options
+from nova_perfvm.policy import Policy
+
+POLICY: Final = "perfvm.yaml"
+# So many hosts are a beginning.
+_FIRST: Final = 3
+_AGGREGATE: Final = "perfvm-{name}"
+
+
+@dataclass(frozen=True)
+class AdoptionStep:
+    """One step.
+
+    :ivar why: what it does, and what it does not
+    :ivar commands: one a line; empty where it is no command
+    """
+
+    title: str
+    why: str
+    commands: str = ""
+
+
+def steps(
+    policy: Policy, hosts: Sequence[HostUse], findings: int
+) -> Iterator[AdoptionStep]:
+    """Yield the steps, in the order in which nothing breaks.
+
+    :param findings: how many the survey has
+    """
+    vm_class, *_ = policy.pinned_classes
+    yield AdoptionStep(
+        "Prove the policy",
+        "Read the file, change what is not as you want it, and copy it to every "
+        f"controller as {options.POLICY_FILE}.",
+        f"nova-perfvm policy check {POLICY}",
+    )
+    yield AdoptionStep(
+        "Tell Placement to grant no more than it has",
+        f"{options.RETRIES.why} This is worth it without anything else.",
+        f"# placement.conf of every Placement API, then restart it\n{_ini(_placement)}",
+    )
+    nothing = (
+        "Nothing changes yet, as no host is labelled."
+        if policy.managed_hosts == "labelled"
+        else "No VM runs yet that the filter could disturb."
+    )
+    yield AdoptionStep(
+        "Install it on the controllers",
+        f"Into Nova's environment; restart nova-scheduler and nova-api. {nothing}",
+        "pip install nova-perfvm[nova]\n# nova.conf of nova-scheduler; nova-api needs "
+        f"[perfvm], too\n{_ini(options.wanted(policy, options.SCHEDULER))}"
+        f"[perfvm]\npolicy_file = {options.POLICY_FILE}\n"
+        "nova-perfvm-status upgrade check",
+    )
+    first = _first(hosts)
+    if policy.placement != "units":
+        yield AdoptionStep(
+            "Configure the first hosts", _first_words(first), _configure(first)
+        )
+    else:
+        yield AdoptionStep(
+            "Enroll the first hosts",
+            _first_words(first),
+            "\n".join(
+                f"openstack perfvm host enroll {_name(host)} --policy {POLICY}"
+                for host in first
+            ),
+        )
+    if policy.managed_hosts == "labelled":
+        name = quote(_AGGREGATE.format(name=vm_class.name))
+        label = quote(f"{const.CLASS_KEY}={vm_class.name}")
+        yield AdoptionStep(
+            "Label them",
+            "From now on the filter judges these hosts, and no others.",
+            f"openstack aggregate create --property {label} {name}\n"
+            + "\n".join(
+                f"openstack aggregate add host {name} {_name(host)}" for host in first
+            ),
+        )
+    yield AdoptionStep(
+        "Make the flavors",
+        "New flavors; those that there are stay as they are."
+        if vm_class.flavors
+        else "The policy lists none: say which memory sizes there are to be.",
+        f"openstack perfvm flavor sync --policy {POLICY} --dry-run\n"
+        f"openstack perfvm flavor sync --policy {POLICY}"
+        if vm_class.flavors
+        else f"openstack perfvm flavor sync --policy {POLICY} --memory-gb GB",
+    )
+    told = f" The {findings} finding(s) of this report have theirs." if findings else ""
+    yield AdoptionStep(
+        "Move VMs in, one by one",
+        "A VM that runs keeps the flavor that it was made with: a resize gives it one "
+        f"of the class.{told}",
+        "openstack server resize --flavor FLAVOR SERVER\n"
+        "openstack server resize confirm SERVER",
+    )
+    yield AdoptionStep(
+        "Look again",
+        "What slipped past, and what there is room for; the first one for monitoring.",
+        f"openstack perfvm audit --policy {POLICY}\n"
+        f"openstack perfvm capacity show --policy {POLICY}",
+    )
+
+
+_placement: Final = (options.RETRIES,)
+
+
+def _ini(settings: Iterable[options.Setting]) -> str:
+    """Return lines of a file, as they are pasted."""
+    return "".join(
+        f"[{setting.section}]\n"
+        + "".join(f"{setting.option} = {value}\n" for value in setting.values)
+        for setting in settings
+    )
+
+
+def _first(hosts: Iterable[HostUse]) -> list[HostUse]:
+    """Return the hosts that cost least to begin with."""
+    fit = [
+        host
+        for host in hosts
+        if host.possible and host.state == "up" and host.shape != UNKNOWN
+    ]
+    # Those whose CPUs are dedicated already, then those with few VMs to move.
+    fit.sort(key=lambda host: (host.others, host.mode != "dedicated", host.name))
+    return fit[:_FIRST]
+
+
+def _first_words(first: Sequence[HostUse]) -> str:
+    if not first:
+        return (
+            "No host that is up has room for a VM of the class: see the hosts' gaps. "
+            "With one that has:"
+        )
+    moves = sum(host.others for host in first)
+    if moves:
+        return (
+            f"No more hosts are empty: {moves} VM(s) are to be moved from these first. "
+            "nova-compute does not start while VMs contradict its CPU sets."
+        )
+    return "No VM is on them that would have to move."
+
+
+def _configure(first: Sequence[HostUse]) -> str:
+    return "\n".join(
+        f"openstack compute service set --disable {_name(host)} nova-compute\n"
+        f"nova-perfvm host config --mode dedicated --topology {host.shape} "
+        f"--memory-gb {max(1, host.memory_mb // 1024)} --policy {POLICY} "
+        f"--output-dir {_name(host)}\n"
+        "# its nova.conf and provider.yaml to the host, restart nova-compute\n"
+        f"openstack compute service set --enable {_name(host)} nova-compute"
+        for host in first
+    )
+
+
+def _name(host: HostUse) -> str:
+    return quote(host.name)

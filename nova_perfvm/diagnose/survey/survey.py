@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the project would bring a cloud that knows nothing of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm.diagnose.survey import judged
+from nova_perfvm.diagnose.survey.hosts import (
+    HostUse,
+    ShapeGroup,
+    hosts_of,
+    pages_are_known,
+    shape_groups,
+)
+from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
+from nova_perfvm.diagnose.survey.sizes import PinnedSize, pinned_sizes
+from nova_perfvm.diagnose.survey.steps import AdoptionStep, steps
+from nova_perfvm.facts.snapshot import ASSUMED, Snapshot
+from nova_perfvm.policy import Policy, VMClass
+
+
+class Gap(NamedTuple):
+    """What could not be seen.
+
+    :ivar remedy: how it can be; empty where ``why`` says it
+    """
+
+    what: str
+    why: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a cloud is to a policy that was made of it.
+
+    :ivar policy: the proposed one, or the one that was given; None if none could be
+        made of what was seen
+    :ivar proposal: None if a policy was given, or none could be made
+    :ivar not_proposed: why none could be made
+    :ivar taken_in: whether the cloud knows of the project already
+    :ivar findings: what violates the policy today, the worst first
+    """
+
+    taken_at: str
+    policy: Policy | None
+    proposal: Proposal | None
+    not_proposed: str
+    taken_in: bool
+    hosts: tuple[HostUse, ...]
+    groups: tuple[ShapeGroup, ...]
+    sizes: tuple[PinnedSize, ...]
+    findings: tuple[Finding, ...]
+    steps: tuple[AdoptionStep, ...]
+    gaps: tuple[Gap, ...]
+
+    @property
+    def vm_class(self) -> VMClass | None:
+        """The class whose slots are counted."""
+        return self.policy.pinned_classes[0] if self.policy else None
+
+    @property
+    def slots(self) -> SlotSums:
+        """Slots of the class, all hosts together."""
+        counted = [host for host in self.hosts if host.slots]
+        return SlotSums(
+            held=sum(host.slots.used for host in counted if host.slots),
+            free=sum(host.slots.free for host in counted if host.slots),
+            broken=sum(host.slots.unfit for host in counted if host.slots),
+            possible=sum(host.possible for host in counted if _is_new(host)),
+            at_once=sum(
+                host.possible for host in counted if _is_new(host) and not host.servers
+            ),
+        )
+
+    @property
+    def by_code(self) -> dict[str, int]:
+        """How many findings of each code there are, the worst first."""
+        return dict(Counter(finding.code for finding in self.findings))
+
+
+class SlotSums(NamedTuple):
+    """Slots of one class in the whole cloud.
+
+    :ivar held: with a VM of the class
+    :ivar free: that a VM of the class would get now
+    :ivar broken: on hosts with dedicated CPUs: neither held nor free
+    :ivar possible: that hosts without dedicated CPUs would have, each empty and
+        configured for the class
+    :ivar at_once: those of them on hosts without any VM
+    """
+
+    held: int
+    free: int
+    broken: int
+    possible: int
+    at_once: int
+
+
+def survey(
+    snapshot: Snapshot, policy: Policy | None = None, vcpus: int | None = None
+) -> Survey:
+    """Look at a cloud.
+
+    :param policy: to judge it by; None: one is made of the cloud
+    :param vcpus: of the VMs of that one's class; None: what the cloud shows
+    :raises ProposalError: when vCPUs are named that no host has room for, or the
+        given policy has no pinned class
+    """
+    proposal, not_proposed = None, ""
+    if policy is None:
+        try:
+            proposal = propose(snapshot, vcpus)
+            policy = proposal.policy
+        except ProposalError as exc:
+            if vcpus is not None:
+                raise
+            not_proposed = str(exc)
+    elif not policy.pinned_classes:
+        raise ProposalError(
+            "the policy has no class with cpu_policy: dedicated, so that there are no "
+            "slots to count: leave --policy out, or name another"
+        )
+    found: tuple[Finding, ...] = ()
+    seen, judging = snapshot, policy
+    if policy is not None:
+        judging, seen = judged.as_if(policy, snapshot)
+        found = judged.findings(policy, snapshot)
+    hosts = hosts_of(judging, seen)
+    return Survey(
+        taken_at=snapshot.taken_at,
+        policy=policy,
+        proposal=proposal,
+        not_proposed=not_proposed,
+        taken_in=judged.is_taken_in(snapshot),
+        hosts=hosts,
+        groups=shape_groups(hosts),
+        sizes=pinned_sizes(snapshot),
+        findings=found,
+        steps=tuple(steps(policy, hosts, len(found))) if policy else (),
+        gaps=tuple(_gaps(snapshot, hosts, policy)),
+    )
+
+
+def _is_new(host: HostUse) -> bool:
+    """Return whether a host would have slots only after it is configured anew."""
+    return host.mode in {"open", "shared"}
+
+
+def _gaps(
+    snapshot: Snapshot, hosts: Iterable[HostUse], policy: Policy | None
+) -> Iterator[Gap]:
+    for text in snapshot.gaps:
+        what, _, why = text.partition(": ")
+        yield Gap(what, why)
+    hosts = tuple(hosts)
+    assumed = sum(host.cells_source == ASSUMED for host in hosts)
+    if assumed:
+        yield Gap(
+            "NUMA nodes",
+            f"no API shows them: those of {assumed} of {len(hosts)} host(s) are "
+            "assumed to be alike, by what the hypervisor reports and Placement counts",
+            "on a controller, --from-nova-db; or --inventory FILE",
+        )
+    unknown = sum(not host.nodes for host in hosts)
+    if unknown:
+        yield Gap(
+            "NUMA nodes",
+            f"{unknown} of {len(hosts)} host(s) show none, so that nothing is counted "
+            "there",
+            "on a controller, --from-nova-db; or --inventory FILE",
+        )
+    guessed = sum(
+        host.mode == "open" and host.cells_source == ASSUMED for host in hosts
+    )
+    if guessed:
+        yield Gap(
+            "CPU sets",
+            f"{guessed} host(s) count VCPU alone: no API tells a cpu_shared_set from "
+            "no CPU set at all",
+            "on a controller, --from-nova-db; or --inventory FILE",
+        )
+    named = policy.pinned_classes[0].mem_page_size if policy else None
+    if named and not pages_are_known(snapshot):
+        yield Gap(
+            "memory pages",
+            f"no API shows which hosts have pages of {named}: slots are counted by "
+            "memory of any kind",
+            "on a controller, --from-nova-db; or --inventory FILE",
+        )
+    yield Gap(
+        "nova.conf, placement.conf",
+        "no API shows the schedulers' filters, nor how often Placement retries",
+        "nova-perfvm-status upgrade check on a controller; openstack perfvm audit "
+        "--placement-conf FILE",
+    )

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A proposed policy as a policy file that says why."""
+
+from __future__ import annotations
+
+import textwrap
+
+from nova_perfvm.diagnose.survey import Proposal
+from nova_perfvm.osc.formats import document
+from nova_perfvm.policy import loader
+from nova_perfvm.printable import one_line, printable
+
+_WIDTH = 86
+
+
+def as_file(proposal: Proposal) -> str:
+    """Return the file, which says that very policy.
+
+    :raises PolicyError: when it is no valid one, which ``policy check`` would say
+    """
+    lines = [
+        "Proposed by nova-perfvm survey from what the cloud has. Why:",
+        *(f"{key}: {why}" for key, why in proposal.why.items()),
+    ]
+    if proposal.left_out:
+        lines += ["Not in it:", *proposal.left_out]
+    comment = "".join(map(_comment, lines))
+    text = f"{comment}{document.policy_yaml(proposal.policy)}"
+    loader.parse(text, "the proposed policy")
+    return text
+
+
+def _comment(text: str) -> str:
+    """Return a text as lines that are nothing but a comment."""
+    shown = printable(one_line(text))
+    wrapped = textwrap.wrap(
+        shown, _WIDTH, subsequent_indent="  ", break_on_hyphens=False
+    )
+    return "".join(f"# {line}\n" for line in wrapped)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``perfvm survey``: what a cloud is, and what the project would bring it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from nova_perfvm import textfile
+from nova_perfvm.diagnose.survey import Survey, survey
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.generate import inventory
+from nova_perfvm.osc import snapshot as snapshots
+from nova_perfvm.osc.base import (
+    Arguments,
+    Table,
+    argument,
+    file_argument,
+    one_of,
+)
+from nova_perfvm.osc.formats import proposal
+from nova_perfvm.osc.formats import survey as page
+from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
+from nova_perfvm.policy import loader
+
+_COLUMNS: Final = ("Part", "What", "Number", "Details")
+_COLLECTED: Final = file_argument(
+    "--collected",
+    action="append",
+    default=[],
+    help="what nova-perfvm host collect has written on a host, or its sosreport; once "
+    "for each host",
+)
+_SAVED: Final = file_argument(
+    "--snapshot",
+    help="what openstack perfvm snapshot save has saved, - for standard input",
+)
+_OWN: Final = (
+    file_argument(
+        "--inventory",
+        help="inventory file that tells hosts' NUMA cells, for those of which Nova's "
+        "database has told none",
+    ),
+    argument(
+        "--vcpus",
+        type=int,
+        metavar="N",
+        help="propose a class of VMs of so many vCPUs (default: the largest size that "
+        "owns a tenth of all pinned CPUs, or that hosts have room for)",
+    ),
+    file_argument("--policy-out", help="write the proposed policy there"),
+)
+
+
+class SurveyHTMLFormatter(ReportFormatter):
+    """One page for people."""
+
+    render = staticmethod(page.html)
+
+
+class SurveyCommand(ReportingLister):
+    """A command that looks at a cloud as it is."""
+
+    auth_required = False
+
+    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
+        """Return what there is to look at."""
+        if parsed_args.collected:
+            # Only here is jc needed.
+            from nova_perfvm.measure import as_snapshot, reading  # noqa: PLC0415
+
+            paths = parsed_args.collected
+            return as_snapshot.of([reading.read(path, "host") for path in paths])
+        return snapshots.read(parsed_args.snapshot)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Look, propose, judge; write the policy."""
+        # First, as a mistake there shows at once.
+        policy = None if parsed_args.policy is None else self.policy(parsed_args)
+        if policy is not None and (parsed_args.policy_out or parsed_args.vcpus):
+            raise PerfVMError(
+                "--policy is the policy to judge by, and none is proposed beside it: "
+                "leave it out (and PERFVM_POLICY), or --vcpus and --policy-out"
+            )
+        seen = self.snapshot(parsed_args)
+        found = survey(seen, policy, parsed_args.vcpus)
+        if parsed_args.inventory is not None:
+            known = found.policy or loader.load()
+            cells = inventory.load(parsed_args.inventory, known)
+            seen, remarks = inventory.with_inventory(seen, cells)
+            for remark in remarks:
+                self.app.stderr.write(f"{remark}\n")
+            found = survey(seen, policy, parsed_args.vcpus)
+        for gap in found.gaps:
+            self.app.stderr.write(f"not seen: {gap.what}: {gap.why}\n")
+        if parsed_args.policy_out is not None:
+            self._write(found, parsed_args.policy_out)
+        parsed_args.report = found
+        self.exit_status = 1 if seen.gaps or found.policy is None else 0
+        return _COLUMNS, list(page.rows(found))
+
+    def _write(self, found: Survey, path: str) -> None:
+        """Write the proposed policy, once it is proved.
+
+        :raises PerfVMError: when there is none, or it cannot be written
+        """
+        if found.proposal is None:
+            raise PerfVMError(f"no policy is written: {found.not_proposed}")
+        text = proposal.as_file(found.proposal)
+        textfile.replace(path, text)
+        self.app.stderr.write(f"{path}: the policy that is proposed\n")
+
+    def summary(self, report: Survey) -> str:
+        """Say in one line what was found."""
+        return page.headline(report)
+
+    @property
+    def formatter_namespace(self) -> str:
+        """Name the entry points: the client's own formats, and the page."""
+        return "nova_perfvm.survey.formatter"
+
+
+class SurveySnapshot(SurveyCommand):
+    """Show what a cloud is, what it breaks, and what it could hold; change nothing.
+
+    Of a saved snapshot, or of what was collected on hosts.  Proposes a policy.  Exits
+    with 0, 1 if something could not be seen, 3 if nothing could.
+    """
+
+    arguments: Arguments = (one_of(_SAVED, _COLLECTED, required=True), *_OWN)
+
+
+class SurveyCloud(SurveyCommand):
+    """Show what the cloud is, what it breaks, and what it could hold; change nothing.
+
+    Only reads, and what the credentials may not read is a gap in the report, with the
+    remedy.  Proposes a policy.  Exits with 0, 1 if something could not be seen, 3 if
+    nothing could.
+    """
+
+    arguments: Arguments = (one_of(_SAVED, _COLLECTED, snapshots.NOVA_DB), *_OWN)
+
+    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
+        """Return what the cloud shows to these credentials, or a file does."""
+        if parsed_args.collected or parsed_args.snapshot is not None:
+            return super().snapshot(parsed_args)
+        self.log_in()
+        return snapshots.take(
+            self.app, nova_conf=parsed_args.from_nova_db, partial=True
+        )

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.survey import ProposalError, pinned_sizes, propose
+from nova_perfvm.facts.snapshot import ASSUMED, Inventory
+from nova_perfvm.policy import HostShape, loader, problems
+from tests.unit.diagnose.survey import clouds
+
+
+def proposed(cloud, vcpus=None):
+    return propose(cloud.snapshot(), vcpus)
+
+
+class SizesTest(testtools.TestCase):
+    def test_the_largest_first(self):
+        large, small = pinned_sizes(clouds.pools().snapshot())
+        self.assertEqual((20, 3, 2, 60), (large.vcpus, len(large.servers), 2, 60))
+        self.assertEqual((2, 60, 1), (large.hosts, large.cpus, large.cells))
+        self.assertEqual(("db.20",), large.flavor_names)
+        self.assertEqual("prefer", large.said(const.CPU_THREAD_POLICY))
+        self.assertIsNone(small.said(const.MEM_PAGE_SIZE))
+        self.assertEqual((4, 2), (small.vcpus, small.hosts))
+
+    def test_flavors_without_servers_count(self):
+        (size,) = pinned_sizes(clouds.odd().snapshot())
+        self.assertEqual((40, 0, 2), (size.vcpus, size.cpus, size.cells))
+
+
+class ProposeTest(testtools.TestCase):
+    def test_each_is_one_that_policy_check_takes(self):
+        for make in clouds.ALL:
+            with self.subTest(make.__name__):
+                found = proposed(make())
+                self.assertEqual([], problems(found.policy))
+                again = loader.parse(loader.dump(found.policy))
+                self.assertEqual(found.policy, again)
+                (vm_class,) = found.policy.pinned_classes
+                self.assertTrue(vm_class.flavors.sizes)
+                self.assertEqual("general", found.policy.default_class.name)
+
+    def test_what_is_there_decides(self):
+        found = proposed(clouds.pools())
+        (vm_class,) = found.policy.pinned_classes
+        self.assertEqual("labelled", found.policy.managed_hosts)
+        self.assertEqual((HostShape(2, 20),), found.policy.host_shapes)
+        self.assertEqual(
+            (20, 1, 2, "prefer", "1GB", "host", "image"),
+            (
+                *(vm_class.vcpus, vm_class.numa_nodes, vm_class.max_per_host),
+                *(vm_class.cpu_thread_policy, vm_class.mem_page_size),
+                *(vm_class.exclusive, vm_class.disk.source),
+            ),
+        )
+        (size,) = vm_class.flavors.sizes
+        self.assertEqual((128, 20), (size.memory_gb, size.root_gb))
+        small, specs = found.left_out
+        self.assertIn("2 pinned VM(s) of 4 vCPUs", small)
+        self.assertIn("hw:pci_numa_affinity_policy", specs)
+
+    def test_a_size_that_hardly_anybody_has(self):
+        cloud = clouds.pools()
+        cloud.add_flavor("one", 40, 64, clouds.PINNED)
+        cloud.add_host("big", shape="2x40")
+        cloud.add_pinned("x", "big", "one")
+        # 40 of 108 pinned CPUs
+        self.assertEqual(40, proposed(cloud).policy.pinned_classes[0].vcpus)
+        for number in range(30):
+            cloud.add_host(f"more{number}")
+            cloud.add_pinned(f"m{number}", f"more{number}", "db.20")
+        self.assertEqual(20, proposed(cloud).policy.pinned_classes[0].vcpus)
+
+    def test_another_size_by_request(self):
+        (vm_class,) = proposed(clouds.pools(), 4).policy.pinned_classes
+        self.assertEqual((4, 10), (vm_class.vcpus, vm_class.max_per_host))
+        (vm_class,) = proposed(clouds.empty(), 30).policy.pinned_classes
+        # More than a node's cores: two nodes are better than threads.
+        self.assertEqual((30, 2), (vm_class.vcpus, vm_class.numa_nodes))
+        exc = self.assertRaises(ProposalError, proposed, clouds.pools(), 200)
+        self.assertIn("no host of 2x20 has room", str(exc))
+
+    def test_without_pinned_vms_a_node_of_the_commonest_shape(self):
+        found = proposed(clouds.shared_only())
+        (vm_class,) = found.policy.pinned_classes
+        self.assertEqual((24, 1), (vm_class.vcpus, vm_class.numa_nodes))
+        self.assertEqual("2x24", str(found.policy.host_shapes[0]))
+        self.assertEqual([240], [size.memory_gb for size in vm_class.flavors.sizes])
+        self.assertEqual("all", proposed(clouds.empty()).policy.managed_hosts)
+
+    def test_without_pinned_vms_what_hosts_dedicate(self):
+        cloud = clouds.PlainCloud()
+        cloud.add_host("h1")
+        cloud.change_inventories("h1", PCPU=Inventory(36, 36))
+        self.assertEqual(18, proposed(cloud).policy.pinned_classes[0].vcpus)
+
+    def test_hosts_divided_by_node(self):
+        (vm_class,) = proposed(clouds.divided()).policy.pinned_classes
+        self.assertEqual("cell", vm_class.exclusive)
+        self.assertEqual("isolate", vm_class.emulator_threads)
+
+    def test_vms_of_threads(self):
+        (vm_class,) = proposed(clouds.threads()).policy.pinned_classes
+        self.assertEqual(
+            ("threads", "require"), (vm_class.smt, vm_class.cpu_thread_policy)
+        )
+
+    def test_what_contradicts_is_left_out_in_its_own_words(self):
+        found = proposed(clouds.odd())
+        (vm_class,) = found.policy.pinned_classes
+        self.assertEqual(
+            (2, None, None, None),
+            (
+                *(vm_class.numa_nodes, vm_class.cpu_thread_policy),
+                *(vm_class.emulator_threads, vm_class.mem_page_size),
+            ),
+        )
+        left_out = " ".join(found.left_out)
+        self.assertIn("cpu_thread_policy: isolate pins the sibling", left_out)
+        self.assertIn("emulator_threads: isolate takes one CPU more", left_out)
+
+    def test_names_of_others_are_not_taken(self):
+        cloud = clouds.pools()
+        pattern = proposed(cloud).policy.pinned_classes[0].flavors.name
+        self.assertEqual("hp.{vcpus}c.{memory_gb}g", pattern)
+        cloud.add_flavor("hp.20c.128g", 1, 1)
+        pattern = proposed(cloud).policy.pinned_classes[0].flavors.name
+        self.assertEqual("perfvm.{vcpus}c.{memory_gb}g", pattern)
+
+    def test_without_any_shape(self):
+        cloud = clouds.pools()
+        hosts = [
+            dataclasses.replace(host, shape=None) for host in cloud.snapshot().hosts
+        ]
+        found = dataclasses.replace(cloud.snapshot(), hosts=tuple(hosts))
+        # The nodes that are known tell it.
+        self.assertEqual((HostShape(2, 20),), propose(found).policy.host_shapes)
+        self.assertEqual(ASSUMED, hosts[0].cells_source)
+        blind = [dataclasses.replace(host, cells=()) for host in hosts]
+        found = dataclasses.replace(found, hosts=tuple(blind))
+        exc = self.assertRaises(ProposalError, propose, found)
+        self.assertIn("nova-perfvm host collect", str(exc))

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+import importlib.metadata
+import shlex
+from unittest import mock
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.survey import ProposalError, survey
+from nova_perfvm.facts.snapshot import Aggregate
+from nova_perfvm.policy import loader
+from tests.unit.diagnose.audit.test_checks import small
+from tests.unit.diagnose.survey import clouds
+
+
+class FiguresTest(testtools.TestCase):
+    def test_slots(self):
+        found = survey(clouds.pools().snapshot())
+        # p0 is full, p1 and p2 have small ones beside, p3 is empty; o1 is open.
+        self.assertEqual((3, 2, 3, 2, 0), tuple(found.slots))
+        hosts = {host.name: host for host in found.hosts}
+        self.assertEqual(
+            ("dedicated", 2, 0), (hosts["p3"].mode, hosts["p3"].slots.free, 0)
+        )
+        self.assertEqual(("open", 2, 1), (hosts["o1"].mode, hosts["o1"].possible, 1))
+        self.assertEqual(1, hosts["p1"].others)
+
+    def test_vms_by_numa_node(self):
+        hosts = {h.name: h for h in survey(clouds.pools().snapshot()).hosts}
+        first, second = hosts["p1"].nodes
+        self.assertEqual((20, 0, 20, {20: 1}), dataclasses.astuple(first)[1:])
+        self.assertEqual((20, 0, 4, {4: 1}), dataclasses.astuple(second)[1:])
+
+    def test_open_hosts_without_vms_are_there_at_once(self):
+        found = survey(clouds.empty().snapshot())
+        self.assertEqual((0, 0, 0, 6, 6), tuple(found.slots))
+        (group,) = found.groups
+        self.assertEqual(("2x16x2", "open", 3), (group.shape, group.mode, group.hosts))
+
+    def test_each_cloud_has_a_report(self):
+        for make in clouds.ALL:
+            with self.subTest(make.__name__):
+                found = survey(make().snapshot())
+                self.assertEqual("", found.not_proposed)
+                self.assertGreater(len(found.steps), 5)
+                self.assertIn("nova.conf, placement.conf", [g.what for g in found.gaps])
+
+
+class ViolationsTest(testtools.TestCase):
+    def test_what_stands_beside_each_other(self):
+        found = survey(clouds.pools().snapshot())
+        by_subject = {(f.code, f.subject): f for f in found.findings}
+        self.assertIn((codes.CLASSES_MIXED, "p1"), by_subject)
+        self.assertNotIn((codes.CLASSES_MIXED, "p0"), by_subject)
+        # Where VMs of another size are alone they are in nobody's way, and keep a slot.
+        stranded = by_subject["audit.classless_pinned", "e (i-e)"]
+        self.assertEqual("", stranded.remedy)
+        self.assertEqual(codes.CLASSES_MIXED, found.findings[0].code)
+
+    def test_what_is_no_violation_before_it_is_taken_in(self):
+        cloud = clouds.PlainCloud()
+        specs = clouds.PINNED | {"hw:vif_multiqueue_enabled": "true"}
+        specs |= {"hw:cpu_thread_policy": "prefer", "hw:numa_nodes": "1"}
+        cloud.add_flavor("db.20", 20, 128, specs)
+        cloud.add_host("h1")
+        cloud.add_pinned("a", "h1", "db.20")
+        self.assertEqual((), survey(cloud.snapshot()).findings)
+        # One queue for all vCPUs is.
+        cloud.change_server("a", extra_specs=clouds.PINNED)
+        (code,) = {f.code for f in survey(cloud.snapshot()).findings} - {
+            codes.FLAVOR_CHANGED
+        }
+        self.assertEqual("audit.no_multiqueue", code)
+
+    def test_a_flavor_that_was_changed(self):
+        cloud = clouds.pools()
+        cloud.change_flavor("db.4", vcpus=5)
+        changed = [
+            f
+            for f in survey(cloud.snapshot()).findings
+            if f.code == codes.FLAVOR_CHANGED
+        ]
+        self.assertEqual(2, len(changed))
+        self.assertNotIn(const.CLASS_KEY, changed[0].evidence)
+
+    def test_nobody_is_accused_of_what_was_not_seen(self):
+        cloud = clouds.pools()
+        for name in "abc":
+            cloud.change_server(name, cells=None, pinned=None)
+        found = survey(cloud.snapshot())
+        self.assertNotIn(codes.NOT_PINNED, found.by_code)
+        self.assertEqual(20, found.vm_class.vcpus)
+
+
+class TakenInTest(testtools.TestCase):
+    def test_it_is_judged_as_it_is(self):
+        found = survey(small().snapshot())
+        self.assertTrue(found.taken_in)
+        self.assertEqual("high-performance", found.vm_class.name)
+        self.assertEqual("slots", found.policy.placement)
+        self.assertEqual((2, 0, 0), tuple(found.slots)[:3])
+
+    def test_a_label_is_enough(self):
+        cloud = clouds.pools()
+        self.assertFalse(survey(cloud.snapshot()).taken_in)
+        label = {const.CLASS_KEY: "high-performance"}
+        aggregate = Aggregate(1, "u", "hp", label, frozenset({"p0"}))
+        cloud.parts["aggregates"] = (aggregate,)
+        self.assertTrue(survey(cloud.snapshot()).taken_in)
+
+    def test_with_a_policy_none_is_proposed(self):
+        policy = loader.load()
+        found = survey(clouds.pools().snapshot(), policy)
+        self.assertIsNone(found.proposal)
+        self.assertEqual(policy, found.policy)
+        self.assertEqual(3, found.slots.held)
+        none = dataclasses.replace(policy, classes=policy.classes[1:])
+        snapshot = clouds.pools().snapshot()
+        self.assertRaises(ProposalError, survey, snapshot, none)
+
+
+class BlindTest(testtools.TestCase):
+    def test_hosts_that_show_nothing(self):
+        cloud = clouds.pools()
+        snapshot = cloud.snapshot()
+        hosts = [
+            dataclasses.replace(host, shape=None, cells=()) for host in snapshot.hosts
+        ]
+        found = survey(dataclasses.replace(snapshot, hosts=tuple(hosts)))
+        self.assertIsNone(found.policy)
+        self.assertIn("no host shows its NUMA nodes", found.not_proposed)
+        self.assertEqual(((), ()), (found.findings, found.steps))
+        self.assertIn(
+            "5 of 5 host(s) show none", " ".join(gap.why for gap in found.gaps)
+        )
+        self.assertEqual((0, 0, 0, 0, 0), tuple(found.slots))
+
+
+class StepsTest(testtools.TestCase):
+    def commands(self, cloud):
+        for step in survey(cloud.snapshot()).steps:
+            yield from step.commands.splitlines()
+
+    def test_commands_are_ones_that_their_parsers_take(self):
+        groups = {"nova-perfvm": "nova_perfvm.cli", "openstack": "openstack.perfvm.v1"}
+        commands = {
+            (program, entry.name.removeprefix("perfvm_").replace("_", " ")): entry
+            for program, group in groups.items()
+            for entry in importlib.metadata.entry_points(group=group)
+        }
+        seen = set()
+        for make in clouds.ALL:
+            for line in self.commands(make()):
+                program, *words = shlex.split(line, comments=True) or [""]
+                if program == "openstack" and words[0] == "perfvm":
+                    words = words[1:]
+                elif program != "nova-perfvm":
+                    continue
+                name = " ".join(words[:2]) if words[0] != "audit" else "audit"
+                parser = (
+                    commands[program, name].load()(mock.Mock(), None).get_parser("")
+                )
+                parser.parse_args(words[len(name.split()) :])
+                seen.add(name)
+        self.assertEqual(
+            {"policy check", "host config", "flavor sync", "audit", "capacity show"},
+            seen,
+        )
+
+    def test_hosts_that_cost_least_come_first(self):
+        lines = [line for line in self.commands(clouds.pools()) if " add host " in line]
+        named = [line.split()[-1] for line in lines]
+        self.assertEqual(["p0", "p3"], sorted(named[:2]))
+        self.assertEqual(3, len(named))
+
+    def test_names_are_quoted(self):
+        cloud = clouds.empty()
+        cloud.add_open_host("a; reboot")
+        self.assertIn("'a; reboot'", "\n".join(self.commands(cloud)))

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of tools for deployment, read by Nova's own oslo.config."""
+
+import itertools
+import pathlib
+import textwrap
+
+import fixtures
+import testtools
+import yaml
+from nova import conf as nova_conf
+from nova.compute import provider_config
+from oslo_config import cfg
+
+from nova_perfvm import conf as perfvm_conf
+from nova_perfvm.generate.hosts import deployers, rendering
+from tests.unit.generate.hosts.requests import configured, policy_of
+
+CONFIGS = {
+    "dedicated": {},
+    "smt": {"shape": "2x21x2", "reserve": 1},
+    "mixed": {"mode": "mixed", "policy": policy_of(exclusive="cell")},
+    "shared": {"mode": "shared"},
+    "units": {"mode": "elastic", "policy": policy_of("units")},
+    "pages": {"shape": "2x22", "policy": policy_of(mem_page_size="1GB"), "reserve": 2},
+}
+
+
+def merged(overrides):
+    """Return what config_template of OpenStack-Ansible makes of overrides.
+
+    As its ``_option_write`` and ``_write_check`` do: a mapping without values is an
+    option that is there several times.
+    """
+    lines = []
+    for section, options in overrides.items():
+        lines.append(f"[{section}]")
+        for key, value in options.items():
+            several = isinstance(value, dict) and not any(value.values())
+            values = sorted(value) if several else [value]
+            lines += [f"{key} = {one}" for one in values]
+    return "\n".join(lines) + "\n"
+
+
+class OptionsCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def options(self, text):
+        """Return what Nova's options are with a text as nova.conf."""
+        path = self.directory / "nova.conf"
+        path.write_text(text)
+        conf = cfg.ConfigOpts()
+        for module in (nova_conf.compute, nova_conf.libvirt, nova_conf.scheduler):
+            module.register_opts(conf)
+        nova_conf.workarounds.register_opts(conf)
+        perfvm_conf.register_opts(conf)
+        conf(["--config-file", str(path)], project="nova", default_config_files=[])
+        return conf
+
+    def expected(self, config):
+        files = rendering.as_files(config)
+        both = files["nova.conf"] + files["scheduler.conf"]
+        return self.values(both)
+
+    def values(self, text):
+        conf = self.options(text)
+        return {
+            "dedicated": conf.compute.cpu_dedicated_set,
+            "shared": conf.compute.cpu_shared_set,
+            "reserved": conf.reserved_host_memory_mb,
+            "pages": conf.reserved_huge_pages,
+            "poll": conf.running_deleted_instance_poll_interval,
+            "available": conf.filter_scheduler.available_filters,
+            "enabled": conf.filter_scheduler.enabled_filters,
+            "weights": conf.filter_scheduler.weight_classes,
+            "fallback": conf.workarounds.disable_fallback_pcpu_query,
+        }
+
+
+class DeployersTest(OptionsCase):
+    def provider(self, text):
+        (self.directory / "provider.yaml").write_text(text)
+        return provider_config.get_provider_configs(str(self.directory))
+
+    def each(self):
+        for name, options in CONFIGS.items():
+            with self.subTest(name):
+                yield configured(**options)
+
+    def test_kolla(self):
+        for config in self.each():
+            files = deployers.kolla_files(config)
+            names = ("nova/HOST/nova.conf", "nova/nova-scheduler.conf")
+            both = "".join(files[f"/etc/kolla/config/{name}"] for name in names)
+            self.assertEqual(self.expected(config), self.values(both))
+            self.assertIn(
+                "allocation_conflict_retry_count = 1",
+                files["/etc/kolla/config/placement.conf"],
+            )
+            if config.provider is None:
+                self.assertNotIn("host_vars/HOST.yml", files)
+                continue
+            variables = yaml.safe_load(files["host_vars/HOST.yml"])
+            found = variables["nova_cell_compute_provider_config"]
+            self.assertEqual(config.provider, found)
+            self.assertIn("$COMPUTE_NODE", self.provider(yaml.safe_dump(found)))
+
+    def test_openstack_ansible(self):
+        for config in self.each():
+            host, scheduler, placement = (
+                yaml.safe_load(text) for text in deployers.osa_files(config).values()
+            )
+            both = merged(host["nova_nova_conf_overrides"])
+            both += merged(scheduler["nova_nova_conf_overrides"])
+            self.assertEqual(self.expected(config), self.values(both))
+            self.assertEqual(
+                {"placement": {"allocation_conflict_retry_count": "1"}},
+                placement["placement_placement_conf_overrides"],
+            )
+            (own,) = host.get("nova_provider_overrides", [{"content": None}])
+            self.assertEqual(config.provider, own["content"])
+
+    def test_plain(self):
+        for config in self.each():
+            files = deployers.plain_files(config)
+            names = ("50-perfvm-compute.conf", "50-perfvm-scheduler.conf")
+            both = "".join(files[f"/etc/nova/nova.conf.d/{name}"] for name in names)
+            self.assertEqual(self.expected(config), self.values(both))
+            text = files.get("/etc/nova/provider_config/perfvm.yaml")
+            self.assertEqual(config.provider, yaml.safe_load(text) if text else None)
+
+    def test_both_filters_are_available(self):
+        for config in self.each():
+            found = self.expected(config)
+            self.assertEqual(2, len(found["available"]))
+            self.assertIn("PerfVMFilter", found["enabled"])
+
+    def test_each_file_is_below_its_path(self):
+        config = configured()
+        for tool, files in deployers.FILES.items():
+            text = deployers.as_text(tool, config)
+            for path, content in files(config).items():
+                self.assertIn(f"# ==> {path}\n{content}", text)
+
+
+def helm_ini(sections):
+    """Return what OpenStack-Helm makes of values: a line for each of several."""
+    lines = []
+    for section, options in sections.items():
+        lines.append(f"[{section}]")
+        for key, value in options.items():
+            values = value["values"] if isinstance(value, dict) else [value]
+            lines += [f"{key} = {one}" for one in values]
+    return "\n".join(lines) + "\n"
+
+
+class PageTest(OptionsCase):
+    """What the page says to paste is what host config prints."""
+
+    def setUp(self):
+        super().setUp()
+        page = pathlib.Path(__file__).parents[4] / "doc/source/admin/deploy.rst"
+        blocks = page.read_text().split(".. code-block:: yaml\n")[1:]
+        self.documents = [
+            yaml.safe_load(textwrap.dedent(self.indented(block))) for block in blocks
+        ]
+        config = configured()
+        self.wanted = self.expected(config)
+
+    @staticmethod
+    def indented(block):
+        lines = block.lstrip("\n").splitlines()
+        kept = itertools.takewhile(lambda line: not line or line[0] == " ", lines)
+        return "\n".join(kept)
+
+    def test_openstack_helm(self):
+        (values,) = (d["conf"] for d in self.documents if "conf" in d)
+        (host,) = values["overrides"]["nova_compute"]["hosts"]
+        text = helm_ini(values["nova"]) + helm_ini(host["conf"]["nova"])
+        self.assert_same(text)
+
+    def test_rhoso(self):
+        (plane,) = (d["spec"] for d in self.documents if "spec" in d)
+        (extra,) = (d["data"] for d in self.documents if "data" in d)
+        service = plane["nova"]["template"]["schedulerServiceTemplate"]
+        self.assert_same("".join([service["customServiceConfig"], *extra.values()]))
+        placement = plane["placement"]["template"]["customServiceConfig"]
+        self.assertIn("allocation_conflict_retry_count = 1", placement)
+
+    def assert_same(self, text):
+        found = self.values(text)
+        # What Nova's defaults would do as well is not on the page.
+        for values in (found, self.wanted):
+            values.pop("poll")
+        self.assertEqual(self.wanted, found)
+        self.assertEqual("/etc/nova/perfvm.yaml", self.options(text).perfvm.policy_file)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The survey of a saved snapshot, and of hosts, by the console script."""
+
+import csv
+import io
+import json
+import pathlib
+import resource
+
+import fixtures
+import yaml
+
+from nova_perfvm.facts import snapshot
+from nova_perfvm.osc.formats import survey
+from nova_perfvm.policy import loader
+from tests.unit.diagnose.survey import clouds
+from tests.unit.measure import hosts
+from tests.unit.measure.test_as_snapshot import host
+from tests.unit.osc.test_audit import EVIL, Page
+from tests.unit.osc.test_shell import CommandCase
+
+# As operators were promised it, for a thousand hosts.
+LIMIT_CPU_S = 60
+
+
+class SurveyCase(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.policy = self.directory / "perfvm.yaml"
+
+    def save(self, name, cloud):
+        path = self.directory / name
+        path.write_text(snapshot.dumps(cloud.snapshot()))
+        return str(path)
+
+    def survey(self, cloud, *options):
+        path = self.save("snapshot", cloud)
+        return self.run_command("survey", "--snapshot", path, *map(str, options))
+
+
+class SurveyTest(SurveyCase):
+    def test_the_policy_of_each_cloud_is_proved(self):
+        for make in clouds.ALL:
+            with self.subTest(make.__name__):
+                status = self.survey(make(), "--policy-out", self.policy)
+                self.assertEqual(0, status, self.stderr)
+                self.assertEqual(
+                    0, self.run_command("policy", "check", str(self.policy))
+                )
+                self.assertIn(f"{self.policy}: valid", self.stdout)
+
+    def test_it_says_why_in_comments(self):
+        self.survey(clouds.pools(), "--policy-out", self.policy)
+        text = self.policy.read_text()
+        self.assertIn("# vcpus: 3 VM(s) on 2 host(s) own 20 CPUs each", text)
+        self.assertIn("# Not in it:", text)
+        policy = loader.parse(text)
+        self.assertIn(f"# SHA-256 {policy.digest}", text)
+
+    def test_another_size(self):
+        options = ("--vcpus", "4", "--policy-out", self.policy)
+        self.assertEqual(0, self.survey(clouds.pools(), *options))
+        (vm_class,) = loader.load(self.policy).pinned_classes
+        self.assertEqual(4, vm_class.vcpus)
+        self.policy.unlink()
+        options = ("--vcpus", "64", "--policy-out", self.policy)
+        self.assertEqual(3, self.survey(clouds.pools(), *options))
+        self.assertIn("no host of 2x20 has room", self.stderr)
+        self.assertFalse(self.policy.exists())
+
+    def test_figures_in_each_format(self):
+        cloud = clouds.pools()
+        self.assertEqual(0, self.survey(cloud, "-f", "json"))
+        rows = {(r["Part"], r["What"]): r["Number"] for r in json.loads(self.stdout)}
+        self.assertEqual(4, rows["hosts", "2x20 dedicated"])
+        self.assertEqual(3, rows["slots", "broken"])
+        self.assertIn("slots: 3 held, 2 free, 3 broken", self.stderr)
+        self.survey(cloud, "-f", "yaml")
+        self.assertEqual(len(rows), len(yaml.safe_load(self.stdout)))
+        self.survey(cloud, "-f", "csv")
+        self.assertEqual(len(rows) + 1, len(list(csv.reader(io.StringIO(self.stdout)))))
+
+    def test_gaps_are_the_exit_status(self):
+        cloud = clouds.pools()
+        cloud.parts["gaps"] = ("images: no Glance",)
+        self.assertEqual(1, self.survey(cloud))
+        self.assertIn("not seen: images: no Glance", self.stderr)
+
+    def test_with_a_policy_of_ones_own(self):
+        self.survey(clouds.pools(), "--policy-out", self.policy)
+        options = ("--policy", self.policy)
+        self.assertEqual(0, self.survey(clouds.pools(), *options))
+        self.assertNotIn("| policy ", self.stdout)
+        options = (*options, "--policy-out", self.directory / "other")
+        self.assertEqual(3, self.survey(clouds.pools(), *options))
+        self.assertIn("none is proposed beside it", self.stderr)
+
+    def test_an_inventory_tells_the_nodes(self):
+        inventory = self.directory / "inventory"
+        inventory.write_text(
+            'schema_version: "1.0"\n'
+            "hosts:\n  o1: {shape: 2x20, mode: shared}\n"
+            "  nobody: {shape: 2x20, mode: shared}\n"
+        )
+        self.assertEqual(
+            0, self.survey(clouds.pools(), "--inventory", inventory, "-f", "json")
+        )
+        found = {(row["Part"], row["What"]) for row in json.loads(self.stdout)}
+        self.assertIn(("hosts", "2x20 shared"), found)
+        self.assertIn("no compute host is called nobody", self.stderr)
+
+    def test_mistakes(self):
+        for options, words in (
+            (("--snapshot", "/no"), "cannot read /no"),
+            (("--collected", "/no"), "cannot read /no"),
+            (("--snapshot", __file__), "is no snapshot"),
+        ):
+            with self.subTest(words):
+                self.assert_refused(3, words, "survey", *options)
+        path = self.save("s", clouds.pools())
+        options = ("--snapshot", path, "--output", "/no/no")
+        self.assert_refused(3, "cannot write /no/no", "survey", *options)
+
+
+class CollectedTest(SurveyCase):
+    def test_of_files_of_hosts(self):
+        paths = []
+        for found in (host("h1", hosts.domain_xml(1, specs={})), host("h2")):
+            path = self.directory / found.hostname
+            path.write_text(hosts.as_json(found))
+            paths += ["--collected", str(path)]
+        status = self.run_command("survey", *paths, "--policy-out", str(self.policy))
+        # Neither Nova nor Placement was asked.
+        self.assertEqual(1, status, self.stderr)
+        self.assertIn("slots: 1 held, 1 free, 0 broken, 2 possible", self.stderr)
+        self.assertEqual(20, loader.load(self.policy).pinned_classes[0].vcpus)
+
+
+class PageTest(SurveyCase):
+    def page(self, cloud):
+        status = self.survey(cloud, "-f", "html")
+        self.assertLess(status, 2, self.stderr)
+        found = Page()
+        found.feed(self.stdout)
+        found.close()
+        self.assertEqual(([], []), (found.open, found.faults))
+        return found.text
+
+    def test_all_parts_are_there(self):
+        text = self.page(clouds.pools())
+        for words in (
+            "Slots for VMs of 20 vCPUs",
+            "Not seen",
+            "VMs with CPUs of their own",
+            "critical: audit.classes_mixed (1)",
+            "A policy for this cloud",
+            "schema_version: '1.0'",
+            "The way there",
+            "openstack perfvm flavor sync --policy perfvm.yaml",
+            "node 1: 4 of 20 CPUs, 1 of 4",
+        ):
+            self.assertIn(words, text)
+
+    def test_of_each_cloud(self):
+        for make in clouds.ALL:
+            with self.subTest(make.__name__):
+                self.assertIn("What would it bring me?", self.page(make()))
+
+    def test_many_findings_of_a_kind_are_counted(self):
+        cloud = clouds.pools()
+        for number in range(20):
+            cloud.add_host(f"x{number}")
+            cloud.add_pinned(f"x{number}", f"x{number}", "db.4")
+        text = self.page(cloud)
+        self.assertIn(f"and {22 - survey.MOST_FINDINGS} more of these", text)
+
+    def test_names_of_anybody(self):
+        cloud = clouds.pools()
+        name = EVIL.replace("\n", "") + "<script>alert(1)</script>"
+        cloud.add_flavor(name, 20, 64, {**clouds.PINNED, name: "x"})
+        cloud.add_pinned(name, "p3", name)
+        cloud.parts["gaps"] = (f"images: {name}",)
+        self.page(cloud)
+        self.assertNotIn("<script>", self.stdout)
+        self.assertNotIn("\x1b", self.stdout)
+        self.survey(cloud, "--policy-out", self.policy)
+        self.assertNotIn("\x1b", self.policy.read_text())
+        loader.load(self.policy)
+
+
+class LargeTest(SurveyCase):
+    def test_a_thousand_hosts(self):
+        cloud = clouds.PlainCloud()
+        cloud.add_flavor("db.20", 20, 128, clouds.PINNED)
+        cloud.add_flavor("db.4", 4, 16, clouds.PINNED)
+        for number in range(1000):
+            name = f"h{number}"
+            if number % 3:
+                cloud.add_open_host(name)
+                for index in range(10):
+                    cloud.add_shared(f"{name}-{index}", name)
+                continue
+            cloud.add_host(name)
+            cloud.add_pinned(f"a{name}", name, "db.20")
+            cloud.add_pinned(f"b{name}", name, "db.4", 20, 1)
+        path = self.save("snapshot", cloud)
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        options = ("-f", "html", "--policy-out", str(self.policy))
+        status = self.run_command("survey", "--snapshot", path, *options)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        self.assertEqual(0, status, self.stderr)
+        self.assertIn("1000 host(s), 7328 VM(s), 668 with CPUs", self.stderr)
+        self.assertLess(after.ru_utime - before.ru_utime, LIMIT_CPU_S)
