@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The in-process cloud itself: what its threads wait for, what they open."""
 
+import collections
 import datetime as dt
 import gc
 import threading
+from re import _compiler
 
 import fixtures
 from futurist import _thread
 from nova import context, objects
+from nova.api.openstack import wsgi
 from sqlalchemy import event, pool
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from nova_perfvm.sandbox.embedded import (
     FILTERS_WITHOUT_PERFVM,
@@ -104,6 +108,39 @@ class TestEmbeddedCloud(base.FunctionalTest):
         self.assertGreater(
             events.count("checkout"), 10 * events.count("connect"), "connections"
         )
+
+    def test_what_was_compiled_is_used_by_the_next_cloud(self):
+        # Not before a cloud has read nova.conf.
+        with self.start():
+            from nova.api.openstack.compute import routes
+        made = collections.Counter()
+        for owner, name in (
+            (SQLCompiler, "__init__"),
+            (_compiler, "compile"),
+            (wsgi.Resource, "__init__"),
+        ):
+            counting = _counting(made, owner, getattr(owner, name))
+            self.useFixture(fixtures.MockPatchObject(owner, name, counting))
+        for _ in range(2):
+            made.clear()
+            with self.start() as cloud:
+                cloud.create_flavor(GENERAL, 2, 4096, 40)
+                cloud.start_host("host1")
+                self.run_a_server(cloud)
+        # Of hundreds.  A few statements are made anew each time.
+        self.assertLess(made[SQLCompiler], 100)
+        self.assertLess(made[_compiler], 100)
+        # One for each of Nova's controllers, which have hundreds of routes.
+        self.assertLess(made[wsgi.Resource], len(routes.ROUTE_LIST))
+        self.assertLess(0, made[wsgi.Resource])
+
+
+def _counting(made, what, original):
+    def counted(*args, **options):
+        made[what] += 1
+        return original(*args, **options)
+
+    return counted
 
 
 def _recording(events, name):

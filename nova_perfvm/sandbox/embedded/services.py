@@ -17,6 +17,7 @@ from nova.tests.functional.libvirt.base import ServersTestBase
 from nova_perfvm.sandbox.embedded.cells import Cells
 from nova_perfvm.sandbox.embedded.connections import Connections
 from nova_perfvm.sandbox.embedded.hosts import HostConf, HostHardware
+from nova_perfvm.sandbox.embedded.once import Controllers, Patterns, Statements
 from nova_perfvm.sandbox.embedded.ports import let_threads_share
 from nova_perfvm.sandbox.embedded.waiting import Messages, Workers
 
@@ -81,6 +82,7 @@ class Services(ServersTestBase):
         logging.getLogger().setLevel(logging.INFO)
         for (group, name), value in self._options.items():
             self.flags(**{name: value}, group=group)
+        self.useFixture(Controllers())
         self.host_conf = self.useFixture(HostConf())
         super()._setup_services()
 
@@ -89,6 +91,8 @@ class Services(ServersTestBase):
         workers = self.useFixture(Workers())
         self.useFixture(Messages())
         self.useFixture(Connections())
+        for once in (Patterns, Statements):
+            self.useFixture(once())
         # Nova's would end the tests that this is made for, and this one is none.
         with fixtures.EnvironmentVariable("OS_TEST_TIMEOUT"):
             self.setUp()
