@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.sandbox.embedded import releases
+from nova_perfvm.sandbox import releases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,7 +17,7 @@ from nova.virt.libvirt import host as libvirt_host
 from oslo_utils import units
 
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.embedded import releases
+from nova_perfvm.sandbox import releases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,7 +155,6 @@ class HostConf(fixtures.Fixture):
         "check_can_live_migrate_source",
         "get_volume_connector",
         "init_host",
-        "process_instances_at_startup",
         "_get_pcpu_available",
         "_get_vcpu_available",
         "_get_host_numa_topology",
@@ -164,8 +163,6 @@ class HostConf(fixtures.Fixture):
         "check_can_live_migrate_destination",
         "update_provider_tree",
     )
-    # Before Nova 34, where process_instances_at_startup is new
-    MANAGER_METHODS = ("_validate_pinning_configuration",)
 
     def _setUp(self) -> None:  # noqa: N802
         self._starting = {}
@@ -175,13 +172,10 @@ class HostConf(fixtures.Fixture):
         driver = libvirt_driver.LibvirtDriver
         path = f"{driver.__module__}.{driver.__name__}"
         self._patch(f"{path}.__init__", self._remembering(driver.__init__))
-        for owner, names in (
-            (driver, self.METHODS),
-            (compute_manager.ComputeManager, self.MANAGER_METHODS),
-        ):
-            for name in releases.methods(owner, names):
-                method = self._for_host(getattr(owner, name))
-                self.useFixture(fixtures.MockPatchObject(owner, name, method))
+        owned = [(driver, name) for name in self.METHODS]
+        for owner, name in [*owned, (releases.pin_check_owner(), releases.PIN_CHECK)]:
+            method = self._for_host(getattr(owner, name))
+            self.useFixture(fixtures.MockPatchObject(owner, name, method))
 
     def starting(self, name: str, settings: HostSettings) -> None:
         """Make the driver that starts next one of a host with these settings."""
