@@ -44,7 +44,7 @@ def outcomes(repositories):
     with contextlib.redirect_stdout(sys.stderr):
         for directory in repositories:
             repository = util.get_repo_open(repo_url=str(directory))
-            for number in range(repository.latest_id() + 1):
+            for number in range(repository.count()):
                 ended |= count.read(repository.get_test_run(number)).ended
     return {test: STATES.get(state, "failed") for test, state in ended.items()}
 
