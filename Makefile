@@ -103,7 +103,7 @@ format: $(STAMP)  ## let ruff format the sources
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .tox doc/build .stestr .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) .tox releasenotes/notes/reno.cache doc/build .stestr .hypothesis .mypy_cache .ruff_cache
 
 # pip's resolver is left to the constraints, so that every machine tests the
 # same versions; what is built is built with those.  What pip says is shown only
