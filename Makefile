@@ -14,7 +14,7 @@ CONCURRENCY ?= 2
 SANDBOX_CONCURRENCY ?= 2
 # pbr reads the version from git; an unpacked archive, or a machine without git,
 # has none.
-UNVERSIONED := $(if $(shell git rev-parse HEAD 2>/dev/null),,PBR_VERSION=0.0.1)
+UNVERSIONED := $(if $(shell git rev-parse HEAD 2>/dev/null),,PBR_VERSION=$(shell sed -n 's/^version = //p' setup.cfg))
 
 SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measure/cure/*.sh \
     tests/contract/*.sh tests/contract/commands/* tests/contract/doubles/*
@@ -23,7 +23,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional storm measure guest fuzz benchmark overgranting docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional package storm measure guest fuzz benchmark overgranting docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,7 +34,7 @@ demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
 sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended hosts
 	@$(BIN)/nova-perfvm sandbox up
 
-test: lint unit contract functional storm  ## lint, unit, contract, functional tests, storms of requests
+test: lint unit contract functional package storm  ## lint, unit, contract, functional tests, the package, storms of requests
 
 lint: $(STAMP)  ## ruff, hacking, mypy and bashate
 	$(BIN)/ruff check .
@@ -51,6 +51,9 @@ contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
 
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
 	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)
+
+package: $(STAMP)  ## sdist and wheel: built, looked into, installed where nothing else is
+	$(BIN)/stestr --test-path ./tests/package run --concurrency 1
 
 test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency $(SANDBOX_CONCURRENCY) \
@@ -100,7 +103,7 @@ format: $(STAMP)  ## let ruff format the sources
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .tox doc/build .stestr .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) .tox releasenotes/notes/reno.cache doc/build .stestr .hypothesis .mypy_cache .ruff_cache
 
 # pip's resolver is left to the constraints, so that every machine tests the
 # same versions; what is built is built with those.  What pip says is shown only
@@ -109,7 +112,7 @@ PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
     --constraint $(CONSTRAINTS)
 INSTALL = $(PYTHON) -m venv $(VENV) && \
     $(PIP) pip 'setuptools<81' wheel pbr && \
-    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,test,docs]'
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,test,lint,docs]'
 
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
 	@echo 'Installing what is needed into $(VENV): a minute or two'

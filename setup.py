@@ -1,3 +1,3 @@
 import setuptools
 
-setuptools.setup(setup_requires=["pbr>=6.0.0"], pbr=True)
+setuptools.setup(setup_requires=["pbr>=7.0.0"], pbr=True)

@@ -4,7 +4,9 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "ext"))
+ROOT = Path(__file__).parents[2]
+
+sys.path.insert(0, str(ROOT / "doc/ext"))
 
 project = "nova-perfvm"
 copyright = "nova-perfvm contributors"
@@ -13,6 +15,7 @@ extensions = [
     "openstackdocstheme",
     "oslo_config.sphinxext",
     "perfvm_reference",
+    "reno.sphinxext",
 ]
 html_theme = "openstackdocs"
 exclude_patterns = []
@@ -28,3 +31,7 @@ autoprogram_cliff_ignored = [
     *("--print-empty", "--sort-column", "--sort-ascending", "--sort-descending"),
     *("--prefix",),
 ]
+# reno reads git, or what an sdist has of it; an archive of the tree has neither.
+if not any((ROOT / n).exists() for n in (".git", "releasenotes/notes/reno.cache")):
+    exclude_patterns.append("releasenotes.rst")
+    suppress_warnings = ["toc.excluded"]

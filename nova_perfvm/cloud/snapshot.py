@@ -230,8 +230,21 @@ class _Taker:
 
     def _servers(self) -> list[Server]:
         found = self._list("/servers/detail?all_tenants=1", "servers")
-        servers = [answers.server(server) for server in found]
+        servers = [self._with_fault(answers.server(server)) for server in found]
         return servers + (down_cells.servers(self._api) if self._lost else [])
+
+    def _with_fault(self, server: Server) -> Server:
+        """Return a server with its fault.
+
+        Up to 2025.2, Nova's list has those of one cell only.
+        """
+        if server.status != "ERROR" or server.fault:
+            return server
+        try:
+            path = f"/servers/{quote(server.id)}"
+            return answers.server(self._api.nova("GET", path, key="server"))
+        except NotThereError:
+            return server
 
     def _migrations(self) -> tuple[Migration, ...]:
         queries = [{"status": status} for status in NOT_OVER]

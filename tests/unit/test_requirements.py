@@ -5,8 +5,18 @@ import pathlib
 import re
 
 import testtools
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from nova_perfvm.scheduler import upgrade_check
+from tests import releases
 
 ROOT = pathlib.Path(__file__).parents[2]
+CYCLES = ("2025.1", "2025.2", "2026.1", "2026.2")
+# What developers alone install, with the constraints.
+OF_DEVELOPERS = {"docs", "lint", "test"}
 
 
 def configuration(name):
@@ -30,9 +40,9 @@ class ExtrasTest(testtools.TestCase):
         tox = configuration("tox.ini")
         extras = {
             extra
-            for section in ("testenv", "testenv:docs")
+            for section in ("testenv", "testenv:pep8", "testenv:docs")
             for extra in tox[section]["extras"].split()
-        }
+        } - {"{[testenv]extras}"}
         (installed,) = re.findall(
             r"--editable '\.\[([\w,]+)\]'", (ROOT / "Makefile").read_text()
         )
@@ -48,3 +58,69 @@ class PackagesTest(testtools.TestCase):
         lines = (ROOT / "bindep.txt").read_text().splitlines()
         listed = {line.split()[0] for line in lines if line[:1].isalpha()}
         self.assertEqual(installed, listed)
+
+
+class ReleasesTest(testtools.TestCase):
+    """Nova's cycles that tests run on, and what is said of them."""
+
+    def pins(self, cycle):
+        lines = releases.constraints(cycle).read_text().splitlines()
+        pins = dict(line.split("==") for line in lines if "==" in line)
+        return {canonicalize_name(name): Version(pins[name]) for name in pins}
+
+    def requirements(self):
+        extras = configuration("setup.cfg")["extras"]
+        lists = [extras[name] for name in extras if name not in OF_DEVELOPERS]
+        lists.append((ROOT / "requirements.txt").read_text())
+        lines = [
+            line.partition("#")[0].strip()
+            for text in lists
+            for line in text.splitlines()
+        ]
+        return [Requirement(line) for line in lines if line]
+
+    def test_lower_bounds_are_what_tests_ran_on(self):
+        pins = [self.pins(cycle) for cycle in CYCLES]
+        requirements = self.requirements()
+        self.assertGreater(len(requirements), 20)
+        for requirement in requirements:
+            name = canonicalize_name(requirement.name)
+            lowest = min(found[name] for found in pins)
+            (bound,) = (s.version for s in requirement.specifier if s.operator == ">=")
+            self.assertEqual(lowest, Version(bound), requirement.name)
+            for found in pins:
+                self.assertIn(found[name], requirement.specifier, requirement.name)
+
+    def test_the_extra_leaves_out_what_the_upgrade_check_fails_on(self):
+        novas = [r.specifier for r in self.requirements() if r.name == "nova"]
+        self.assertEqual(2, len(novas))
+        bad = ("31.3.0", "32.0.0", "32.1.0", "32.2.0", "33.0.0", "33.0.1")
+        good = ("31.3.1", "32.2.1", "32.3.0", "33.0.2", "33.1.0", "34.0.0")
+        for specifier in novas:
+            for release in bad + good:
+                holds = upgrade_check.release_that_drops_hints(release) is None
+                self.assertEqual(holds, release in good)
+                self.assertEqual(holds, release in specifier, release)
+
+    def test_each_cycle_has_an_environment_and_a_job(self):
+        tox = configuration("tox.ini")
+        (section,) = (name for name in tox if name.startswith("testenv:nova-"))
+        self.assertEqual(f"testenv:nova-{{{','.join(CYCLES)}}}", section)
+        named = re.findall(
+            r"^([\d.]+): PIP_CONSTRAINT=\{toxinidir\}/(.*)$",
+            tox[section]["setenv"],
+            re.MULTILINE,
+        )
+        files = {c: str(releases.constraints(c).relative_to(ROOT)) for c in CYCLES}
+        self.assertEqual(files, dict(named))
+        jobs = yaml.safe_load((ROOT / ".zuul.yaml").read_text())
+        environments = {
+            entry["job"]["name"]: entry["job"].get("vars", {}).get("tox_envlist")
+            for entry in jobs
+            if "job" in entry
+        }
+        (project,) = (entry["project"] for entry in jobs if "project" in entry)
+        for cycle in CYCLES:
+            job = f"nova-perfvm-nova-{cycle}"
+            self.assertEqual(f"nova-{cycle}", environments[job])
+            self.assertIn(job, project["periodic"]["jobs"])

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.sandbox import releases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,18 +49,15 @@ def paste_config() -> str:
 
 
 def prepare() -> None:
-    """Choose native threads, as nova-scheduler runs in production.
+    """Choose native threads where Nova's fixtures work in them, or eventlet.
 
     :raises SandboxNotInstalledError: when the extra is not installed
     """
     missing = missing_modules()
     if missing:
         raise SandboxNotInstalledError(missing)
-    os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "1"
     os.environ.setdefault("OS_WSGI__API_PASTE_CONFIG", paste_config())
-    from nova import monkey_patch  # noqa: PLC0415
-
-    monkey_patch.patch(backend="threading")
+    releases.choose_threads()
 
 
 prepare()

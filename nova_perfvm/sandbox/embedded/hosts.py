@@ -9,12 +9,15 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import fixtures
+from nova.compute import manager as compute_manager
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt import hardware
 from nova.virt.libvirt import driver as libvirt_driver
+from nova.virt.libvirt import host as libvirt_host
 from oslo_utils import units
 
 from nova_perfvm.policy import HostShape
+from nova_perfvm.sandbox import releases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -142,7 +145,7 @@ class HostConf(fixtures.Fixture):
 
     The libvirt driver reads the CPU sets and the host's name anew all the time.
     While one of the driver's methods that do so runs, its thread sees the options
-    of the driver's own host in place of CONF's.
+    of the driver's own host in place of CONF's; likewise its compute manager.
     """
 
     # Whatever reads a CPU set or the host's name, or calls what does.
@@ -152,7 +155,6 @@ class HostConf(fixtures.Fixture):
         "check_can_live_migrate_source",
         "get_volume_connector",
         "init_host",
-        "process_instances_at_startup",
         "_get_pcpu_available",
         "_get_vcpu_available",
         "_get_host_numa_topology",
@@ -165,13 +167,15 @@ class HostConf(fixtures.Fixture):
     def _setUp(self) -> None:  # noqa: N802
         self._starting = {}
         self._conf = _ConfView(libvirt_driver.CONF)
-        for module in (libvirt_driver, hardware):
+        for module in (libvirt_driver, hardware, compute_manager):
             self._patch(f"{module.__name__}.CONF", self._conf)
         driver = libvirt_driver.LibvirtDriver
         path = f"{driver.__module__}.{driver.__name__}"
         self._patch(f"{path}.__init__", self._remembering(driver.__init__))
-        for name in self.METHODS:
-            self._patch(f"{path}.{name}", self._for_host(getattr(driver, name)))
+        owned = [(driver, name) for name in self.METHODS]
+        for owner, name in [*owned, (releases.pin_check_owner(), releases.PIN_CHECK)]:
+            method = self._for_host(getattr(owner, name))
+            self.useFixture(fixtures.MockPatchObject(owner, name, method))
 
     def starting(self, name: str, settings: HostSettings) -> None:
         """Make the driver that starts next one of a host with these settings."""
@@ -188,9 +192,10 @@ class HostConf(fixtures.Fixture):
         return __init__
 
     def _for_host(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def with_options(driver: Any, *args: Any, **kwargs: Any) -> Any:
+        def with_options(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            driver = getattr(owner, "driver", owner)
             with self._conf.seen_with(driver.perfvm_host_options):
-                return method(driver, *args, **kwargs)
+                return method(owner, *args, **kwargs)
 
         return with_options
 
@@ -203,16 +208,15 @@ class HostHardware(fixtures.Fixture):
     """
 
     def _setUp(self) -> None:  # noqa: N802
-        host = "nova.virt.libvirt.host.Host"
-        driver = "nova.virt.libvirt.driver.LibvirtDriver"
-        for path, value in (
-            (f"{host}.get_online_cpus", _online_cpus),
-            (f"{host}._get_avail_memory_kb", _available_memory_kb),
-            # cgroups of the machine this runs on do not matter
-            (f"{host}.has_cpu_controller", lambda _: True),
-            (f"{driver}._get_local_gb_info", staticmethod(_local_disk)),
+        host = libvirt_host.Host
+        driver = libvirt_driver.LibvirtDriver
+        for owner, name, value in (
+            (host, "get_online_cpus", _online_cpus),
+            (host, "_get_avail_memory_kb", _available_memory_kb),
+            (driver, "_get_local_gb_info", staticmethod(_local_disk)),
         ):
-            self.useFixture(fixtures.MonkeyPatch(path, value))
+            # MonkeyPatch would make static what is static in some releases.
+            self.useFixture(fixtures.MockPatchObject(owner, name, value))
 
 
 def _online_cpus(host: Any) -> set[int]:

@@ -93,6 +93,20 @@ class TakeTest(testtools.TestCase):
         self.assertIsNone(found.images)
         self.assertEqual(("images: Glance does not answer",), found.gaps)
 
+    def test_faults_that_are_in_no_list(self):
+        """As up to 2025.2 those of servers in another cell than nova-api's own."""
+        api = FakeAPI()
+        for name, status in (("a", "ACTIVE"), ("b", "ERROR"), ("c", "ERROR")):
+            api.add_server(name, "h0", status=status)
+        # A third was deleted meanwhile.
+        api.later["b"] = api.servers[1] | {"fault": {"message": "No valid host"}}
+        found = taking.take(api)
+        self.assertEqual(
+            {"a": "", "b": "No valid host", "c": ""},
+            {server.id: server.fault for server in found.servers},
+        )
+        self.assertEqual(0, api.asked["/servers/a"])
+
     def test_a_cell_that_was_down_for_a_moment(self):
         """Its hosts count as not seen, as lists from before lack what they have."""
         api = FakeAPI(2)

@@ -22,6 +22,7 @@ from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts import HostConfigError, rendering, residents
 from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.generate.hosts.residents import Resident
+from nova_perfvm.sandbox import releases
 from tests.unit.generate.hosts.requests import configs, configured, policy_of
 
 CPU_OPTIONS = (
@@ -150,7 +151,7 @@ class ResidentsTest(NovaCase):
         instance = types.SimpleNamespace(deleted=False, numa_topology=topology)
         libvirt = mock.Mock(capabilities={"supports_pcpus": True})
         try:
-            driver.LibvirtDriver._validate_pinning_configuration(libvirt, [instance])
+            getattr(releases.pin_check_owner(), releases.PIN_CHECK)(libvirt, [instance])
         except exception.InvalidConfiguration:
             return True
         return False
