@@ -140,11 +140,10 @@ class _Run:
         return ExecutionOutcome(self._execution)
 
     def _stopped(self, number: int, why: str) -> str:
-        """Write down why a move was not made, and return it."""
+        """Write down why a move was not made; return it with the move."""
         progress = self._execution.moves[number]
-        why = f"{describe(progress.move)}: {why}"
         self._keep(number, replace(progress, note=why))
-        return why
+        return f"{describe(progress.move)}: {why}"
 
     def _make(self, number: int) -> None:
         """Make one move.

@@ -128,7 +128,7 @@ class TestDeviations(PlanTest):
         self.assertFalse(outcome.interrupted)
         self.assertEqual(self.kept[-1], outcome.execution)
         (note,) = [found.note for found in outcome.execution.moves if found.note]
-        self.assertEqual(outcome.why, note)
+        self.assertTrue(outcome.why.endswith(f": {note}"), outcome.why)
         return outcome.execution
 
     def test_server_deleted(self):
