@@ -38,8 +38,12 @@ _LONGEST_PAUSE_S: Final = 5.0
 # While a migration runs, so many looks in a row may fail.
 _MOST_FAILED: Final = 12
 # What Nova does when a migration is over, it does within this: the source's
-# allocation goes, and the compute counts its CPUs anew.
+# allocation goes, for one.
 _SETTLE_S: Final = 60
+# A compute counts anew what its servers have each minute by default
+# ([DEFAULT]update_resources_interval).  Until then it may count one that is deleted: as
+# a rule one that had come by a cold migration.
+_REPORT_S: Final = 130
 PATIENCE_MIN: Final = 60
 
 _WORTH_STOPPING: Final = frozenset({audit.Severity.WARNING, audit.Severity.CRITICAL})
@@ -153,7 +157,7 @@ class _Run:
         """
         move = self._execution.moves[number].move
         found: set[tuple[str, str]] | None = None
-        asked_now = False
+        asked_now = asked_again = False
         waits = self._waits(number)
         while True:
             server, migrations = self._look(move)
@@ -171,18 +175,51 @@ class _Run:
                 self._done(number)
                 return
             elif action.kind == "stop":
-                self._give_up(number, action, asked_now=asked_now)
+                why = self._ended(number, action, asked_now=asked_now)
+                if asked_again or not asked_now or not self._counted_anew(move):
+                    raise StoppedError(why)
+                asked_now, asked_again = False, True
             next(waits)
 
-    def _give_up(self, number: int, action: NextAction, *, asked_now: bool) -> None:
+    def _ended(self, number: int, action: NextAction, *, asked_now: bool) -> str:
+        """Write down that it is over, and return why."""
         progress = self._execution.moves[number]
-        why = action.why
-        if progress.state == "asked":
-            detail = self._fault(progress.move) if asked_now else ""
-            why = f"{why}: {detail}" if detail else why
-            # It is over: a later run looks at everything anew.
-            self._keep(number, replace(progress, state="pending", status="", after=""))
-        raise StoppedError(why)
+        if progress.state != "asked":
+            return action.why
+        # Whoever goes on looks at everything anew.
+        self._keep(number, replace(progress, state="pending", status="", after=""))
+        detail = self._fault(progress.move) if asked_now else ""
+        return f"{action.why}: {detail}" if detail else action.why
+
+    def _counted_anew(self, move: Move) -> bool:
+        """Wait until the target's compute counts what its servers have.
+
+        :returns: whether it counted more, so that nova-scheduler saw it fuller than it
+            is, and does not any more
+        """
+        if not self._overcounted(move):
+            return False
+        self._watcher.tell(
+            f"nova-compute on {move.target} counts a server that has left it: waiting "
+            "until it counts anew"
+        )
+        deadline = time.monotonic() + _REPORT_S
+        while self._overcounted(move):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_LONGEST_PAUSE_S)
+        return True
+
+    @openstack_errors()
+    def _overcounted(self, move: Move) -> bool:
+        self._refresh(move)
+        target = next((h for h in self._snapshot.hosts if h.host == move.target), None)
+        if target is None:
+            return False
+        path = f"/os-hypervisors/{target.provider}"
+        shown = self._api.nova("GET", path, key="hypervisor")
+        servers = self._snapshot.servers_by_host.get(move.target, ())
+        return int(shown["vcpus_used"]) > sum(server.vcpus for server in servers)
 
     # What is there
 
@@ -308,7 +345,8 @@ class _Run:
         try:
             self._act(move, body)
         except CloudError as exc:
-            if exc.status >= 400:
+            if 400 <= exc.status < 500:
+                # After any other error Nova may be at it all the same.
                 self._keep(number, progress)
             raise
 

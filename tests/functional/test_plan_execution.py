@@ -179,6 +179,28 @@ class TestDeviations(PlanTest):
         self.assertEqual("", outcome.why)
         self.assertEqual(("ACTIVE", "h2"), self.host(server))
 
+    def test_target_counts_a_server_that_has_left(self):
+        """Nova does so until the next periodic task, which its tests do not run."""
+        gone = self.boot(host="h1")
+        self.servers.confirm(self.servers.cold_migrate(gone, "h2"))
+        other = self.boot(host="h2")
+        self.servers.delete(gone)
+        server = self.boot(host="h1")
+        told = []
+
+        def tell(text):
+            told.append(text)
+            if "counts a server that has left it" in text:
+                self.cloud.run_periodics()
+
+        execution = self.begin(self.move(server, "h2"))
+        outcome = self.execute(execution, watched={"tell": tell})
+
+        self.assertEqual("", outcome.why)
+        self.assertEqual(("ACTIVE", "h2"), self.host(server))
+        self.assertEqual(4, len(told), told)
+        self.assertEqual(("ACTIVE", "h2"), self.host(other))
+
     def test_migration_fails(self):
         """On the target, when nova-scheduler has allowed it."""
         server = self.boot(host="h1")

@@ -71,6 +71,7 @@ class AskedTest(testtools.TestCase):
             (server(), migration("running")),
             (server("h2"), migration("post-migrating")),
             (server("h2", "VERIFY_RESIZE"), migration("confirming")),
+            (server("h2", "VERIFY_RESIZE"),),
         ):
             self.assertEqual("wait", self.action(found, *migrations).kind)
 
