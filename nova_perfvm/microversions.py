@@ -14,6 +14,10 @@ EXTRA_SPECS: Final = "2.86"
 VOLUME_TYPE: Final = "2.67"
 # Since Newton.  Nova finds out whether a live migration has to copy disks.
 LIVE_MIGRATION: Final = "2.25"
+# Since Newton and Queens.  Live (2.30) and cold migrations (2.56) to a named host, of
+# which nova-scheduler is asked whether it takes the server.
+LIVE_TO_HOST: Final = "2.30"
+COLD_TO_HOST: Final = "2.56"
 # Since Train.  Consumer generations (1.28), provider generations with
 # aggregates (1.19) and with a new provider (1.20).  Not 1.38: it wants the type
 # of a consumer, which Nova does not tell Placement.

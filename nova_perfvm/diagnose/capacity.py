@@ -20,7 +20,7 @@ from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules import resolve_class
+from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.slots import host_slots, smallest_size
 
 
@@ -51,7 +51,7 @@ def host_capacity(
     Hosts on which a class never has a slot have a total of 0.
     """
     settings = replace(settings or settings_for(policy), assumed=False)
-    requests = [(c, _request(policy, c)) for c in policy.pinned_classes]
+    requests = [(c, request_of_class(policy, c)) for c in policy.pinned_classes]
     return tuple(
         _slots(policy, view, vm_class, request, settings)
         for view in views_of(snapshot)
@@ -94,7 +94,7 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
         )
 
 
-def _request(policy: Policy, vm_class: VMClass) -> Request:
+def request_of_class(policy: Policy, vm_class: VMClass) -> Request:
     """Return a request of the class's smallest flavor, as the policy makes it."""
     size = smallest_size(vm_class)
     flavor = Flavor(
@@ -124,7 +124,7 @@ def _slots(
         class_name=vm_class.name,
         total=max(used, _total(policy, vm_class, view, request)),
         used=used,
-        free=sum(1 for _ in _fitting(policy, view, request, settings)),
+        free=sum(1 for _ in filled(policy, view, request, settings)),
     )
 
 
@@ -155,15 +155,20 @@ def _placed(slots: int, view: HostView, request: Request) -> int:
     return slots
 
 
-def _fitting(
+def filled(
     policy: Policy,
     view: HostView,
     request: Request,
     settings: SchedulerSettings,
 ) -> Iterator[HostView]:
-    """Fill a host with one VM after the other until it takes no more."""
+    """Yield a host with one VM more, and one more, until it takes no more."""
+    if check_request(policy, request.facts):
+        return
     number = 0
-    while (allocation := offer(policy, request, view, settings)) is not None:
+    while True:
+        allocation = offer(policy, request, view, settings, checked=True)
+        if allocation is None:
+            return
         found = shares(policy, request.facts, view.facts)
         if found is None:
             return

@@ -87,7 +87,7 @@ class MigrationPlan:
     @property
     def complete(self) -> bool:
         """Return whether all that was wanted is gained."""
-        return self.gained >= self.wanted
+        return self.gained >= self.wanted and not self.reasons
 
     @property
     def memory_mb(self) -> int:

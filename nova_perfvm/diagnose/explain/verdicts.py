@@ -21,10 +21,10 @@ from nova_perfvm.generate.options import (
 )
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import decide, describe_cells, resolve_class
+from nova_perfvm.rules import check_host, decide, describe_cells, resolve_class
 from nova_perfvm.rules.host.dedicated_cpus import NO_NUMA
 
-_TENANT: Final = "filter_tenant_id"
+TENANT_KEY: Final = "filter_tenant_id"
 
 # Options of nova-scheduler, which no API shows.
 _TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
@@ -138,14 +138,22 @@ def accepts(
 
 
 def offer(
-    policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
+    policy: Policy,
+    request: Request,
+    view: HostView,
+    settings: SchedulerSettings,
+    *,
+    checked: bool = False,
 ) -> Mapping[str, Mapping[str, int]] | None:
     """Return what Placement would give of a host that takes a request.
 
     None if the host does not take it; otherwise by provider's UUID.
+
+    :param checked: the request is known to be of its class (``check_request``), as it
+        is where many hosts are asked
     """
     if (
-        _rules(policy, request, view)
+        _rules(policy, request, view, checked=checked)
         or _numa(request, view)
         or any(_service(view, request, settings))
     ):
@@ -196,7 +204,7 @@ def own_hosts(
         for view in views
         for aggregate in view.aggregates
         for key, value in aggregate.metadata.items()
-        if key.startswith(_TENANT) and value == project
+        if key.startswith(TENANT_KEY) and value == project
     )
     return own if own or settings.aggregate_required else None
 
@@ -220,7 +228,7 @@ def _service(
             part.strip()
             for aggregate in view.aggregates
             for key, value in aggregate.metadata.items()
-            if key.startswith(_TENANT)
+            if key.startswith(TENANT_KEY)
             for part in value.split(",")
         }
         if owners and request.project not in owners:
@@ -291,8 +299,13 @@ def _cells(
     return (line,)
 
 
-def _rules(policy: Policy, request: Request, view: HostView) -> tuple[Reason, ...]:
-    reasons = decide(policy, request.facts, view.facts).reasons
+def _rules(
+    policy: Policy, request: Request, view: HostView, *, checked: bool = False
+) -> tuple[Reason, ...]:
+    if checked:
+        reasons = check_host(policy, request.facts, view.facts)
+    else:
+        reasons = decide(policy, request.facts, view.facts).reasons
     if view.host.cells_source != UNKNOWN:
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:

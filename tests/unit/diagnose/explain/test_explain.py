@@ -412,42 +412,11 @@ class UnitsCase(ExplainCase):
     POLICY = UNITS
 
     def add_elastic(self, name="e1", slots=2):
-        self.cloud.add_host(name, "shared")
-        inventories = {**self.cloud.providers[name].inventories}
-        inventories["DISK_GB"] = Inventory(9000, 9000)
-        self.cloud.change_provider(
-            name,
-            inventories=inventories,
-            traits=frozenset({TRAIT}),
-            aggregates=frozenset({"elastic"}),
-        )
-        for child in units.children(UNITS, name, slots):
-            self.cloud.providers[child.name] = Provider(
-                uuid=child.name,
-                name=child.name,
-                generation=1,
-                inventories={const.RC_UNIT: Inventory(child.total, child.max_unit)},
-                traits=frozenset({child.trait}),
-                parent=f"p-{name}",
-                root=f"p-{name}",
-            )
-        self.cloud.parts["aggregates"] = (
-            Aggregate(
-                1,
-                "elastic",
-                "elastic",
-                {f"trait:{TRAIT}": "required"},
-                frozenset({name}),
-            ),
-        )
+        self.cloud.add_elastic(name, slots)
 
     def add_general_to(self, host, name):
         self.cloud.add_general(name, host)
-        for letter in "ab":
-            self.cloud.allocate(f"i-{name}", f"{host}_perfvm_{letter}", {"X": 0})
-            child = self.cloud.providers[f"{host}_perfvm_{letter}"]
-            allocations = {**child.allocations, f"i-{name}": {const.RC_UNIT: 1}}
-            self.cloud.change_provider(child.name, allocations=allocations)
+        self.cloud.allocate_units(f"i-{name}", host)
 
 
 class UnitsTest(UnitsCase):

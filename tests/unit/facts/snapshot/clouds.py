@@ -6,6 +6,7 @@ import dataclasses
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
+    Aggregate,
     ComputeHost,
     Flavor,
     Inventory,
@@ -16,6 +17,7 @@ from nova_perfvm.facts.snapshot import (
     assume_cells,
 )
 from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.placement import units
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.rules.slots import host_slots
 
@@ -76,6 +78,38 @@ class Cloud:
             traits=frozenset(traits),
             root=f"p-{name}",
         )
+
+    def add_elastic(self, name, slots=2, shape="2x20", memory_gb=500):
+        """Add an enrolled host that takes so many high-performance VMs."""
+        self.add_host(name, "shared", shape, memory_gb)
+        trait = units.elastic_trait(self.policy)
+        self.change_inventories(name, DISK_GB=Inventory(9000, 9000))
+        self.change_provider(
+            name, traits=frozenset({trait}), aggregates=frozenset({"elastic"})
+        )
+        for child in units.children(self.policy, name, slots):
+            self.providers[child.name] = Provider(
+                uuid=child.name,
+                name=child.name,
+                generation=1,
+                inventories={const.RC_UNIT: Inventory(child.total, child.max_unit)},
+                traits=frozenset({child.trait}),
+                parent=f"p-{name}",
+                root=f"p-{name}",
+            )
+        names = frozenset({name})
+        for aggregate in self.parts.get("aggregates", ()):
+            names |= aggregate.hosts
+        metadata = {f"trait:{trait}": "required"}
+        self.parts["aggregates"] = (
+            Aggregate(1, "elastic", "elastic", metadata, names),
+        )
+
+    def allocate_units(self, consumer, host):
+        """Let a general VM have a unit of each child of an elastic host."""
+        for provider in list(self.providers.values()):
+            if provider.parent == f"p-{host}":
+                self.allocate(consumer, provider.name, {const.RC_UNIT: 1})
 
     def add_hp(self, name, host, first=0, node=0, count=20, flavor=HP, **changes):
         """Add a high-performance VM that owns so many CPUs from the first on."""

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The best plan there is for a small cloud, by OR-tools' CP-SAT.
+
+One pattern is chosen for each host (:mod:`nova_perfvm.changes.migrations.patterns`),
+so that as many servers of each kind come as leave.  The order of the migrations is
+not part of the question: where the best end cannot be reached step by step, the
+next best one is taken.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from typing import Any, Final
+
+from nova_perfvm.changes.migrations.arrangement import Arrangement
+from nova_perfvm.changes.migrations.openings import Weight
+from nova_perfvm.changes.migrations.patterns import Limits, Pattern, patterns
+from nova_perfvm.changes.migrations.planning import Kind
+from nova_perfvm.changes.migrations.room import Demanded
+from nova_perfvm.changes.migrations.sequence import Order, order
+from nova_perfvm.exceptions import PerfVMError
+
+# So many ends are tried that cannot be reached.
+_MOST_ENDS: Final = 20
+_SECONDS: Final = 120.0
+
+
+class NoSolverError(PerfVMError):
+    """OR-tools is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "--exact needs OR-tools, which is not installed here: pip install "
+            "nova-perfvm[plan], or leave --exact out"
+        )
+
+
+class UnsolvedError(PerfVMError):
+    """The solver has not finished in time, or no end can be reached."""
+
+
+def solver() -> Any:
+    """Return OR-tools' module of CP-SAT.
+
+    :raises NoSolverError: when it is not installed
+    """
+    try:
+        from ortools.sat.python import cp_model  # noqa: PLC0415
+    except ImportError:
+        raise NoSolverError from None
+    return cp_model
+
+
+def best(
+    start: Arrangement,
+    demanded: Demanded | None,
+    weight: Weight,
+    *,
+    limits: Limits,
+    emptied: str | None = None,
+) -> tuple[Order, int]:
+    """Return the migrations of the best end that can be reached, and its bound.
+
+    First as much room as is demanded, then the least weight; no plan weighs less
+    than the bound that gives as much.
+
+    :param emptied: the host that as many servers as possible leave; None for any
+    :raises NoSolverError: when OR-tools is not installed
+    :raises TooLargeError: when there are too many possibilities
+    :raises UnsolvedError: when none was found in time
+    """
+    cp_model = solver()
+    found = list(patterns(start, demanded, weight, limits))
+    wanted = demanded.count if demanded is not None else 0
+    model, chosen = _model(cp_model, start, found, weight, limits, wanted, emptied)
+    bound = None
+    for _ in range(_MOST_ENDS):
+        engine = cp_model.CpSolver()
+        engine.parameters.max_time_in_seconds = _SECONDS
+        engine.parameters.num_workers = 1
+        engine.parameters.random_seed = 1
+        if engine.solve(model) != cp_model.OPTIMAL:
+            break
+        taken = [p for p, x in zip(found, chosen, strict=True) if engine.value(x)]
+        leaving = [
+            start.planning.kind(start.server(s)) for p in taken for s in p.leaving
+        ]
+        total = sum(map(weight, leaving))
+        bound = total if bound is None else bound
+        reached = order(start, _goals(start, taken))
+        if reached is not None and (
+            demanded is None
+            or demanded.room(reached.end) >= min(wanted, sum(p.room for p in taken))
+        ):
+            return reached, bound
+        same = [x for x in chosen if engine.value(x)]
+        model.add(sum(same) < len(same))
+    raise UnsolvedError("no best plan was found: leave --exact out")
+
+
+def _model(
+    cp_model: Any,
+    start: Arrangement,
+    found: Sequence[Pattern],
+    weight: Weight,
+    limits: Limits,
+    wanted: int,
+    emptied: str | None,
+) -> tuple[Any, list[Any]]:
+    """Return the model, and the variable of each pattern."""
+    planning = start.planning
+    model = cp_model.CpModel()
+    chosen = [model.new_bool_var(f"{p.host}-{n}") for n, p in enumerate(found)]
+    by_host: dict[str, list[Any]] = collections.defaultdict(list)
+    flow: dict[Kind, list[Any]] = collections.defaultdict(list)
+    costs, rooms, left, moved = [], [], [], []
+    for pattern, x in zip(found, chosen, strict=True):
+        by_host[pattern.host].append(x)
+        kinds = [planning.kind(start.server(s)) for s in pattern.leaving]
+        for kind in kinds:
+            flow[kind].append(-x)
+        for kind, count in pattern.coming:
+            flow[kind].append(count * x)
+        costs.append(sum(map(weight, kinds)) * x)
+        moved.append(len(kinds) * x)
+        rooms.append(pattern.room * x)
+        if pattern.host == emptied:
+            left.append((len(kinds) - sum(n for _, n in pattern.coming)) * x)
+    for variables in by_host.values():
+        model.add_exactly_one(variables)
+    for terms in flow.values():
+        model.add(sum(terms) == 0)
+    if limits.moves is not None:
+        model.add(sum(moved) <= limits.moves)
+    gained = model.new_int_var(0, max(wanted, len(planning.snapshot.servers)), "gained")
+    model.add(gained <= (sum(left) if emptied is not None else sum(rooms)))
+    model.add(
+        gained <= max(wanted, len(planning.snapshot.servers) * (emptied is not None))
+    )
+    most = 1 + sum(
+        weight(planning.kind(s)) for name in start.hosts for s in start.movable(name)
+    )
+    model.minimize(sum(costs) - most * gained)
+    return model, chosen
+
+
+def _goals(start: Arrangement, taken: Sequence[Pattern]) -> dict[str, str]:
+    """Return a host for each server that leaves one."""
+    coming: dict[Kind, list[str]] = collections.defaultdict(list)
+    for pattern in taken:
+        for kind, count in pattern.coming:
+            coming[kind] += [pattern.host] * count
+    goals = {}
+    for pattern in taken:
+        for server_id in pattern.leaving:
+            kind = start.planning.kind(start.server(server_id))
+            goals[server_id] = coming[kind].pop(0)
+    return goals

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which servers may be moved, how, and what each asks for of its next host."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
+from nova_perfvm.diagnose import moves as ways
+from nova_perfvm.diagnose.explain.verdicts import (
+    TENANT_KEY,
+    SchedulerSettings,
+    own_hosts,
+)
+from nova_perfvm.facts.demand import Request, RequestError
+from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.policy import Policy
+from nova_perfvm.rules import check_request, resolve_class
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What an operator wants of every plan.
+
+    :ivar cold: True: all servers are migrated cold, those that run, too; False: none
+        is; None: those that run live, the others cold
+    :ivar excluded: names of compute services and IDs of servers that are left alone
+    :ivar any_zone: servers may leave the availability zone that they are in
+    :ivar max_moves: at most so many migrations
+    :ivar keep_one: after it, the servers of any one host find room on the others
+    """
+
+    cold: bool | None = None
+    excluded: frozenset[str] = frozenset()
+    any_zone: bool = False
+    max_moves: int | None = None
+    keep_one: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """What servers ask for that are alike to every rule and to Placement.
+
+    :ivar request: of one of them
+    :ivar cost_mb: of migrating one
+    :ivar right: whether the request is of the class that it claims
+    :ivar allowed: the only hosts that its project comes to; None for all
+    """
+
+    request: Request
+    cost_mb: int
+    pinned: bool
+    right: bool
+    allowed: frozenset[str] | None = None
+
+
+class Planning:
+    """A cloud as a plan begins, and what is asked about its servers again and again."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        snapshot: Snapshot,
+        settings: SchedulerSettings,
+        wishes: Wishes | None = None,
+    ) -> None:
+        self.policy = policy
+        self.snapshot = snapshot
+        self.settings = settings
+        self.wishes = wishes or Wishes()
+        self.views = views_of(snapshot)
+        self._kinds: dict[Hashable, Kind] = {}
+        self._kind_of: dict[str, Kind] = {}
+        self._why_not: dict[str, str] = {}
+
+    def kind(self, server: Server) -> Kind:
+        """Return what a server asks for.
+
+        :raises RequestError: when nova-api would refuse its flavor and image today
+        """
+        found = self._kind_of.get(server.id)
+        if found is None:
+            key = self._key(server)
+            if key not in self._kinds:
+                request = request_to_move(
+                    self.snapshot, server, any_zone=self.wishes.any_zone
+                )
+                self._kinds[key] = self.kind_of_request(request)
+            found = self._kind_of[server.id] = self._kinds[key]
+        return found
+
+    def kind_of_request(self, request: Request) -> Kind:
+        """Return the kind of the servers that ask for this."""
+        pinned = request.facts.pinned
+        return Kind(
+            request=request,
+            cost_mb=cost_mb(request.facts.memory_mb, pinned=pinned),
+            pinned=pinned,
+            right=not check_request(self.policy, request.facts),
+            allowed=own_hosts(request.project, self.views, self.settings),
+        )
+
+    def newcomer(self, kind: Kind, number: int) -> Server:
+        """Return a new server of a kind; its ID tells it from those that there are."""
+        facts = kind.request.facts
+        server = Server(
+            id=f"new-{number}",
+            name=f"new-{number}",
+            host=None,
+            status="BUILD",
+            vcpus=facts.vcpus,
+            extra_specs={},
+            memory_mb=facts.memory_mb,
+        )
+        self._kind_of[server.id] = kind
+        return server
+
+    def _key(self, server: Server) -> Hashable:
+        return (
+            server.vcpus,
+            server.memory_mb,
+            server.disk_gb,
+            frozenset(server.extra_specs.items()),
+            server.image,
+            server.built,
+            server.availability_zone,
+            server.project if self._projects_matter else "",
+        )
+
+    @cached_property
+    def _projects_matter(self) -> bool:
+        return self.settings.tenants or any(
+            key.startswith(TENANT_KEY)
+            for aggregate in self.snapshot.aggregates
+            for key in aggregate.metadata
+        )
+
+    def is_live(self, server: Server) -> bool:
+        """Return whether a server that may be moved is migrated live."""
+        return not self.wishes.cold and "live" in ways.kinds(server)
+
+    def why_not(self, server: Server) -> str:
+        """Return why a server is not to be moved, in words; empty if it may be."""
+        if server.id not in self._why_not:
+            self._why_not[server.id] = next(self._obstacles(server), "")
+        return self._why_not[server.id]
+
+    def _obstacles(self, server: Server) -> Iterator[str]:
+        wishes, snapshot = self.wishes, self.snapshot
+        if wishes.excluded & {server.id, server.name, server.host}:
+            yield "it is excluded"
+        if not server.known:
+            yield "its cell is down"
+        if server.id in snapshot.migrating:
+            yield "a migration of it is not over: wait, or confirm or revert it"
+        yield from self._states(server)
+        host = self._services.get(server.host or "")
+        if host is None or not host.host.up:
+            yield f"nova-compute on {server.host} does not run: evacuate it"
+        try:
+            unseen = self.kind(server).request.unseen
+        except RequestError as exc:
+            yield str(exc)
+            return
+        if unseen:
+            yield (
+                f"its flavor has {', '.join(unseen)}: what Nova asks of Placement for "
+                "it is not looked at"
+            )
+
+    def _states(self, server: Server) -> Iterator[str]:
+        kinds = ways.kinds(server)
+        if not kinds:
+            state = server.task or server.status
+            command = ways.migrate(server.id, server.status).replace("\n", "; ")
+            yield f"it is {state}: {'wait' if server.task else command}"
+        elif self.wishes.cold and "cold" not in kinds:
+            yield f"it is {server.status}: it can be migrated live only"
+        elif self.wishes.cold is False and "live" not in kinds:
+            yield f"it is {server.status}: it can be migrated cold only"
+
+    @cached_property
+    def _services(self) -> dict[str, HostView]:
+        return {view.host.host: view for view in self.views}
+
+    @cached_property
+    def targets(self) -> frozenset[str]:
+        """Names of the hosts that servers may come to, as far as services tell."""
+        return frozenset(
+            view.host.host
+            for view in self.views
+            if view.host.up
+            and view.host.enabled
+            and view.host.host not in self.wishes.excluded
+        )
+
+    def move(self, server: Server, source: str, target: str) -> Move:
+        """Return the migration of a server."""
+        kind = self.kind(server)
+        vm_class = resolve_class(self.policy, kind.request.facts)
+        return Move(
+            server=server.id,
+            name=server.name,
+            source=source,
+            target=target,
+            live=self.is_live(server),
+            memory_mb=server.memory_mb,
+            vcpus=server.vcpus,
+            pinned=kind.pinned,
+            class_name=vm_class.name if vm_class else None,
+        )

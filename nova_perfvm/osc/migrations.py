@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``plan free``, ``plan drain`` and ``plan defragment``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from nova_perfvm.changes.migrations import goals
+from nova_perfvm.changes.migrations.commands import command
+from nova_perfvm.changes.migrations.model import MigrationPlan
+from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.diagnose import explain
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc.base import (
+    CANNOT_TELL,
+    Argument,
+    Arguments,
+    Table,
+    argument,
+    class_argument,
+    flag,
+    one_of,
+)
+from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+from nova_perfvm.policy import Policy, VMClass
+
+_COLUMNS: Final = (
+    *("Step", "Server", "From", "To", "Migration", "Memory MiB", "Pinned", "Class"),
+    "Commands",
+)
+_PARTIAL, _NONE = 1, 2
+
+
+def number(text: str) -> int:
+    """Return a whole number above 0.
+
+    :raises argparse.ArgumentTypeError: for anything else
+    """
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+_BEST: Final = flag(
+    "--exact",
+    "the best plan there is: of small clouds, with OR-tools (pip install "
+    "nova-perfvm[plan])",
+)
+
+
+def _most_moves(name: str, **keywords: bool) -> Argument:
+    return argument(
+        name,
+        type=number,
+        metavar="N",
+        help="at most so many migrations",
+        **keywords,
+    )
+
+
+class MigrationsLister(LookingCommand):
+    """A plan of migrations, one a row.
+
+    Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for,
+    2 if there is none, 3 for errors.
+    """
+
+    cannot_tell = CANNOT_TELL
+    arguments: Arguments = (
+        one_of(
+            flag("--cold", "migrate running servers cold, too: they are stopped"),
+            flag("--no-cold", "leave servers alone that cannot be migrated live"),
+        ),
+        argument(
+            "--exclude",
+            action="append",
+            default=[],
+            metavar="HOST|SERVER",
+            help="leave a host or a server alone; more than once for several",
+        ),
+        flag("--any-zone", "servers may leave their availability zones"),
+        argument(
+            "--keep",
+            choices=["N-1"],
+            help="keep room for the servers of any one host, if it fails",
+        ),
+        NOVA_CONF,
+    )
+
+    def planning(self, parsed_args: argparse.Namespace) -> Planning:
+        """Return what a plan is made of.
+
+        :raises PerfVMError: when there is no policy, no cloud, or nothing excluded
+        """
+        policy = self.policy(parsed_args)
+        settings = self.settings(parsed_args, policy)
+        snapshot = self.snapshot(parsed_args, policy)
+        wishes = Wishes(
+            cold=True if parsed_args.cold else False if parsed_args.no_cold else None,
+            excluded=_excluded(snapshot, parsed_args.exclude),
+            any_zone=parsed_args.any_zone,
+            max_moves=getattr(parsed_args, "max_moves", None),
+            keep_one=parsed_args.keep is not None,
+        )
+        return Planning(policy, snapshot, settings, wishes)
+
+    def listed(self, plan: MigrationPlan, what: str) -> Table:
+        """Return the table of a plan; the exit status says whether it is complete.
+
+        :param what: what is gained, in words
+        """
+        self.remark(plan.notes)
+        self.remark(plan.reasons)
+        self.remark([_summary(plan, what)])
+        self.exit_status = 0
+        if not plan.complete:
+            self.exit_status = _PARTIAL if plan.gained else _NONE
+        return _COLUMNS, [
+            (
+                step,
+                f"{move.name} ({move.server})",
+                move.source,
+                move.target,
+                "live" if move.live else "cold",
+                move.memory_mb,
+                "yes" if move.pinned else "no",
+                move.class_name or "",
+                command(move),
+            )
+            for step, move in enumerate(plan.moves, 1)
+        ]
+
+
+def _excluded(snapshot: Snapshot, names: list[str]) -> frozenset[str]:
+    """Return the services of hosts and the IDs of servers that are named."""
+    found: set[str] = set()
+    faults = []
+    for name in names:
+        hosts = {h.host for h in snapshot.hosts if name in {h.host, h.node}}
+        servers = [s.id for s in snapshot.servers if s.id == name] or [
+            s.id for s in snapshot.servers if s.name == name
+        ]
+        if len(servers) > 1:
+            faults.append(
+                f"--exclude {name}: {len(servers)} servers are called so: name the ID: "
+                f"{', '.join(servers[:5])}"
+            )
+        elif not (hosts or servers):
+            faults.append(f"--exclude {name}: there is no such host or server")
+        found |= hosts | set(servers)
+    if faults:
+        raise PerfVMError("\n".join(faults))
+    return frozenset(found)
+
+
+def _summary(plan: MigrationPlan, what: str) -> str:
+    if not plan.moves:
+        return "nothing is to be migrated" if plan.complete else "no plan"
+    return (
+        f"{len(plan.moves)} migration(s), {plan.live} live and {plan.cold} cold, "
+        f"{plan.pinned} of servers that own CPUs, {plan.memory_mb} MiB of memory: "
+        f"{plan.gained} {what}"
+    )
+
+
+class PlanFree(MigrationsLister):
+    """Find the cheapest migrations that make room for new servers of a flavor."""
+
+    arguments = (
+        argument(
+            "--flavor", metavar="FLAVOR", required=True, help="of the new servers"
+        ),
+        argument(
+            "--count",
+            type=number,
+            default=1,
+            metavar="N",
+            help="so many new servers (default: %(default)s)",
+        ),
+        argument("--image", metavar="IMAGE", help="they boot from this image"),
+        flag("--boot-from-volume", "their root disks are volumes"),
+        argument(
+            "--availability-zone", metavar="ZONE", default="", help="as asked for"
+        ),
+        argument("--project", metavar="ID", default="", help="ID of their project"),
+        _most_moves("--max-moves"),
+        _BEST,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Make the plan; the exit status says whether it is complete."""
+        planning = self.planning(parsed_args)
+        request, about = explain.request_of(
+            planning.snapshot,
+            flavor=parsed_args.flavor,
+            image=parsed_args.image,
+            volume_backed=parsed_args.boot_from_volume or None,
+            availability_zone=parsed_args.availability_zone,
+            project=parsed_args.project,
+        )
+        self.remark(about)
+        plan = goals.free(planning, request, parsed_args.count, best=parsed_args.exact)
+        return self.listed(plan, f"more VM(s) of {parsed_args.flavor} find room")
+
+
+class PlanDrain(MigrationsLister):
+    """Find hosts for all servers of a host, and the order in which they leave."""
+
+    arguments = (
+        argument("host", metavar="HOST", help="compute host to be emptied"),
+        _most_moves("--max-moves"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Make the plan; the exit status says whether it is complete."""
+        planning = self.planning(parsed_args)
+        plan = goals.drain(planning, parsed_args.host)
+        return self.listed(plan, f"of {plan.wanted} server(s) leave {parsed_args.host}")
+
+
+class PlanDefragment(MigrationsLister):
+    """Find the migrations after which the most slots are free."""
+
+    arguments = (
+        _most_moves("--budget", required=True),
+        class_argument("the class of the slots (default: the policy's pinned class)"),
+        _BEST,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Make the plan; the exit status says whether there is one."""
+        planning = self.planning(parsed_args)
+        vm_class = _pinned_class(planning.policy, parsed_args.class_name)
+        plan = goals.defragment(
+            planning, vm_class, parsed_args.budget, best=parsed_args.exact
+        )
+        return self.listed(plan, f"more slot(s) of class {vm_class.name} are free")
+
+
+def _pinned_class(policy: Policy, name: str | None) -> VMClass:
+    pinned = policy.pinned_classes
+    if name is None and len(pinned) == 1:
+        return pinned[0]
+    names = ", ".join(vm_class.name for vm_class in pinned)
+    if name is None:
+        raise PerfVMError(f"name one of the policy's pinned classes: --class {names}")
+    found = policy.get_class(name)
+    if not found.pinned:
+        raise PerfVMError(f"--class {name}: it has no slots; expected one of {names}")
+    return found

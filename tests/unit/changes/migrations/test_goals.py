@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans, judged step by step by what shares nothing with those that made them."""
+
+import dataclasses
+import random
+
+import testtools
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from nova_perfvm.changes.migrations import goals, model
+from nova_perfvm.changes.migrations.arrangement import Arrangement
+from nova_perfvm.changes.migrations.commands import command
+from nova_perfvm.changes.migrations.failure import unsafe_hosts
+from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.changes.migrations.room import Demanded, newcomers
+from nova_perfvm.changes.migrations.sequence import order
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.explain import explain, request_of, settings_for
+from nova_perfvm.facts.snapshot import Migration
+from tests.unit.changes.migrations import clouds
+
+
+def planning_of(policy, snapshot, **wishes):
+    return Planning(policy, snapshot, settings_for(policy), Wishes(**wishes))
+
+
+def found_by_audit(policy, snapshot):
+    """Return the codes of what the audit finds, but for what it cannot know."""
+    findings = audit.run(audit.Subject(policy, snapshot)).findings
+    bad = {audit.Severity.CRITICAL, audit.Severity.WARNING}
+    return {finding.code for finding in findings if finding.severity in bad}
+
+
+def taking(policy, snapshot, flavor):
+    """Return the hosts that take a new server, by explain."""
+    request, _ = request_of(snapshot, flavor=flavor)
+    return explain(policy, snapshot, request, settings_for(policy)).accepting
+
+
+class PlanCase(testtools.TestCase):
+    def walk(self, policy, snapshot, plan):
+        """Make all migrations; look at the cloud after each."""
+        before = found_by_audit(policy, snapshot)
+        for step in plan.moves:
+            server = snapshot.server_by_id[step.server]
+            verdict = model.allows(policy, snapshot, server, step.target)
+            self.assertEqual((), verdict.reasons, step)
+            snapshot = model.moved(snapshot, policy, step)
+            self.assertEqual([], clouds.complaints(policy, snapshot), step)
+            self.assertEqual(set(), found_by_audit(policy, snapshot) - before, step)
+        return snapshot
+
+
+class RandomCloudsTest(PlanCase):
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(0, 100_000), st.integers(1, 3))
+    def test_room_for_vms(self, seed, more):
+        scene = clouds.scene(random.Random(seed))
+        request, _ = request_of(scene.snapshot, flavor=scene.flavor)
+        planning = planning_of(scene.policy, scene.snapshot)
+        kind = planning.kind_of_request(request)
+        have = Demanded(kind).room(Arrangement(planning))
+        plan = goals.free(planning, request, have + more)
+        event(f"{plan.gained} of {plan.wanted}")
+        self.assertEqual(more, plan.wanted)
+        self.assertEqual(bool(plan.reasons), plan.gained < more)
+        after = self.walk(scene.policy, scene.snapshot, plan)
+        # As many as it says come in, by explain's verdict, and no more.
+        now = Arrangement(planning_of(scene.policy, after))
+        for left in range(have + plan.gained, 0, -1):
+            hosts = taking(scene.policy, as_snapshot(now), scene.flavor)
+            self.assertTrue(hosts, left)
+            server = now.planning.newcomer(kind, left)
+            now = now.joined(server, kind, hosts[0])
+        if plan.gained < more:
+            self.assertEqual((), taking(scene.policy, as_snapshot(now), scene.flavor))
+
+    @settings(max_examples=12, deadline=None)
+    @given(st.integers(0, 100_000))
+    def test_an_empty_host(self, seed):
+        scene = clouds.scene(random.Random(seed))
+        host = random.Random(seed).choice(scene.snapshot.hosts).host
+        plan = goals.drain(planning_of(scene.policy, scene.snapshot), host)
+        before = scene.snapshot.servers_by_host[host]
+        after = self.walk(scene.policy, scene.snapshot, plan)
+        left = after.servers_by_host[host]
+        event(f"{plan.gained} of {plan.wanted}")
+        self.assertEqual(len(before) - len(left), plan.gained)
+        self.assertEqual(len(left), len(plan.reasons))
+
+    @settings(max_examples=12, deadline=None)
+    @given(st.integers(0, 100_000), st.integers(1, 6))
+    def test_whole_slots(self, seed, budget):
+        scene = clouds.scene(random.Random(seed))
+        planning = planning_of(scene.policy, scene.snapshot)
+        (vm_class,) = scene.policy.pinned_classes
+        plan = goals.defragment(planning, vm_class, budget)
+        self.assertLessEqual(len(plan.moves), budget)
+        self.walk(scene.policy, scene.snapshot, plan)
+        event(f"{plan.gained}")
+        self.assertEqual(bool(plan.moves), plan.gained > 0)
+
+
+def as_snapshot(arrangement):
+    """Return the cloud of an arrangement, newcomers as allocations alone."""
+    from nova_perfvm.changes.migrations.hosts import recorded
+
+    views = [host.view for host in arrangement.hosts.values()]
+    snapshot = arrangement.planning.snapshot
+    added = [s for v in views for s in v.servers if s.id not in snapshot.server_by_id]
+    snapshot = dataclasses.replace(snapshot, servers=(*snapshot.servers, *added))
+    return recorded(snapshot, views)
+
+
+class FewHostsCase(PlanCase):
+    """Dedicated hosts of one or two slots, and what is on them."""
+
+    def setUp(self):
+        super().setUp()
+        self.policy = clouds.policy()
+        self.cloud = clouds.Cloud(self.policy)
+
+    def add(self, name, slots, memory_gb, *sizes_gb):
+        self.cloud.add_host(name, shape=f"1x{slots * 4}", memory_gb=memory_gb)
+        for number, size in enumerate(sizes_gb):
+            self.cloud.add_small(f"{name}-{size}", name, number * 4, 0, f"hp{size}")
+
+    def free(self, flavor, count=1, *, best=False, **wishes):
+        self.snapshot = self.cloud.snapshot()
+        request, _ = request_of(self.snapshot, flavor=flavor)
+        planning = planning_of(self.policy, self.snapshot, **wishes)
+        return goals.free(planning, request, count, best=best)
+
+    def steps(self, plan):
+        return [(move.name, move.source, move.target) for move in plan.moves]
+
+
+class FreeTest(FewHostsCase):
+    def test_one_makes_way(self):
+        self.add("a", 1, 64, 16)
+        self.add("b", 1, 32)
+        plan = self.free("hp48")
+        self.assertEqual([("a-16", "a", "b")], self.steps(plan))
+        self.assertEqual((1, 1, True), (plan.gained, plan.wanted, plan.complete))
+        self.assertEqual(["a"], [*taking(self.policy, self.after(plan), "hp48")])
+
+    def after(self, plan):
+        snapshot = self.snapshot
+        for move in plan.moves:
+            snapshot = model.moved(snapshot, self.policy, move)
+        return snapshot
+
+    def test_there_is_room_already(self):
+        self.add("a", 1, 64)
+        plan = self.free("hp48")
+        self.assertEqual(((), 0, 0, True), (plan.moves, *self.figures(plan)))
+        self.assertIn("there is room for 1 of 1 already", plan.notes)
+
+    def figures(self, plan):
+        return plan.gained, plan.wanted, plan.complete
+
+    def test_the_cheapest_of_two(self):
+        self.add("a", 1, 64, 32)
+        self.add("b", 1, 64, 16)
+        self.add("c", 1, 32)
+        self.assertEqual([("b-16", "b", "c")], self.steps(self.free("hp48")))
+
+    def test_one_pushes_another_on(self):
+        self.add("a", 1, 64, 32)
+        self.add("b", 1, 32, 16)
+        self.add("c", 1, 16)
+        plan = self.free("hp48")
+        self.assertEqual([("b-16", "b", "c"), ("a-32", "a", "b")], self.steps(plan))
+
+    def test_two_change_places_by_way_of_a_spare_host(self):
+        self.add("a", 2, 60, 48)
+        self.add("b", 1, 48, 16)
+        # Its room counts, too: nobody may stay there.
+        self.add("c", 1, 32)
+        plan = self.free("hp32", 2)
+        self.assertEqual(
+            [("b-16", "b", "c"), ("a-48", "a", "b"), ("b-16", "c", "a")],
+            self.steps(plan),
+        )
+        self.assertEqual((1, 1, True), self.figures(plan))
+        self.walk_here(plan)
+
+    def walk_here(self, plan):
+        before = found_by_audit(self.policy, self.snapshot)
+        self.assertEqual(set(), found_by_audit(self.policy, self.after(plan)) - before)
+
+    def test_half_a_plan(self):
+        self.add("a", 1, 64, 16)
+        self.add("b", 1, 64, 16)
+        self.add("c", 1, 32)
+        plan = self.free("hp48", 2)
+        self.assertEqual((1, 2, False), self.figures(plan))
+        self.assertIn("room for 2, only for 1", plan.reasons[0])
+
+    def test_no_more_migrations_than_allowed(self):
+        self.add("a", 1, 64, 32)
+        self.add("b", 1, 32, 16)
+        self.add("c", 1, 16)
+        plan = self.free("hp48", max_moves=1)
+        self.assertEqual((0, 1, False), self.figures(plan))
+        self.assertEqual((), plan.moves)
+
+    def test_nothing_is_possible(self):
+        self.add("a", 1, 64, 16)
+        plan = self.free("hp48")
+        self.assertEqual(((), 0), (plan.moves, plan.gained))
+        self.assertFalse(plan.complete)
+
+    def test_what_is_excluded_stays(self):
+        self.add("a", 1, 64, 16)
+        self.add("b", 1, 64, 16)
+        self.add("c", 1, 32)
+        plan = self.free("hp48", excluded=frozenset({"i-a-16"}))
+        self.assertEqual([("b-16", "b", "c")], self.steps(plan))
+        plan = self.free("hp48", excluded=frozenset({"c"}))
+        self.assertEqual((), plan.moves)
+        plan = self.free("hp48", excluded=frozenset({"i-a-16", "i-b-16"}))
+        self.assertIn("it is excluded", plan.reasons[-1])
+
+    def test_how_servers_are_migrated(self):
+        self.add("a", 1, 64, 16)
+        self.add("c", 1, 32)
+        (move,) = self.free("hp48").moves
+        self.assertTrue(move.live)
+        self.assertEqual(
+            "openstack --os-compute-api-version 2.30 server migrate --live-migration "
+            "--host c --wait i-a-16",
+            command(move),
+        )
+        (move,) = self.free("hp48", cold=True).moves
+        self.assertEqual(
+            "openstack --os-compute-api-version 2.56 server migrate --host c --wait "
+            "i-a-16\nopenstack server migration confirm i-a-16",
+            command(move),
+        )
+        self.cloud.change_server("a-16", status="SHUTOFF")
+        self.assertFalse(self.free("hp48").moves[0].live)
+        plan = self.free("hp48", cold=False)
+        self.assertIn("it is SHUTOFF: it can be migrated cold only", plan.reasons[-1])
+
+    def test_who_cannot_be_moved(self):
+        self.add("a", 1, 64, 16)
+        self.add("c", 1, 32)
+        specs = self.cloud.flavors["hp16"].extra_specs
+        migration = Migration("m", "i-a-16", "migration", "finished")
+        for reason, server, parts in (
+            ("it is ERROR: openstack server reboot --hard", {"status": "ERROR"}, {}),
+            ("it is spawning: wait", {"task": "spawning"}, {}),
+            (
+                "its flavor has hw:tpm_version",
+                {"extra_specs": {**specs, "hw:tpm_version": "2.0"}},
+                {},
+            ),
+            ("a migration of it is not over", {}, {"migrations": (migration,)}),
+        ):
+            kept = dict(self.cloud.servers), dict(self.cloud.parts)
+            self.cloud.change_server("a-16", **server)
+            self.cloud.parts |= parts
+            plan = self.free("hp48")
+            self.assertEqual((), plan.moves)
+            self.assertIn(reason, plan.reasons[-1])
+            self.cloud.servers, self.cloud.parts = kept
+
+    def test_nobody_leaves_a_host_that_is_down(self):
+        self.add("a", 1, 64, 16)
+        self.add("c", 1, 32)
+        down = dataclasses.replace(self.cloud.hosts["a"], up=False)
+        self.cloud.hosts["a"] = down
+        plan = goals.drain(planning_of(self.policy, self.cloud.snapshot()), "a")
+        self.assertIn("nova-compute on a does not run", plan.reasons[0])
+
+    def test_servers_stay_in_their_zone(self):
+        self.add("a", 1, 64, 16)
+        self.add("c", 1, 32)
+        for name in "ac":
+            self.cloud.hosts[name] = dataclasses.replace(
+                self.cloud.hosts[name], availability_zone=f"zone-{name}"
+            )
+        self.cloud.change_server("a-16", availability_zone="zone-a")
+        self.assertEqual((), self.free("hp48").moves)
+        self.assertEqual(1, len(self.free("hp48", any_zone=True).moves))
+
+    def test_room_for_the_failure_of_a_host(self):
+        self.add("a", 1, 64, 16)
+        self.add("b", 1, 64, 16)
+        self.add("c", 1, 64)
+        self.add("d", 1, 64)
+        plan = self.free("hp48", 2, keep_one=True)
+        # With the second VM no host would be left for those of another.
+        self.assertEqual((0, 1), (plan.gained, plan.wanted))
+        self.assertIn("kept for the failure of a host, only for 1", plan.reasons[0])
+        self.assertEqual((0, 0), self.figures(self.free("hp48", 2))[:2])
+
+    def test_whose_failure_is_unsafe(self):
+        self.add("a", 1, 64, 48)
+        self.add("b", 1, 32)
+        planning = planning_of(self.policy, self.cloud.snapshot())
+        start = Arrangement(planning)
+        self.assertEqual(["a"], list(unsafe_hosts(start)))
+        self.assertEqual([], list(unsafe_hosts(start, {"a"})))
+        self.add("c", 1, 64)
+        start = Arrangement(planning_of(self.policy, self.cloud.snapshot()))
+        self.assertEqual([], list(unsafe_hosts(start)))
+
+    def test_where_new_vms_come(self):
+        self.add("a", 1, 64)
+        self.add("b", 1, 64)
+        self.snapshot = self.cloud.snapshot()
+        request, _ = request_of(self.snapshot, flavor="hp48")
+        planning = planning_of(self.policy, self.snapshot)
+        kind = planning.kind_of_request(request)
+        _, hosts = newcomers(Arrangement(planning), kind, 3)
+        self.assertEqual(["a", "b"], sorted(hosts))
+
+
+class OrderTest(FewHostsCase):
+    def start(self):
+        return Arrangement(planning_of(self.policy, self.cloud.snapshot()))
+
+    def test_a_cycle_needs_a_spare_host(self):
+        self.add("a", 1, 64, 16)
+        self.add("b", 1, 64, 32)
+        swapped = {"i-a-16": "b", "i-b-32": "a"}
+        self.assertIsNone(order(self.start(), swapped))
+        self.add("c", 1, 64)
+        found = order(self.start(), swapped)
+        self.assertEqual(3, len(found.steps))
+        self.assertEqual(swapped, found.goals)
+        self.assertEqual(1, sum(step.target == "c" for step in found.steps))
+
+    def test_one_waits_for_the_other(self):
+        self.add("a", 1, 64, 16)
+        self.add("b", 1, 64, 32)
+        self.add("c", 1, 64)
+        found = order(self.start(), {"i-a-16": "b", "i-b-32": "c"})
+        self.assertEqual(["i-b-32", "i-a-16"], [step.server for step in found.steps])
+
+
+class DrainTest(FewHostsCase):
+    def drain(self, host, **wishes):
+        planning = planning_of(self.policy, self.cloud.snapshot(), **wishes)
+        return goals.drain(planning, host)
+
+    def test_all_leave(self):
+        self.add("a", 2, 64, 16, 32)
+        self.add("b", 1, 64)
+        self.add("c", 1, 64)
+        plan = self.drain("a")
+        self.assertEqual((2, 2, True), (plan.gained, plan.wanted, plan.complete))
+        self.assertEqual({"b", "c"}, {move.target for move in plan.moves})
+
+    def test_some_stay(self):
+        self.add("a", 2, 64, 16, 32)
+        self.add("b", 1, 64)
+        plan = self.drain("a")
+        self.assertEqual((1, 2, False), (plan.gained, plan.wanted, plan.complete))
+        self.assertIn("stays: no host was found for it", plan.reasons[0])
+        self.assertEqual(0, len(self.drain("a", max_moves=1).moves) - 1)
+
+    def test_no_such_host(self):
+        self.assertRaises(model.MoveError, self.drain, "x")
