@@ -14,6 +14,7 @@ from typing import Any, Final
 from nova_perfvm import textfile
 from nova_perfvm.changes.migrations import record
 from nova_perfvm.changes.migrations.execution import Execution
+from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
 from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.exceptions import PerfVMError
@@ -203,19 +204,19 @@ class PlanningCommand(CarryingOut):
             )
 
     def execute(
-        self,
-        parsed_args: argparse.Namespace,
-        policy: Policy,
-        settings: SchedulerSettings,
-        snapshot: Snapshot,
-        execution: Execution,
+        self, parsed_args: argparse.Namespace, planning: Planning, execution: Execution
     ) -> Table:
         """Carry a plan out that was made just now."""
         path = parsed_args.record
         lock = textfile.exclusively(path) if path else contextlib.nullcontext()
         with lock:
             return self.carry_out(
-                parsed_args, policy, settings, snapshot, execution, path
+                parsed_args,
+                planning.policy,
+                planning.settings,
+                planning.snapshot,
+                execution,
+                path,
             )
 
 

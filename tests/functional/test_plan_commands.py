@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``plan resume`` on a real Nova and Placement: what it says, and how it ends."""
+"""Plans carried out by commands on a real Nova and Placement, and resumed."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import fixtures
 
 from nova_perfvm import textfile
 from nova_perfvm.changes.migrations import record
+from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.test_plan_execution import (
     DRIVER,
@@ -116,3 +117,67 @@ class TestResume(ClientMixin, PlanTest):
         self.assertEqual(["done", "done"], [row["State"] for row in rows])
         self.assertIn("the migration under way is finished", said)
         self.assertEqual(("ACTIVE", "h3"), self.host(self.two))
+
+
+class TestPlans(ClientMixin, base.FunctionalTest):
+    """``plan free`` and ``plan drain``, which carry out what they have planned."""
+
+    PLACEMENT = "slots"
+    FLAVORS = (base.HP_64, base.HP_200)
+
+    def setUp(self):
+        super().setUp()
+        # A NUMA node of the small one has memory for the smallest VM only.
+        for name, memory_gb in (("small", 220), ("large", 450)):
+            self.cloud.start_configured(
+                name, self.policy, "dedicated", memory_gb=memory_gb
+            )
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.path = directory / "plan.json"
+
+    def plan(self, *arguments):
+        """Return the exit status, the rows, and what was said."""
+        status, stdout, stderr = self.run_command("plan", *arguments, "-f", "json")
+        return status, json.loads(stdout) if stdout else None, stderr
+
+    def test_room_for_a_server_that_was_refused(self):
+        servers = self.boot(host="large"), self.boot(host="large")
+        self.boot_refused(base.HP_200)
+        free = ["free", "--flavor", base.HP_200, "--boot-from-volume"]
+        status, rows, said = self.plan(*free)
+        self.assertEqual((0, 1), (status, len(rows)), said)
+
+        record_at = ["--record", str(self.path)]
+        status, rows, said = self.plan(*free, "--execute", "--yes", *record_at)
+
+        self.assertEqual((0, ["done"]), (status, [r["State"] for r in rows]), said)
+        self.assertEqual((), record.read(str(self.path)).remaining)
+        hosts = sorted(self.servers.show(server).host for server in servers)
+        self.assertEqual(["large", "small"], hosts)
+        self.assertEqual("large", self.boot(base.HP_200).host)
+
+    def test_a_host_is_emptied(self):
+        one, two = self.boot(host="large"), self.boot(host="large")
+        self.servers.act(two, {"os-stop": None}, "SHUTOFF")
+
+        status, rows, said = self.plan("drain", "large", "--execute", "--yes")
+
+        self.assertEqual((0, {"done"}), (status, {r["State"] for r in rows}), said)
+        self.assertEqual({"live", "cold"}, {row["Migration"] for row in rows})
+        for server, expected in ((one, "ACTIVE"), (two, "SHUTOFF")):
+            shown = self.servers.show(server)
+            self.assertEqual((expected, "small"), (shown.status, shown.host))
+
+    def test_what_does_not_go_together(self):
+        self.path.write_text("{}")
+        drain = ["drain", "large"]
+        for words, *options in (
+            ("--record and --yes are for --execute", "--yes"),
+            ("it is there already", "--execute", "--record", str(self.path)),
+            ("a snapshot is no cloud", "--execute", "--snapshot", str(self.path)),
+        ):
+            status, rows, said = self.plan(*drain, *options)
+            self.assertEqual((3, None), (status, rows))
+            self.assertIn(words, said)
+        # Nothing is asked where there is nothing to do.
+        self.assertEqual((0, []), self.plan(*drain, "--execute")[:2])
