@@ -71,11 +71,15 @@ POLICY: Final = FileKind(
     frozenset(),
     frozenset({"host_shape", "placement", "managed_hosts", "classes", "elastic"}),
 )
+EXECUTION: Final = FileKind(
+    "the record of a plan that is carried out (openstack perfvm plan ... --record)",
+    frozenset({"schema_version", "policy_digest", "purpose", "moves"}),
+)
 FIO: Final = FileKind("JSON of fio (--output-format=json+)", frozenset({"jobs"}))
 # Those with more keys first.
 KINDS: Final = (
     *COLLECTED.values(),
-    *(CERTIFICATE, SAMPLES, SNAPSHOT, SCENARIO, POLICY, FIO),
+    *(CERTIFICATE, EXECUTION, SAMPLES, SNAPSHOT, SCENARIO, POLICY, FIO),
 )
 _YAML_KEY: Final = re.compile(r"^([a-z_]+):", re.MULTILINE)
 

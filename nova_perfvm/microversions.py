@@ -7,8 +7,8 @@ from typing import Final
 # below that flavors with extra specs (2.61) and a description (2.55), services
 # by UUID (2.53), embedded flavors (2.47) and UUIDs of aggregates (2.41).
 COMPUTE: Final = "2.78"
-# Since Ussuri.  From here on nova-api validates extra specs; the openstack client
-# asks for 2.61 by itself.
+# Since Ussuri.  From here on nova-api validates extra specs, and says why an action
+# failed (2.84); the openstack client asks for 2.61 by itself.
 EXTRA_SPECS: Final = "2.86"
 # Since Stein.  A block device that names its volume type.
 VOLUME_TYPE: Final = "2.67"

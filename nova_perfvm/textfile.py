@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -83,6 +86,34 @@ def replace(path: str, text: str, *, private: bool = False) -> None:
             raise
     except OSError as exc:
         raise PerfVMError(f"cannot write {path}: {exc.strerror or exc}") from exc
+
+
+@contextlib.contextmanager
+def exclusively(path: str) -> Iterator[None]:
+    """Keep others off a file that is replaced again and again, by one beside it.
+
+    :raises PerfVMError: when somebody else has it, or the lock cannot be made
+    """
+    target = Path(path)
+    lock = target.with_name(f".{target.name}.lock")
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(lock.open("wb"))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it before may have removed it since.
+            mine = lock.exists() and os.path.samestat(
+                os.fstat(file.fileno()), lock.stat()
+            )
+        except BlockingIOError:
+            mine = False
+        except OSError as exc:
+            raise PerfVMError(f"cannot write {lock}: {exc.strerror or exc}") from exc
+        if not mine:
+            raise PerfVMError(
+                f"another process is working on {path}: wait until it has ended"
+            )
+        stack.callback(lock.unlink, missing_ok=True)
+        yield
 
 
 def _mode(target: Path) -> int:

@@ -44,7 +44,7 @@ class API:
     def __init__(self, connection: Any) -> None:
         """Make no request yet."""
         self._connection = connection
-        self._validates = True
+        self._knows_ussuri = True
         # The SDK makes a proxy when it is first asked for, and is no good at being
         # asked by several threads then.
         self._proxies = threading.Lock()
@@ -68,13 +68,16 @@ class API:
         """
         return self._request("compute", COMPUTE, method, path, body, key)
 
-    def nova_validating(self, method: str, path: str, body: Any = None) -> Any:
-        """Make a request in which nova-api is to validate extra specs, if it can."""
-        if self._validates:
+    def nova_ussuri(self, method: str, path: str, body: Any = None) -> Any:
+        """Make a request by a microversion of Ussuri, if Nova knows it.
+
+        From there on nova-api validates extra specs, and says why an action failed.
+        """
+        if self._knows_ussuri:
             try:
                 return self._request("compute", EXTRA_SPECS, method, path, body)
             except TooOldError:
-                self._validates = False
+                self._knows_ussuri = False
         return self.nova(method, path, body)
 
     def nova_list(

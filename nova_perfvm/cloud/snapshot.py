@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.snapshot import Image, Migration, Provider, Server
+    from nova_perfvm.facts.snapshot import Flavor, Image, Migration, Provider, Server
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]
@@ -78,11 +78,16 @@ def take(
     :raises CloudError: when a request fails
     """
     with openstack_errors():
-        return _Taker(api, progress, partial=partial).take(policy_digest)
+        return Taker(api, progress, partial=partial).take(policy_digest)
 
 
-class _Taker:
-    def __init__(self, api: API, progress: Progress, *, partial: bool) -> None:
+class Taker:
+    """Looks at a cloud, part by part."""
+
+    def __init__(
+        self, api: API, progress: Progress = silent, *, partial: bool = False
+    ) -> None:
+        """Make no request yet."""
         self._api = api
         self._progress = progress
         self._partial = partial
@@ -90,7 +95,8 @@ class _Taker:
         # Hosts of cells that are down; of which, Nova does not say.
         self._lost: list[str] = []
 
-    def take(self, policy_digest: str | None) -> Snapshot:
+    def take(self, policy_digest: str | None = None) -> Snapshot:
+        """Return what the cloud shows."""
         # Allocations first: a server that comes later is then no riddle.
         counted = self._allowed("providers", self._providers)
         providers = counted or []
@@ -99,7 +105,7 @@ class _Taker:
         hypervisors = listed or []
         aggregates = self._allowed("aggregates", lambda: answers.aggregates(self._api))
         names = self._allowed("names", lambda: answers.names(self._api))
-        flavors = self._allowed("flavors", lambda: answers.flavors(self._api))
+        flavors = self._allowed("flavors", self._flavors)
         images = self._images()
         shown = self._allowed("servers", self._servers)
         servers = shown or []
@@ -161,16 +167,18 @@ class _Taker:
         return found
 
     def _providers(self) -> list[Provider]:
-        entries = answers.providers(self._api)
-
         def read(entry: Mapping[str, Any]) -> Provider | None:
             try:
                 return answers.provider(self._api, entry)
             except NotThereError:
                 return None
 
-        found = self._at_once("resource providers", read, entries)
+        found = self._at_once("resource providers", read, self._entries())
         return [provider for provider in found if provider is not None]
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Return which resource providers there are."""
+        return answers.providers(self._api)
 
     def _services(self) -> dict[str, dict[str, Any]]:
         """Return the services by host; note the hosts of cells that are down."""
@@ -219,6 +227,9 @@ class _Taker:
         unmatched = sorted(missing - set(names))
         self._gaps += down_cells.gaps(self._lost, names, unmatched)
         return rebuilt
+
+    def _flavors(self) -> tuple[Flavor, ...]:
+        return answers.flavors(self._api)
 
     def _images(self) -> tuple[Image, ...] | None:
         """Return the images; without Glance all else can be judged."""

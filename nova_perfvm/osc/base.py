@@ -202,13 +202,14 @@ CHANGING: Final = one_of(
 )
 
 
-def ask(stream: TextIO) -> bool:
+def ask(stream: TextIO, otherwise: str = "--dry-run") -> bool:
     """Ask whether to proceed.
 
+    :param otherwise: the option with which nothing is changed
     :raises PerfVMError: when nobody is there to be asked
     """
     if not sys.stdin.isatty():
-        raise PerfVMError("nobody is there to be asked: add --yes, or --dry-run")
+        raise PerfVMError(f"nobody is there to be asked: add --yes, or {otherwise}")
     stream.write("Proceed? [y/N] ")
     stream.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -7,10 +7,34 @@ import argparse
 from typing import Final
 
 from nova_perfvm.diagnose import capacity
-from nova_perfvm.osc.base import Table, argument
+from nova_perfvm.diagnose.capacity import Slots
+from nova_perfvm.diagnose.explain import SchedulerSettings
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc.base import Argument, Table, argument
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
+
+
+def by_argument(default: str) -> Argument:
+    """Return ``--by``."""
+    return argument(
+        "--by",
+        choices=["host", "aggregate", "cloud"],
+        default=default,
+        help="rows for each of these (default: %(default)s)",
+    )
+
+
+def counted(
+    by: str, policy: Policy, snapshot: Snapshot, settings: SchedulerSettings
+) -> tuple[Slots, ...]:
+    """Return the slots of a cloud by what ``--by`` says."""
+    found = capacity.host_capacity(policy, snapshot, settings)
+    if by == "aggregate":
+        return capacity.aggregate_capacity(snapshot, found)
+    return capacity.cloud_capacity(found) if by == "cloud" else found
 
 
 class ShowCapacity(LookingLister):
@@ -21,12 +45,7 @@ class ShowCapacity(LookingLister):
     """
 
     arguments = (
-        argument(
-            "--by",
-            choices=["host", "aggregate", "cloud"],
-            default="host",
-            help="a row for each of these (default: %(default)s)",
-        ),
+        by_argument("host"),
         NOVA_CONF,
     )
 
@@ -35,10 +54,6 @@ class ShowCapacity(LookingLister):
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
-        found = capacity.host_capacity(policy, snapshot, settings)
-        if parsed_args.by == "aggregate":
-            found = capacity.aggregate_capacity(snapshot, found)
-        elif parsed_args.by == "cloud":
-            found = capacity.cloud_capacity(found)
+        found = counted(parsed_args.by, policy, snapshot, settings)
         rows = [(s.name, s.class_name, s.total, s.used, s.free, s.unfit) for s in found]
         return (parsed_args.by.capitalize(), *_COLUMNS), rows

@@ -100,21 +100,12 @@ NOVA_CONF = file_argument(
 )
 
 
-class LookingCommand(JudgingCommand, PolicyCommand):
-    """A command that looks at a cloud or a snapshot; errors end with status 2."""
+class ObservingCommand(JudgingCommand, PolicyCommand):
+    """A command that looks at a cloud, or at what can stand for one."""
 
     # Only a cloud wants credentials, and a snapshot is none.
     auth_required = False
-    cannot_tell = 2
     arguments: Arguments = (
-        one_of(
-            file_argument(
-                "--snapshot",
-                help="look at what openstack perfvm snapshot save has saved (- for "
-                "standard input), not at the cloud",
-            ),
-            snapshots.NOVA_DB,
-        ),
         file_argument(
             "--inventory",
             help="inventory file that tells hosts' NUMA cells, for those of which "
@@ -144,8 +135,9 @@ class LookingCommand(JudgingCommand, PolicyCommand):
         cells = None
         if parsed_args.inventory is not None:
             cells = inventory.load(parsed_args.inventory, policy)
-        if parsed_args.snapshot is not None:
-            found = snapshots.read(parsed_args.snapshot)
+        saved = getattr(parsed_args, "snapshot", None)
+        if saved is not None:
+            found = snapshots.read(saved)
             self.remark([f"as it was at {found.taken_at}"])
         else:
             self.log_in()
@@ -160,6 +152,22 @@ class LookingCommand(JudgingCommand, PolicyCommand):
         """Say on standard error what is no row."""
         for remark in remarks:
             self.app.stderr.write(f"{remark}\n")
+
+
+class LookingCommand(ObservingCommand):
+    """A command that looks at a cloud or a snapshot; errors end with status 2."""
+
+    cannot_tell = 2
+    arguments: Arguments = (
+        one_of(
+            file_argument(
+                "--snapshot",
+                help="look at what openstack perfvm snapshot save has saved (- for "
+                "standard input), not at the cloud",
+            ),
+            snapshots.NOVA_DB,
+        ),
+    )
 
 
 class LookingLister(LookingCommand, JudgingLister):

@@ -8,6 +8,7 @@ from typing import Final
 
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.commands import command
+from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.model import MigrationPlan
 from nova_perfvm.changes.migrations.planning import Planning, Wishes
 from nova_perfvm.diagnose import explain
@@ -23,7 +24,8 @@ from nova_perfvm.osc.base import (
     flag,
     one_of,
 )
-from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+from nova_perfvm.osc.executing import PlanningCommand
+from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.policy import Policy, VMClass
 
 _COLUMNS: Final = (
@@ -60,11 +62,12 @@ def _most_moves(name: str, **keywords: bool) -> Argument:
     )
 
 
-class MigrationsLister(LookingCommand):
+class MigrationsLister(PlanningCommand, LookingLister):
     """A plan of migrations, one a row.
 
     Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for,
-    2 if there is none, 3 for errors.
+    2 if there is none, 3 for errors; with --execute 1 if migrations remain, 130 if it
+    was interrupted.
     """
 
     cannot_tell = CANNOT_TELL
@@ -94,6 +97,7 @@ class MigrationsLister(LookingCommand):
 
         :raises PerfVMError: when there is no policy, no cloud, or nothing excluded
         """
+        self.check_execution(parsed_args)
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
@@ -106,17 +110,34 @@ class MigrationsLister(LookingCommand):
         )
         return Planning(policy, snapshot, settings, wishes)
 
-    def listed(self, plan: MigrationPlan, what: str) -> Table:
+    def listed(
+        self,
+        parsed_args: argparse.Namespace,
+        planning: Planning,
+        plan: MigrationPlan,
+        what: str,
+    ) -> Table:
         """Return the table of a plan; the exit status says whether it is complete.
+
+        Carry it out before, if that was asked for.
 
         :param what: what is gained, in words
         """
         self.remark(plan.notes)
         self.remark(plan.reasons)
-        self.remark([_summary(plan, what)])
+        summary = _summary(plan, what)
+        self.remark([summary])
         self.exit_status = 0
         if not plan.complete:
             self.exit_status = _PARTIAL if plan.gained else _NONE
+        if parsed_args.execute and plan.moves:
+            execution = begin(
+                planning.policy.digest,
+                summary,
+                plan.moves,
+                any_zone=planning.wishes.any_zone,
+            )
+            return self.execute(parsed_args, planning, execution)
         return _COLUMNS, [
             (
                 step,
@@ -202,7 +223,9 @@ class PlanFree(MigrationsLister):
         )
         self.remark(about)
         plan = goals.free(planning, request, parsed_args.count, best=parsed_args.exact)
-        return self.listed(plan, f"more VM(s) of {parsed_args.flavor} find room")
+        return self.listed(
+            parsed_args, planning, plan, f"more VM(s) of {parsed_args.flavor} find room"
+        )
 
 
 class PlanDrain(MigrationsLister):
@@ -217,7 +240,12 @@ class PlanDrain(MigrationsLister):
         """Make the plan; the exit status says whether it is complete."""
         planning = self.planning(parsed_args)
         plan = goals.drain(planning, parsed_args.host)
-        return self.listed(plan, f"of {plan.wanted} server(s) leave {parsed_args.host}")
+        return self.listed(
+            parsed_args,
+            planning,
+            plan,
+            f"of {plan.wanted} server(s) leave {parsed_args.host}",
+        )
 
 
 class PlanDefragment(MigrationsLister):
@@ -236,7 +264,12 @@ class PlanDefragment(MigrationsLister):
         plan = goals.defragment(
             planning, vm_class, parsed_args.budget, best=parsed_args.exact
         )
-        return self.listed(plan, f"more slot(s) of class {vm_class.name} are free")
+        return self.listed(
+            parsed_args,
+            planning,
+            plan,
+            f"more slot(s) of class {vm_class.name} are free",
+        )
 
 
 def _pinned_class(policy: Policy, name: str | None) -> VMClass:

@@ -34,6 +34,7 @@ class Cloud(SDKMixin, base.FunctionalTest):
     :cvar CHILDREN: children of each host
     :cvar POLICY: keys of the policy
     :cvar CLASS: keys of the high-performance class
+    :cvar OPTIONS: more options of nova.conf
     :ivar most: high-performance VMs that a host may have
     :ivar sizes: vCPUs that they may have
     :ivar flavors: names of the policy's flavors
@@ -46,6 +47,7 @@ class Cloud(SDKMixin, base.FunctionalTest):
     CHILDREN = 0
     POLICY = {}  # noqa: RUF012
     CLASS = {}  # noqa: RUF012
+    OPTIONS = {}  # noqa: RUF012
 
     def setUp(self):
         super().setUp()
@@ -64,7 +66,8 @@ class Cloud(SDKMixin, base.FunctionalTest):
                 ("scheduler", "enable_isolated_aggregate_filtering"): True,
                 # Shelved servers stay on their hosts until they are offloaded.
                 (None, "shelved_offload_time"): -1,
-            },
+            }
+            | self.OPTIONS,
         )
         self.api = API(self.connection("admin", "admin,member,reader"))
         for host in self.HOSTS:
@@ -182,3 +185,40 @@ class UnitsCloud(Cloud):
         self.most = 4
         self._change(max_per_host=4)
         self.enroll(self.hosts["elastic2"], slots=4)
+
+
+# Few CPUs for general VMs, so that few of them fill a host.
+_NO_OVERCOMMIT = {(None, "cpu_allocation_ratio"): 1.0}
+
+
+class CrampedSlotsCloud(Cloud):
+    """Hosts on which a VM finds no room although there is some on each.
+
+    A NUMA node of the small dedicated ones has memory for the smallest VM only.
+    """
+
+    PLACEMENT = "slots"
+    OPTIONS = _NO_OVERCOMMIT
+    HOSTS = (
+        Host("small1", "dedicated", HostShape.parse("2x20"), 220),
+        Host("small2", "dedicated", HostShape.parse("2x20"), 220),
+        Host("large1", "dedicated", HostShape.parse("2x20"), 450),
+        Host("large2", "dedicated", HostShape.parse("2x20"), 450),
+        *(Host(f"shared{n}", "shared", HostShape.parse("1x8"), 64) for n in (1, 2, 3)),
+    )
+
+
+class CrampedUnitsCloud(Cloud):
+    """Elastic hosts, each of which is one class's as soon as it has a VM."""
+
+    PLACEMENT = "units"
+    CHILDREN = 2
+    OPTIONS = _NO_OVERCOMMIT
+    HOSTS = tuple(
+        Host(f"elastic{n}", "elastic", HostShape.parse("2x20"), 450)
+        for n in range(1, 5)
+    )
+
+    def start(self, host):
+        super().start(host)
+        converge.enroll(self.api, self.policy, host.name)

@@ -8,6 +8,7 @@ import fixtures
 import testtools
 
 from nova_perfvm import filekinds, textfile
+from nova_perfvm.changes.migrations import record as plan_record
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.measure import disk, reading, samples
@@ -15,6 +16,7 @@ from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.certify import record
 from nova_perfvm.policy import loader
+from tests.unit.changes.migrations.test_record import execution
 from tests.unit.measure import hosts, test_disk
 from tests.unit.measure.certify.sound import Case
 
@@ -31,6 +33,7 @@ LOADERS = {
     "host": lambda path: reading.read(path, "host"),
     "guest": lambda path: reading.read(path, "guest"),
     "certificate": record.read,
+    "execution": plan_record.read,
     "samples": lambda path: samples.load([path]),
     "snapshot": lambda path: snapshot.loads(textfile.read(path), path),
     "scenario": scenario.load,
@@ -41,6 +44,7 @@ WORDS = {
     "host": filekinds.COLLECTED["host"].words,
     "guest": filekinds.COLLECTED["guest"].words,
     "certificate": filekinds.CERTIFICATE.words,
+    "execution": filekinds.EXECUTION.words,
     "samples": filekinds.SAMPLES.words,
     "snapshot": filekinds.SNAPSHOT.words,
     "scenario": filekinds.SCENARIO.words,
@@ -56,6 +60,8 @@ class FileKindsTest(testtools.TestCase):
         case = Case(snapshot=hosts.snapshot())
         _, certificate = case.made(directory)
         (directory / "certificate.json").write_text(record.dumps(certificate))
+        executed = plan_record.dumps(execution())
+        (directory / "execution.json").write_text(executed)
         (directory / "scenario.yaml").write_text(SCENARIO.read_text())
         (directory / "fio.json").write_text(test_disk.fio())
         (directory / "guest1.json").rename(directory / "guest.json")

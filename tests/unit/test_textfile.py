@@ -93,3 +93,25 @@ class ReplaceTest(testtools.TestCase):
         refusal = self.assertRaises(PerfVMError, textfile.replace, path, "new")
         expected = f"cannot write {path}: No such file or directory"
         self.assertEqual(expected, str(refusal))
+
+
+class ExclusivelyTest(testtools.TestCase):
+    def refused(self, path):
+        with textfile.exclusively(path):
+            pass
+
+    def test_one_at_a_time(self):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        path = str(directory / "file")
+        with textfile.exclusively(path):
+            error = self.assertRaises(PerfVMError, self.refused, path)
+            self.assertIn("another process is working on", str(error))
+            textfile.replace(path, "x")
+        with textfile.exclusively(path):
+            pass
+        self.assertEqual([directory / "file"], list(directory.iterdir()))
+
+    def test_where_it_cannot_be(self):
+        path = self.useFixture(fixtures.TempDir()).join("no", "file")
+        error = self.assertRaises(PerfVMError, self.refused, path)
+        self.assertIn("No such file or directory", str(error))

@@ -153,7 +153,7 @@ class APITest(testtools.TestCase):
         old = answer(406, {"computeFault": {"message": "2.86 is not supported"}})
         api = self.api(answer(body={"x": 1}), old, answer(), answer())
         for _ in range(3):
-            api.nova_validating("POST", "/x", {})
+            api.nova_ussuri("POST", "/x", {})
         self.assertEqual(
             [EXTRA_SPECS, EXTRA_SPECS, COMPUTE, COMPUTE],
             [kwargs["microversion"] for _, _, kwargs in self.proxy.requests],

@@ -56,7 +56,7 @@ class FakeNova:
         self.flavors[made["id"]] = made
         return made
 
-    def nova_validating(self, method, path, body):
+    def nova_ussuri(self, method, path, body):
         if self.refuses:
             raise CloudError("Nova: POST: 400: no such class", 400)
         self.flavors[path.split("/")[2]]["extra_specs"].update(body["extra_specs"])

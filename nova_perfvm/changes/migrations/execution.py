@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far the moves of a plan are, and what each of them needs next.
+
+What to do with a move is decided by what Nova shows of its server now, so that a
+run goes on where another, or a crash, has left off.  Only one thing has to be
+remembered: that a move was asked for, since a server that is being moved, or waits
+for a confirmation, may otherwise be somebody else's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple
+
+from nova_perfvm.changes.migrations.model import Move
+from nova_perfvm.diagnose.moves import kinds
+from nova_perfvm.facts.snapshot import Migration, Server
+
+State = Literal["pending", "asked", "done"]
+STATES: Final[tuple[State, ...]] = ("pending", "asked", "done")
+
+_TO_CONFIRM: Final = "VERIFY_RESIZE"
+# A migration in one of these is at work, or waits to be confirmed.
+_MOVED: Final = "finished"
+_SUCCEEDED: Final = frozenset({"completed", "confirmed", "done"})
+_FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
+
+
+@dataclass(frozen=True)
+class MoveProgress:
+    """One move, and how far it is.
+
+    :ivar state: ``asked``: Nova was asked to move the server, and how that ended
+        is not known
+    :ivar status: the server's before it was asked for, empty until then
+    :ivar after: ID of the server's newest migration before that, empty for none
+    :ivar note: why it stopped there, empty if it did not
+    """
+
+    move: Move
+    state: State = "pending"
+    status: str = ""
+    after: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A plan that is carried out.
+
+    :ivar policy_digest: of the policy that the plan was made by
+    :ivar purpose: what the plan is for, in words
+    :ivar any_zone: whether servers may leave their availability zones
+    """
+
+    policy_digest: str
+    purpose: str
+    moves: tuple[MoveProgress, ...]
+    any_zone: bool = False
+
+    @property
+    def done(self) -> tuple[MoveProgress, ...]:
+        """The moves that are done."""
+        return tuple(found for found in self.moves if found.state == "done")
+
+    @property
+    def remaining(self) -> tuple[MoveProgress, ...]:
+        """The moves that are not done, in order."""
+        return tuple(found for found in self.moves if found.state != "done")
+
+    def updated(self, number: int, progress: MoveProgress) -> Execution:
+        """Return it with one move elsewhere.
+
+        :param number: of the move, from 0
+        """
+        moves = (*self.moves[:number], progress, *self.moves[number + 1 :])
+        return replace(self, moves=moves)
+
+
+def begin(
+    policy_digest: str, purpose: str, moves: Iterable[Move], *, any_zone: bool = False
+) -> Execution:
+    """Return the execution of a plan of which nothing is done yet."""
+    found = tuple(map(MoveProgress, moves))
+    return Execution(policy_digest, purpose, found, any_zone)
+
+
+class NextAction(NamedTuple):
+    """What a move needs.
+
+    :ivar kind: ``start``: to be asked for; ``wait``: Nova is at it; ``confirm``;
+        ``done``; ``stop``: it is not as it was planned
+    :ivar why: for ``stop``, in words
+    """
+
+    kind: Literal["start", "wait", "confirm", "done", "stop"]
+    why: str = ""
+
+
+def next_action(
+    progress: MoveProgress,
+    server: Server | None,
+    migrations: Sequence[Migration],
+    *,
+    asked_now: bool = False,
+) -> NextAction:
+    """Return what a move needs, by what Nova shows of its server.
+
+    :param server: as it is now; None if it is no more
+    :param migrations: all of the server, the newest first, those that are over, too
+    :param asked_now: whether this run has asked Nova for the move: then one that
+        left no migration was refused, and was not lost on the way
+    """
+    if server is None:
+        return NextAction("stop", "the server was deleted")
+    if progress.state == "asked":
+        return _asked(progress, server, migrations, asked_now=asked_now)
+    return _pending(progress.move, server, migrations)
+
+
+def _pending(move: Move, server: Server, migrations: Sequence[Migration]) -> NextAction:
+    if server.task is not None or server.status == _TO_CONFIRM or _at_work(migrations):
+        state = server.task or server.status
+        return NextAction(
+            "stop", f"somebody else is moving or changing the server ({state})"
+        )
+    if server.host == move.target:
+        # Another run was faster.
+        return NextAction("done")
+    if server.host != move.source:
+        return NextAction("stop", _elsewhere(server))
+    if ("live" if move.live else "cold") not in kinds(server):
+        how = "live" if move.live else "while it is stopped"
+        why = f"the server is {server.status}, and Nova does not migrate such {how}"
+        return NextAction("stop", why)
+    return NextAction("start")
+
+
+def _asked(
+    progress: MoveProgress,
+    server: Server,
+    migrations: Sequence[Migration],
+    *,
+    asked_now: bool,
+) -> NextAction:
+    move = progress.move
+    newest = next(iter(_since(migrations, progress.after)), None)
+    if newest is not None and not _is_of(newest, move):
+        return NextAction(
+            "stop",
+            f"somebody else moved the server: {newest.kind} from {newest.source} to "
+            f"{newest.destination} is {newest.status}",
+        )
+    at_work = newest is not None and _is_at_work(newest) and server.status != "ERROR"
+    if newest is None and server.status == _TO_CONFIRM:
+        # It came after the migrations were listed.
+        at_work = True
+    if server.task is None and newest is not None and at_work:
+        waits = newest.status == _MOVED and server.status == _TO_CONFIRM
+        if waits and server.host == move.target:
+            return NextAction("confirm")
+    if server.task is not None or at_work:
+        return NextAction("wait")
+    if server.host == move.source and newest is None and not asked_now:
+        # The run ended between the note and the request.
+        return _pending(move, server, migrations)
+    return _ended(progress, server, newest)
+
+
+def _ended(
+    progress: MoveProgress, server: Server, newest: Migration | None
+) -> NextAction:
+    """Return what to do when Nova is not at it any more.
+
+    :param newest: the migration that it was; None if there is none
+    """
+    move = progress.move
+    ended = f": its migration is {newest.status}" if newest else ""
+    if server.host == move.source:
+        return NextAction("stop", f"Nova did not move the server{ended}")
+    failed = newest is not None and newest.status not in _SUCCEEDED
+    if server.host != move.target or failed:
+        return NextAction("stop", f"{_elsewhere(server)}{ended}")
+    if server.status != progress.status:
+        why = f"the server was {progress.status}, and is {server.status} now"
+        return NextAction("stop", why)
+    return NextAction("done")
+
+
+def _elsewhere(server: Server) -> str:
+    return f"the server is {server.status} on {server.host or 'no host'}"
+
+
+def _since(migrations: Sequence[Migration], known: str) -> Sequence[Migration]:
+    """Return the migrations that are newer than one, the newest first."""
+    ids = [migration.id for migration in migrations]
+    return migrations[: ids.index(known)] if known in ids else migrations
+
+
+def _is_of(migration: Migration, move: Move) -> bool:
+    return (migration.source, migration.destination) in {
+        (move.source, move.target),
+        # Nova writes the destination down when it has chosen it.
+        (move.source, None),
+    }
+
+
+def _is_at_work(migration: Migration) -> bool:
+    return migration.status not in _SUCCEEDED | _FAILED
+
+
+def _at_work(migrations: Iterable[Migration]) -> bool:
+    """Return whether a migration of the server is not over."""
+    # An evacuation is done before the host that failed has cleaned up.
+    return any(map(_is_at_work, migrations))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look again at a few hosts of a snapshot, as a plan is carried out on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nova_perfvm.cloud import answers, observe
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import NotThereError, openstack_errors
+from nova_perfvm.cloud.snapshot import Taker
+from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, ComputeHost, Snapshot
+from nova_perfvm.generate.inventory import with_inventory
+
+if TYPE_CHECKING:
+    from nova_perfvm.facts.snapshot import Flavor, Image, Server
+
+
+def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
+    """Return a snapshot with some hosts, and what is on them, as they are now.
+
+    Aggregates, services and migrations are read anew, too.  Flavors and images are
+    not, as a server keeps what it was made with; nor are providers that hosts share.
+
+    :param hosts: names of compute services; one that is no more is left out
+    :raises CloudError: when a request fails
+    """
+    names = frozenset(hosts)
+    before = [host for host in snapshot.hosts if host.host in names]
+    with openstack_errors():
+        fresh = _SomeTaker(api, snapshot, before).take()
+    fresh = _with_cells(fresh, before)
+    roots = {host.provider for host in before}
+    seen = {server.id for server in fresh.servers}
+    return replace(
+        fresh,
+        hosts=_ordered(
+            (*(host for host in snapshot.hosts if host.host not in names), *fresh.hosts)
+        ),
+        providers=(
+            *(p for p in snapshot.providers if (p.root or p.uuid) not in roots),
+            *fresh.providers,
+        ),
+        servers=(
+            *(
+                server
+                for server in snapshot.servers
+                if server.host not in names and server.id not in seen
+            ),
+            *fresh.servers,
+        ),
+        gaps=snapshot.gaps,
+        policy_digest=snapshot.policy_digest,
+    )
+
+
+def _ordered(hosts: Iterable[ComputeHost]) -> tuple[ComputeHost, ...]:
+    return tuple(sorted(hosts, key=lambda host: (host.host, host.node)))
+
+
+def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
+    """Keep the cells that Nova's database or an inventory file has told.
+
+    What their servers own of them is worked out anew.
+    """
+    told = {
+        host.host: host
+        for host in before
+        if host.cells_source not in {ASSUMED, UNKNOWN}
+    }
+    cells = {
+        name: tuple(
+            replace(cell, pinned_cpus=None, memory_usage_mb=None) for cell in host.cells
+        )
+        for name, host in told.items()
+    }
+    found, _ = with_inventory(fresh, cells)
+    hosts = tuple(
+        replace(host, cells_source=told[host.host].cells_source)
+        if host.host in told
+        else host
+        for host in found.hosts
+    )
+    return replace(found, hosts=hosts)
+
+
+class _SomeTaker(Taker):
+    """Looks at some hosts of a cloud that was looked at before."""
+
+    def __init__(
+        self, api: API, snapshot: Snapshot, hosts: Iterable[ComputeHost]
+    ) -> None:
+        super().__init__(api)
+        self._snapshot = snapshot
+        self._hosts = tuple(hosts)
+
+    def _entries(self) -> list[dict[str, Any]]:
+        return [
+            entry
+            for host in self._hosts
+            for entry in answers.providers(self._api, in_tree=host.provider)
+        ]
+
+    def _hypervisors(self) -> list[Any]:
+        found = []
+        for host in self._hosts:
+            if host.host in self._lost:
+                continue
+            path = f"/os-hypervisors/{host.provider}"
+            try:
+                found.append(self._api.nova("GET", path, key="hypervisor"))
+            except NotThereError:
+                continue
+        return found
+
+    def _rebuilt(self, *_seen: Any) -> list[ComputeHost]:
+        """Return none: hosts of a cell that is down are left out."""
+        return []
+
+    def _flavors(self) -> tuple[Flavor, ...]:
+        return self._snapshot.flavors
+
+    def _images(self) -> tuple[Image, ...] | None:
+        return self._snapshot.images
+
+    def _servers(self) -> list[Server]:
+        return [
+            server
+            # A service may have several nodes.
+            for host in dict.fromkeys(host.host for host in self._hosts)
+            for server in observe.servers(self._api, host)
+        ]

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that carry plans of migrations out, and ``plan resume``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from nova_perfvm import textfile
+from nova_perfvm.changes.migrations import record
+from nova_perfvm.changes.migrations.execution import Execution
+from nova_perfvm.changes.migrations.planning import Planning
+from nova_perfvm.cloud import migrate
+from nova_perfvm.diagnose.explain import SchedulerSettings
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc import snapshot as snapshots
+from nova_perfvm.osc.base import Arguments, Table, argument, ask, file_argument, flag
+from nova_perfvm.osc.compare import positive
+from nova_perfvm.osc.judging import NOVA_CONF, JudgingLister, ObservingCommand
+from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.policy import Policy
+
+_COLUMNS: Final = ("Move", "Server", "From", "To", "Migration", "State", "Note")
+_REMAIN: Final = 1
+# What a shell shows of a program that Ctrl-C has ended.
+_INTERRUPTED: Final = 130
+_INTERRUPTED_WORDS: Final = (
+    "interrupted: the migration under way is finished, and no other one begun; Ctrl-C "
+    "again leaves it to Nova"
+)
+
+YES: Final = flag("--yes", "ask no question")
+PATIENCE: Final = argument(
+    "--patience",
+    type=positive,
+    metavar="MINUTES",
+    default=migrate.PATIENCE_MIN,
+    help="stop if Nova is not done with a migration after so long (default: "
+    "%(default)s)",
+)
+
+
+class CarryingOut(ObservingCommand, JudgingLister):
+    """A command that makes the migrations of a plan, and lists what became of each."""
+
+    def carry_out(
+        self,
+        parsed_args: argparse.Namespace,
+        policy: Policy,
+        settings: SchedulerSettings,
+        snapshot: Snapshot,
+        execution: Execution,
+        path: str | None,
+    ) -> Table:
+        """Ask, and make the moves that remain; the exit status says if all are made.
+
+        :param snapshot: of the cloud, taken just now
+        :param path: of the file in which it is written down, None for none
+        """
+        for progress in execution.remaining:
+            self.remark([migrate.describe(progress.move)])
+        if not parsed_args.yes and not ask(self.app.stderr, "leave the execution out"):
+            self.exit_status = _REMAIN
+            self.remark(["nothing was changed"])
+            return _listed(execution)
+        kept = [execution]
+
+        def keep(found: Execution) -> None:
+            kept.append(found)
+            if path is not None:
+                textfile.replace(path, record.dumps(found), private=True)
+
+        keep(execution)
+        interrupt = _Interrupt()
+        with ProgressLine() as progress_line, interrupt:
+
+            def tell(text: str) -> None:
+                progress_line.clear()
+                self.remark([text])
+
+            def show(what: str, done: int, total: int) -> None:
+                if interrupt.is_new():
+                    tell(_INTERRUPTED_WORDS)
+                progress_line(what, done, total)
+
+            watcher = migrate.Watcher(keep, tell, show, interrupt.is_set)
+            try:
+                outcome = migrate.execute(
+                    self.cloud,
+                    policy,
+                    snapshot,
+                    execution,
+                    settings=settings,
+                    watcher=watcher,
+                    patience_min=parsed_args.patience,
+                )
+            except KeyboardInterrupt:
+                outcome = migrate.ExecutionOutcome(
+                    kept[-1], "left to Nova", interrupted=True
+                )
+        self._summarize(outcome, path)
+        return _listed(outcome.execution)
+
+    def _summarize(self, outcome: migrate.ExecutionOutcome, path: str | None) -> None:
+        execution = outcome.execution
+        done, remaining = len(execution.done), execution.remaining
+        said = f"{done} of {len(execution.moves)} migration(s) are done"
+        if not remaining:
+            self.remark([said])
+            return
+        self.exit_status = _INTERRUPTED if outcome.interrupted else _REMAIN
+        remedy = "make a new plan"
+        if path is not None:
+            remedy = f"openstack perfvm plan resume {path}, or {remedy}"
+        self.remark(
+            [
+                f"stopped: {outcome.why}",
+                f"{said}, and {len(remaining)} remain: see to that, then {remedy}",
+            ]
+        )
+
+
+class ResumePlan(CarryingOut):
+    """Go on with a plan whose execution was written down with --record.
+
+    What is done is left out, and what changed meanwhile is noticed: each migration
+    is made only if the rules allow it now. Exits with 0 if all are made, 1 if some
+    remain, 3 for errors, 130 if it was interrupted.
+    """
+
+    auth_required = True
+    arguments: Arguments = (
+        file_argument("file", help="what --record has written"),
+        snapshots.NOVA_DB,
+        NOVA_CONF,
+        PATIENCE,
+        YES,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Look at the record and at the cloud, ask, and go on."""
+        policy = self.policy(parsed_args)
+        settings = self.settings(parsed_args, policy)
+        path = parsed_args.file
+        # First, as a mistake there shows before anything is locked.
+        record.read(path)
+        with textfile.exclusively(path):
+            execution = record.read(path)
+            if execution.policy_digest != policy.digest:
+                raise PerfVMError(
+                    f"{path}: the plan was made by another policy "
+                    f"({execution.policy_digest}): name that with --policy, or make a "
+                    "new plan"
+                )
+            self.remark([execution.purpose] if execution.purpose else [])
+            if not execution.remaining:
+                self.remark(["nothing to do: all migrations are done"])
+                return _listed(execution)
+            snapshot = self.snapshot(parsed_args, policy)
+            return self.carry_out(
+                parsed_args, policy, settings, snapshot, execution, path
+            )
+
+
+class PlanningCommand(CarryingOut):
+    """A command that makes a plan of migrations, and can carry it out at once."""
+
+    arguments: Arguments = (
+        flag(
+            "--execute",
+            "make the migrations, one after the other, after a look at each",
+        ),
+        file_argument(
+            "--record",
+            help="with --execute: write down there how far it is, for openstack "
+            "perfvm plan resume",
+        ),
+        PATIENCE,
+        YES,
+    )
+
+    def check_execution(self, parsed_args: argparse.Namespace) -> None:
+        """Look whether what the command line says of an execution goes together.
+
+        :raises PerfVMError: when it does not
+        """
+        if not parsed_args.execute:
+            if parsed_args.record is not None or parsed_args.yes:
+                raise PerfVMError("--record and --yes are for --execute")
+            return
+        if parsed_args.snapshot is not None:
+            raise PerfVMError("--execute: a snapshot is no cloud: leave --snapshot out")
+        path = parsed_args.record
+        if path is not None and Path(path).exists():
+            raise PerfVMError(
+                f"--record {path}: it is there already: go on with that plan "
+                f"(openstack perfvm plan resume {path}), or name another file"
+            )
+
+    def execute(
+        self, parsed_args: argparse.Namespace, planning: Planning, execution: Execution
+    ) -> Table:
+        """Carry a plan out that was made just now."""
+        path = parsed_args.record
+        lock = textfile.exclusively(path) if path else contextlib.nullcontext()
+        with lock:
+            return self.carry_out(
+                parsed_args,
+                planning.policy,
+                planning.settings,
+                planning.snapshot,
+                execution,
+                path,
+            )
+
+
+class _Interrupt(contextlib.AbstractContextManager[None]):
+    """The first Ctrl-C is a wish that breaks off no request; the second ends all."""
+
+    def __init__(self) -> None:
+        self._wished = self._told = False
+        self._before: Any = None
+
+    def is_set(self) -> bool:
+        return self._wished
+
+    def is_new(self) -> bool:
+        """Return whether somebody wished it, and was not told yet that it is heard."""
+        new, self._told = self._wished and not self._told, self._wished
+        return new
+
+    def __enter__(self) -> None:
+        # Only the main thread may; nobody interrupts others.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._interrupted)
+
+    def __exit__(self, *_error: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _interrupted(self, *_signal: object) -> None:
+        # No word here: the program may be in the middle of writing one.
+        if self._wished:
+            raise KeyboardInterrupt
+        self._wished = True
+
+
+def _listed(execution: Execution) -> Table:
+    return _COLUMNS, list(_rows(execution))
+
+
+def _rows(execution: Execution) -> Iterator[tuple[Any, ...]]:
+    for number, progress in enumerate(execution.moves, 1):
+        move = progress.move
+        yield (
+            number,
+            f"{move.name} ({move.server})",
+            move.source,
+            move.target,
+            "live" if move.live else "cold",
+            progress.state,
+            progress.note,
+        )

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``plan what-if``: capacity before and after changes that nobody has made yet."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from nova_perfvm.changes.what_if.new_hosts import NewHosts, NewHostsError
+from nova_perfvm.changes.what_if.suppose import Supposed, in_words, suppose
+from nova_perfvm.diagnose.capacity import Slots
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc.base import (
+    POLICY_VARIABLE,
+    Table,
+    argument,
+    file_argument,
+)
+from nova_perfvm.osc.capacity import by_argument, counted
+from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.policy import Policy, loader
+
+_COLUMNS: Final = ("Class", "Slots", "Before", "After", "Difference")
+_MEASURES: Final = ("total", "used", "free", "unfit")
+_ELASTIC: Final = "elastic"
+
+
+def _flip(text: str) -> str:
+    host, _, mode = text.rpartition("=")
+    if not host or mode != _ELASTIC:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected HOST=elastic")
+    return host
+
+
+def _new_hosts(text: str) -> NewHosts:
+    try:
+        return NewHosts.parse(text)
+    except NewHostsError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from None
+
+
+def _gigabytes(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number above 0")
+    return int(text)
+
+
+class WhatIf(LookingLister):
+    """Compare the slots of a cloud with those that it would have after changes.
+
+    --policy is the new policy here. Servers of a host that is removed are placed on
+    the others by the rules. Nothing is changed. Exits with 0, 1 if a server would fit
+    no host or the new policy would leave one behind, 2 for errors.
+    """
+
+    arguments = (
+        argument(
+            "--flip",
+            action="append",
+            default=[],
+            type=_flip,
+            metavar="HOST=elastic",
+            help="enroll this host, with what is on it",
+        ),
+        argument(
+            "--add",
+            action="append",
+            default=[],
+            type=_new_hosts,
+            metavar="NxSHAPE[=MODE]",
+            help="add N empty hosts of a shape: 10x2x24 (default mode: elastic where "
+            "the policy has units, else dedicated)",
+        ),
+        argument(
+            "--memory-gb",
+            type=_gigabytes,
+            metavar="N",
+            help="with --add: memory of each (default: that of the cloud's hosts of "
+            "the shape)",
+        ),
+        argument(
+            "--remove",
+            action="append",
+            default=[],
+            metavar="HOST",
+            help="remove this host; its servers are placed again",
+        ),
+        file_argument(
+            "--policy-in-use",
+            help="with --policy, the new one: the policy in use "
+            f"(default: {POLICY_VARIABLE} of the environment, else the built-in one)",
+        ),
+        by_argument("cloud"),
+        NOVA_CONF,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Change a snapshot, and count the slots of both."""
+        old, new = self._policies(parsed_args)
+        changes = Supposed(
+            policy=new,
+            flips=tuple(parsed_args.flip),
+            adds=tuple(parsed_args.add),
+            memory_gb=parsed_args.memory_gb,
+            removes=tuple(parsed_args.remove),
+        )
+        if changes == Supposed(memory_gb=parsed_args.memory_gb):
+            raise PerfVMError("nothing to suppose: --flip, --add, --remove or --policy")
+        if parsed_args.memory_gb and not changes.adds:
+            raise PerfVMError("--memory-gb is for --add")
+        settings = self.settings(parsed_args, old)
+        afterwards = self.settings(parsed_args, new or old)
+        snapshot = self.snapshot(parsed_args, old)
+        if snapshot.policy_digest not in {None, old.digest}:
+            self.warn(
+                f"the snapshot was taken with another policy ({snapshot.policy_digest})"
+            )
+        found = suppose(old, snapshot, changes, afterwards)
+        self.remark(in_words(found))
+        self.exit_status = int(bool(found.homeless or found.left_behind))
+        by = parsed_args.by
+        before = counted(by, old, snapshot, settings)
+        after = counted(by, found.policy, found.snapshot, afterwards)
+        rows = _rows(_by_name(before), _by_name(after))
+        return (by.capitalize(), *_COLUMNS), list(rows)
+
+    def _policies(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Policy, Policy | None]:
+        """Return the policy in use, and that which is supposed, if one is."""
+        variable = os.environ.get(POLICY_VARIABLE) or None
+        named = parsed_args.policy
+        in_use = parsed_args.policy_in_use or variable
+        if named in {None, variable}:
+            return loader.load(in_use), None
+        if in_use is None:
+            self.remark(
+                ["the built-in policy is taken for that in use: else --policy-in-use"]
+            )
+        return loader.load(in_use), loader.load(named)
+
+
+def _by_name(found: Iterable[Slots]) -> dict[tuple[str, str], Slots]:
+    return {(slots.name, slots.class_name): slots for slots in found}
+
+
+def _rows(
+    before: dict[tuple[str, str], Slots], after: dict[tuple[str, str], Slots]
+) -> Iterator[tuple[Any, ...]]:
+    for key in dict.fromkeys((*before, *after)):
+        for measure in _MEASURES:
+            old, new = (
+                getattr(side[key], measure) if key in side else 0
+                for side in (before, after)
+            )
+            yield (*key, measure, old, new, new - old)

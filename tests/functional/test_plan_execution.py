@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans carried out on a real Nova and Placement, and what can come between."""
+
+import contextlib
+import threading
+
+import fixtures
+from nova.virt.libvirt import driver as libvirt_driver
+
+from nova_perfvm.changes.migrations.execution import begin
+from nova_perfvm.changes.migrations.model import Move
+from nova_perfvm.cloud import migrate, snapshot
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.migrate import Watcher
+from tests.functional import base
+from tests.functional.client import SDKMixin
+from tests.functional.elastic import DeathError
+
+DRIVER = "nova.virt.libvirt.driver.LibvirtDriver"
+STRANGER = "11111111-1111-4111-8111-111111111111"
+# It ends a wait for what never comes.
+LIMIT_S = 300
+
+
+class PlanTest(SDKMixin, base.FunctionalTest):
+    """A cloud of dedicated hosts with slots, and plans made by hand."""
+
+    PLACEMENT = "slots"
+
+    def setUp(self):
+        super().setUp()
+        for name in ("h1", "h2", "h3"):
+            self.cloud.start_configured(name, self.policy, "dedicated")
+        self.api = API(self.connection("admin", "admin,member,reader"))
+        self.kept = []
+
+    def move(self, server, target, *, source=None, live=True):
+        return Move(
+            server=server.id,
+            name=server.name,
+            source=source or self.servers.show(server).host,
+            target=target,
+            live=live,
+            memory_mb=65536,
+            vcpus=20,
+            pinned=True,
+            class_name="high-performance",
+        )
+
+    def begin(self, *moves):
+        return begin(self.policy.digest, "test", moves)
+
+    def execute(self, execution, **options):
+        watched = {"keep": self.kept.append} | options.pop("watched", {})
+        return migrate.execute(
+            self.api,
+            self.policy,
+            snapshot.take(self.api),
+            execution,
+            watcher=Watcher(**watched),
+            **options,
+        )
+
+    def states(self, execution):
+        return [found.state for found in execution.moves]
+
+    def host(self, server):
+        shown = self.servers.show(server)
+        return shown.status, shown.host
+
+
+class TestMoves(PlanTest):
+    def test_live_and_cold_moves_in_their_order(self):
+        one, two = self.boot(host="h1"), self.boot(host="h1")
+        self.servers.act(two, {"os-stop": None}, "SHUTOFF")
+        execution = self.begin(
+            self.move(one, "h2"),
+            self.move(two, "h3", live=False),
+            self.move(one, "h3", source="h2"),
+        )
+        told = []
+
+        outcome = self.execute(execution, watched={"tell": told.append})
+
+        self.assertEqual(("", False), (outcome.why, outcome.interrupted))
+        self.assertEqual(["done"] * 3, self.states(outcome.execution))
+        self.assertEqual(("ACTIVE", "h3"), self.host(one))
+        self.assertEqual(("SHUTOFF", "h3"), self.host(two))
+        self.assertEqual(
+            [
+                ["asked", "pending", "pending"],
+                ["done", "pending", "pending"],
+                ["done", "asked", "pending"],
+                ["done", "done", "pending"],
+                ["done", "done", "asked"],
+                ["done", "done", "done"],
+            ],
+            [self.states(kept) for kept in self.kept],
+        )
+        self.assertEqual(
+            f"live-migrate {one.name} ({one.id}) from h1 to h2, 1 of 3", told[0]
+        )
+
+
+class TestDeviations(PlanTest):
+    """Something comes between: nothing further is started."""
+
+    def at(self, state, action):
+        """Return what does something when the first move comes to a state."""
+        done = []
+
+        def keep(execution):
+            self.kept.append(execution)
+            if execution.moves[0].state == state and not done:
+                done.append(True)
+                action()
+
+        return {"keep": keep}
+
+    def disable(self, host, status="disabled"):
+        (service,) = self.cloud.api.get_services(host=host, binary="nova-compute")
+        self.cloud.api.put_service(service["id"], {"status": status})
+
+    def stopped(self, words, execution, **options):
+        """Look that an execution stops before the end; return how far it came."""
+        outcome = self.execute(execution, **options)
+        self.assertIn(words, outcome.why)
+        self.assertFalse(outcome.interrupted)
+        self.assertEqual(self.kept[-1], outcome.execution)
+        (note,) = [found.note for found in outcome.execution.moves if found.note]
+        self.assertTrue(outcome.why.endswith(f": {note}"), outcome.why)
+        return outcome.execution
+
+    def test_server_deleted(self):
+        one, two = self.boot(host="h1"), self.boot(host="h1")
+        execution = self.begin(self.move(one, "h2"), self.move(two, "h3"))
+        watched = self.at("done", lambda: self.servers.delete(two))
+
+        left = self.stopped("was deleted", execution, watched=watched)
+
+        self.assertEqual(["done", "pending"], self.states(left))
+        self.assertEqual(("ACTIVE", "h2"), self.host(one))
+
+    def test_target_disabled_down_or_full(self):
+        one, two = self.boot(host="h1"), self.boot(host="h1")
+        execution = self.begin(self.move(one, "h2"), self.move(two, "h2"))
+        watched = self.at("done", lambda: self.disable("h2"))
+
+        left = self.stopped("disabled", execution, watched=watched)
+        self.assertEqual(["done", "pending"], self.states(left))
+        self.disable("h2", "enabled")
+        self.cloud.fail_host("h2", stop=True)
+        left = self.stopped("down", left)
+        self.cloud.recover_host("h2")
+        other = self.boot(host="h2")
+        left = self.stopped("takes it no more", left)
+        self.assertEqual(["done", "pending"], self.states(left))
+        self.assertEqual(("ACTIVE", "h1"), self.host(two))
+
+        self.servers.delete(other)
+        outcome = self.execute(left)
+        self.assertEqual("", outcome.why)
+        self.assertEqual(("ACTIVE", "h2"), self.host(two))
+
+    def test_scheduler_refuses(self):
+        """What the rules allowed a moment before."""
+        server = self.boot(host="h1")
+        for live in (True, False):
+            with self.subTest(live=live):
+                execution = self.begin(self.move(server, "h2", live=live))
+                watched = self.at("asked", lambda: self.disable("h2"))
+
+                left = self.stopped("No valid host", execution, watched=watched)
+
+                self.assertEqual(["pending"], self.states(left))
+                self.assertEqual(("ACTIVE", "h1"), self.host(server))
+                self.disable("h2", "enabled")
+        outcome = self.execute(left)
+        self.assertEqual("", outcome.why)
+        self.assertEqual(("ACTIVE", "h2"), self.host(server))
+
+    def test_target_counts_a_server_that_has_left(self):
+        """Nova does so until the next periodic task, which its tests do not run."""
+        gone = self.boot(host="h1")
+        self.servers.confirm(self.servers.cold_migrate(gone, "h2"))
+        other = self.boot(host="h2")
+        self.servers.delete(gone)
+        server = self.boot(host="h1")
+        told = []
+
+        def tell(text):
+            told.append(text)
+            if "counts a server that has left it" in text:
+                self.cloud.run_periodics()
+
+        execution = self.begin(self.move(server, "h2"))
+        outcome = self.execute(execution, watched={"tell": tell})
+
+        self.assertEqual("", outcome.why)
+        self.assertEqual(("ACTIVE", "h2"), self.host(server))
+        self.assertEqual(4, len(told), told)
+        self.assertEqual(("ACTIVE", "h2"), self.host(other))
+
+    def test_migration_fails(self):
+        """On the target, when nova-scheduler has allowed it."""
+        server = self.boot(host="h1")
+        execution = self.begin(self.move(server, "h2"))
+
+        def fail(*_args, **_options):
+            raise RuntimeError("no such bridge")
+
+        with fixtures.MonkeyPatch(f"{DRIVER}.pre_live_migration", fail):
+            left = self.stopped("did not move", execution)
+
+        self.assertEqual(["pending"], self.states(left))
+        self.assertEqual(("ACTIVE", "h1"), self.host(server))
+        self.assertEqual(["done"], self.states(self.execute(left).execution))
+
+    def test_somebody_else_moves_it(self):
+        one = self.boot(host="h1")
+        execution = self.begin(self.move(one, "h2"))
+        self.servers.cold_migrate(one, "h3")
+
+        left = self.stopped("somebody else", execution)
+        self.servers.confirm(one)
+        left = self.stopped("ACTIVE on h3", left)
+        self.servers.live_migrate(one, "h2")
+        # It is where it was to go, whoever did it.
+        self.assertEqual(["done"], self.states(self.execute(left).execution))
+
+    def test_audit_finds_something_new(self):
+        server = self.boot(host="h1")
+        execution = self.begin(self.move(server, "h2"))
+
+        def plant():
+            (provider,) = [
+                host.provider
+                for host in snapshot.take(self.api).hosts
+                if host.host == "h2"
+            ]
+            body = {
+                "allocations": {provider: {"resources": {"PCPU": 1}}},
+                "project_id": STRANGER,
+                "user_id": STRANGER,
+                "consumer_generation": None,
+            }
+            self.api.placement("PUT", f"/allocations/{STRANGER}", body)
+
+        with fixtures.MonkeyPatch("nova_perfvm.cloud.migrate._SETTLE_S", 1):
+            left = self.stopped(
+                "audit.leaked_allocation", execution, watched=self.at("asked", plant)
+            )
+        self.assertEqual(["asked"], self.states(left))
+        self.api.placement("DELETE", f"/allocations/{STRANGER}")
+        self.assertEqual(["done"], self.states(self.execute(left).execution))
+
+
+class TestInterrupted(PlanTest):
+    """A run ends where it may, and another goes on from what it has written."""
+
+    def die_in(self, method):
+        """Let the process die there, without any clean-up."""
+
+        def die(*_args, **_options):
+            raise DeathError(method)
+
+        return fixtures.MonkeyPatch(f"nova_perfvm.cloud.migrate._Run.{method}", die)
+
+    def test_by_its_user(self):
+        one, two = self.boot(host="h1"), self.boot(host="h1")
+        execution = self.begin(self.move(one, "h2"), self.move(two, "h3"))
+        stopping = {"stopping": lambda: bool(self.kept)}
+
+        outcome = self.execute(execution, watched=stopping)
+
+        self.assertTrue(outcome.interrupted)
+        self.assertEqual(["done", "pending"], self.states(outcome.execution))
+        self.assertEqual(("ACTIVE", "h2"), self.host(one))
+        self.assertEqual(("ACTIVE", "h1"), self.host(two))
+        outcome = self.execute(outcome.execution)
+        self.assertEqual(["done", "done"], self.states(outcome.execution))
+
+    def test_before_nova_was_asked(self):
+        server = self.boot(host="h1")
+        with self.die_in("_act"):
+            self.assertRaises(
+                DeathError, self.execute, self.begin(self.move(server, "h2"))
+            )
+        self.assertEqual(["asked"], self.states(self.kept[-1]))
+        self.assertEqual(("ACTIVE", "h1"), self.host(server))
+
+        self.assertEqual(["done"], self.states(self.execute(self.kept[-1]).execution))
+        self.assertEqual(("ACTIVE", "h2"), self.host(server))
+
+    def test_before_a_cold_migration_is_confirmed(self):
+        server = self.boot(host="h1")
+        execution = self.begin(self.move(server, "h2", live=False))
+        with self.die_in("_confirm"):
+            self.assertRaises(DeathError, self.execute, execution)
+        self.assertEqual(("VERIFY_RESIZE", "h2"), self.host(server))
+        # To one who knows nothing of it, it is somebody else's.
+        self.assertIn("somebody else", self.execute(execution).why)
+
+        self.assertEqual(["done"], self.states(self.execute(self.kept[0]).execution))
+        self.assertEqual(("ACTIVE", "h2"), self.host(server))
+
+    def test_while_nova_is_at_it(self):
+        """And for those who have no patience."""
+        server = self.boot(host="h1")
+        execution = self.begin(self.move(server, "h2"))
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        original = libvirt_driver.LibvirtDriver.live_migration
+
+        def wait(*args, **options):
+            go_on.wait(LIMIT_S)
+            original(*args, **options)
+
+        with fixtures.MonkeyPatch(f"{DRIVER}.live_migration", wait):
+            outcome = self.execute(execution, patience_min=1 / 60)
+            self.assertIn("Nova is not done with it", outcome.why)
+            self.assertEqual(["asked"], self.states(outcome.execution))
+            with self.die_in("_show"):
+                self.assertRaises(DeathError, self.execute, outcome.execution)
+            self.assertIn("somebody else", self.execute(execution).why)
+            timer = threading.Timer(1, go_on.set)
+            timer.start()
+            outcome = self.execute(outcome.execution)
+            timer.join()
+        self.assertEqual(("", ["done"]), (outcome.why, self.states(outcome.execution)))
+        self.assertEqual(("ACTIVE", "h2"), self.host(server))
+
+
+class TestTwoAtOnce(PlanTest):
+    def test_the_same_plan(self):
+        """Both have looked, and ask in the same moment."""
+        one, two = self.boot(host="h1"), self.boot(host="h1")
+        execution = self.begin(self.move(one, "h2"), self.move(two, "h3"))
+        together = threading.Barrier(2)
+        outcomes = []
+
+        def keep(found):
+            if self.states(found) == ["asked", "pending"]:
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    together.wait(LIMIT_S)
+
+        def run():
+            outcomes.append(self.execute(execution, watched={"keep": keep}))
+
+        threads = [threading.Thread(target=run) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        self.assertFalse(together.broken)
+        self.assertEqual(
+            {("ACTIVE", "h2"), ("ACTIVE", "h3")}, {self.host(one), self.host(two)}
+        )
+        done = [o for o in outcomes if not o.why]
+        stopped = [o for o in outcomes if o.why]
+        self.assertEqual((1, 1), (len(done), len(stopped)), outcomes)
+        self.assertEqual(["pending", "pending"], self.states(stopped[0].execution))
+        # Each server was moved once.
+        for server in (one, two):
+            query = f"/os-migrations?instance_uuid={server.id}"
+            found = self.cloud.api.api_get(query).body["migrations"]
+            self.assertEqual(["completed"], [m["status"] for m in found])
+        outcome = self.execute(stopped[0].execution)
+        self.assertEqual(
+            ("", ["done"] * 2), (outcome.why, self.states(outcome.execution))
+        )

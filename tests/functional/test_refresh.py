@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A look at some hosts shows what a look at all does."""
+
+from nova_perfvm.cloud import snapshot
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.refresh import refresh
+from tests.functional import base
+from tests.functional.client import SDKMixin
+
+
+class TestRefresh(SDKMixin, base.FunctionalTest):
+    PLACEMENT = "slots"
+
+    def setUp(self):
+        super().setUp()
+        for name in ("h1", "h2", "h3"):
+            self.cloud.start_configured(name, self.policy, "dedicated")
+        self.api = API(self.connection("admin", "admin,member,reader"))
+
+    def test_a_look_at_two_hosts_is_as_one_at_all(self):
+        one, two = self.boot(host="h1"), self.boot(host="h2")
+        gone = self.boot(host="h3")
+        before = snapshot.take(self.api)
+        self.servers.live_migrate(one, "h3")
+        self.servers.delete(gone)
+        self.servers.cold_migrate(two, "h3")
+        new = self.boot(host="h1")
+
+        found = refresh(self.api, before, ["h1", "h3"])
+
+        expected = snapshot.take(self.api)
+        self.assertEqual({"h1": {new.id}, "h3": {one.id, two.id}}, _on(found))
+        self.assertEqual(_on(expected), _on(found))
+        self.assertEqual(
+            {s.id: s for s in expected.servers}, {s.id: s for s in found.servers}
+        )
+        self.assertEqual(expected.migrations, found.migrations)
+        self.assertEqual(expected.hosts[::2], found.hosts[::2])
+        # The other host is as it was.
+        self.assertEqual(before.hosts[1], found.hosts[1])
+        trees = [expected.trees[h.provider] for h in expected.hosts[::2]]
+        self.assertEqual(trees, [found.trees[h.provider] for h in found.hosts[::2]])
+
+
+def _on(found):
+    return {
+        host: {server.id for server in servers}
+        for host, servers in found.servers_by_host.items()
+        if servers
+    }

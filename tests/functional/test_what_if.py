@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is supposed of a real cloud, and what comes of doing it."""
+
+import json
+
+from nova_perfvm.changes.what_if.suppose import Supposed, suppose
+from nova_perfvm.cloud import snapshot
+from nova_perfvm.diagnose.explain import settings_for
+from tests.functional import base
+from tests.functional.client import ClientMixin
+from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
+
+MEASURES = ("total", "used", "free", "unfit")
+NOTHING = dict.fromkeys(MEASURES, 0)
+
+
+class WhatIfMixin(ClientMixin):
+    def what_if(self, *arguments):
+        """Return {host: slots} before and after."""
+        before, after = {}, {}
+        for row in self._rows("plan", "what-if", "--by", "host", *arguments):
+            for side, key in ((before, "Before"), (after, "After")):
+                side.setdefault(row["Host"], {})[row["Slots"]] = row[key]
+        return before, after
+
+    def capacity(self):
+        """Return {host: slots} as they are."""
+        return {
+            row["Host"]: {name: row[name.capitalize()] for name in MEASURES}
+            for row in self._rows("capacity", "show")
+        }
+
+    def _rows(self, *arguments):
+        status, stdout, stderr = self.run_command(*arguments, *self.named, "-f", "json")
+        self.assertEqual(0, status, stderr)
+        return json.loads(stdout)
+
+
+class TestUnits(WhatIfMixin, ElasticTest):
+    def setUp(self):
+        super().setUp()
+        self.create_plain_flavors()
+        self.named = ["--policy-in-use", self.path]
+        for host in ("e1", "plain", "empty"):
+            self.cloud.start_configured(host, self.policy, "elastic")
+        self.enroll("e1")
+        self.boot(base.HP_64)
+        self.server = self.boot_before(PLAIN_GENERAL, host="plain")
+
+    def _rows(self, *arguments):
+        if arguments[0] == "capacity":
+            self.named = self.policy_file()
+        return super()._rows(*arguments)
+
+    def test_hosts_that_are_flipped(self):
+        seen = snapshot.take(self.api)
+        flips = ("plain", "empty")
+        options = [word for host in flips for word in ("--flip", f"{host}=elastic")]
+        before, after = self.what_if(*options)
+        self.assertEqual(
+            dict(zip(MEASURES, (0, 0, 0, 0), strict=True)), before["empty"]
+        )
+        self.assertEqual(dict(zip(MEASURES, (2, 0, 2, 0), strict=True)), after["empty"])
+        supposed = suppose(
+            self.policy, seen, Supposed(flips=flips), settings_for(self.policy)
+        ).snapshot
+
+        self.enroll("empty")
+        self.enroll("plain", backfill=True)
+
+        self.assertEqual(after, self.capacity())
+        found = snapshot.take(self.api)
+        for host in found.hosts:
+            self.assertEqual(
+                [_shown(p) for p in found.trees[host.provider]],
+                [_shown(p) for p in supposed.trees[host.provider]],
+            )
+        self.assertEqual(
+            [(a.name, a.metadata, a.hosts) for a in found.aggregates],
+            [(a.name, a.metadata, a.hosts) for a in supposed.aggregates],
+        )
+        self.assertEqual(found.names, supposed.names)
+
+    def test_a_host_that_is_added(self):
+        _, after = self.what_if("--add", "1x2x20")
+        (new,) = after.keys() - self.capacity().keys()
+
+        self.cloud.start_configured("e2", self.policy, "elastic")
+        self.enroll("e2")
+
+        after["e2"] = after.pop(new)
+        self.assertEqual(after, self.capacity())
+
+
+class TestSlots(WhatIfMixin, base.FunctionalTest):
+    PLACEMENT = "slots"
+
+    def test_hosts_added_and_removed(self):
+        self.named = []
+        for host in ("h1", "h2"):
+            self.cloud.start_configured(host, self.policy, "dedicated")
+        server = self.boot(host="h1")
+        before, after = self.what_if("--add", "1x2x20", "--remove", "h1")
+        now = self.capacity()
+        (new,) = before.keys() - now.keys()
+        self.assertEqual(now | {new: NOTHING}, before)
+
+        self.cloud.start_configured("h3", self.policy, "dedicated")
+        self.servers.live_migrate(server, "h2")
+
+        after["h3"] = after.pop(new)
+        found = self.capacity()
+        # It is empty, and gone in the other.
+        self.assertEqual({"total": 2, "used": 0, "free": 2, "unfit": 0}, found["h1"])
+        self.assertEqual(NOTHING, after["h1"])
+        # The server fits either of the others as well.
+        others = ("h2", "h3")
+        self.assertCountEqual([found[h] for h in others], [after[h] for h in others])
+
+
+def _shown(provider):
+    return (
+        *(provider.name, provider.traits, provider.allocations),
+        *(dict(provider.inventories), len(provider.aggregates)),
+    )

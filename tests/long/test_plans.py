@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two hundred refusals on each scheme that a plan of migrations cures.
+
+PERFVM_REFUSALS and PERFVM_RANDOM_SEED say how many, and which.
+"""
+
+import os
+import random
+
+from tests.operations import clouds
+from tests.operations.refusals import Refusals
+
+COUNT = int(os.environ.get("PERFVM_REFUSALS", "200"))
+SEED = os.environ.get("PERFVM_RANDOM_SEED")
+
+
+class PlansTest:
+    PATIENCE = 60
+
+    def test_refusals_are_cured(self):
+        seed = int(SEED or random.SystemRandom().randrange(10**6))
+        run = Refusals(self, COUNT, seed)
+        run()
+        self.assertEqual(COUNT, run.cured)
+
+
+class SlotsTest(PlansTest, clouds.CrampedSlotsCloud):
+    pass
+
+
+class UnitsTest(PlansTest, clouds.CrampedUnitsCloud):
+    pass

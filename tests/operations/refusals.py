@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boots that are refused, and a plan of migrations after which they are not.
+
+A cloud is filled and emptied by chance until there is a flavor for which ``plan
+free`` knows a few migrations that make room, and none without them.  Its boot has to
+find no valid host.  Then they are made, and it has to boot.  After each migration,
+and after the boot, the product's audit has to find nothing, nor the judge that shares
+nothing with it.
+"""
+
+import collections
+import random
+import sys
+import time
+
+from nova_perfvm.changes.migrations.execution import begin
+from nova_perfvm.changes.migrations.goals import free
+from nova_perfvm.changes.migrations.planning import Planning
+from nova_perfvm.cloud import migrate, snapshot
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import Severity
+from nova_perfvm.diagnose.explain import request_of, settings_for
+from tests.operations import verdict
+
+MOST_MOVES = 3
+NO_HOST = "No valid host was found"
+# What Nova does in the background after an operation, it does within this.
+SETTLE_S = 60
+TELL_EVERY = 10
+
+
+class Refusals:
+    """A run on a cloud.
+
+    :param test: a clouds.Cloud
+    :param count: how many refusals have to have a plan
+    :param seed: what chance begins with
+    :param most: servers beyond which some are deleted
+    :ivar moves: how many plans had so many migrations
+    :ivar seen: what else happened, and how often
+    """
+
+    def __init__(self, test, count, seed, most=10):
+        self.test = test
+        self.count = count
+        self.most = most
+        self.seed = seed
+        self.rng = random.Random(seed)
+        random.seed(seed)
+        self.settings = settings_for(test.policy)
+        connection = test.connection("admin", "admin,member,reader")
+        self.judge = verdict.Judge(test.cloud, connection, test.hosts, test.CHILDREN)
+        self.moves, self.seen = collections.Counter(), collections.Counter()
+        self._began = time.monotonic()
+
+    @property
+    def cured(self):
+        return sum(self.moves.values())
+
+    def __call__(self):
+        """Go on until so many refusals had a plan; each has to be cured by it."""
+        self._tell(f"{self.count} refusals with a plan, seed {self.seed}")
+        while self.cured < self.count:
+            flavor = self._curable()
+            if flavor is not None:
+                self._refuse(flavor)
+            servers = self._servers()
+            if len(servers) > self.most or (servers and self.rng.random() < 0.3):
+                self._delete(self.rng.choice(servers))
+            else:
+                self._boot(self.rng.choice(self.test.flavors))
+        self._tell(str(self))
+
+    def _curable(self):
+        """Return a flavor that is refused, and would not be after a few moves."""
+        seen = snapshot.take(self.test.api)
+        for flavor in self.rng.sample(self.test.flavors, len(self.test.flavors)):
+            plan = self._plan(flavor, seen)
+            if plan.wanted and plan.complete and len(plan.moves) <= MOST_MOVES:
+                return flavor
+        return None
+
+    def _plan(self, flavor, seen):
+        request, _ = request_of(seen, flavor=flavor, volume_backed=True)
+        planning = Planning(self.test.policy, seen, self.settings)
+        return free(planning, request, 1)
+
+    def _refuse(self, flavor):
+        """Boot what has no room, and make it."""
+        server = self.test.cloud.boot(flavor, from_volume=True)
+        self.test.assertEqual("ERROR", server.status, f"{flavor} on {server.host}")
+        self.test.assertIn(NO_HOST, server.fault)
+        self.test.cloud.servers.delete(server)
+        self._cure(flavor)
+
+    def __str__(self):
+        kinds = ", ".join(
+            f"{n} with {k} move(s)" for k, n in sorted(self.moves.items())
+        )
+        seen = ", ".join(f"{n} {what}" for what, n in sorted(self.seen.items()))
+        return f"{self.cured} refusals cured by a plan: {kinds}; {seen}"
+
+    def _servers(self):
+        found = verdict.servers(self.test.cloud.api).values()
+        return sorted(found, key=lambda server: int(server.name.removeprefix("vm")))
+
+    def _delete(self, server):
+        self.test.cloud.servers.delete(server)
+        # Computes count anew each minute; until then one may count what has gone.
+        self.test.cloud.run_periodics()
+        self.seen["deletions"] += 1
+
+    def _boot(self, flavor):
+        # Left to the weigher alone, there would be little to put together.
+        host = self.rng.choice([None, self.rng.choice(list(self.test.hosts))])
+        server = self.test.cloud.boot(flavor, from_volume=True, host=host)
+        if server.status != "ACTIVE":
+            self.test.assertIn(NO_HOST, server.fault)
+            self.test.cloud.servers.delete(server)
+            self.seen["other refusals"] += 1
+            return
+        self.seen["boots"] += 1
+        if self.rng.random() < 0.2:
+            # Such a server is migrated cold.
+            stop = {"os-stop": None}
+            self.test.cloud.servers.act(server, stop, "SHUTOFF")
+
+    def _cure(self, flavor):
+        seen = snapshot.take(self.test.api)
+        plan = self._plan(flavor, seen)
+        self.test.assertTrue(plan.complete, plan)
+        self._execute(flavor, plan, seen)
+        server = self.test.cloud.boot(flavor, from_volume=True)
+        self.test.assertEqual(
+            ("ACTIVE", ""), (server.status, server.fault), f"{flavor} after {plan}"
+        )
+        self._check()
+        self.moves[len(plan.moves)] += 1
+        if self.cured % TELL_EVERY == 0:
+            self._tell(str(self))
+
+    def _execute(self, flavor, plan, seen):
+        done = []
+
+        def keep(execution):
+            if len(execution.done) > len(done):
+                done.append(execution)
+                self._check()
+
+        outcome = migrate.execute(
+            self.test.api,
+            self.test.policy,
+            seen,
+            begin(self.test.policy.digest, f"room for {flavor}", plan.moves),
+            watcher=migrate.Watcher(keep=keep),
+        )
+        self.test.assertEqual(("", len(plan.moves)), (outcome.why, len(done)), plan)
+        self.seen["live migrations"] += plan.live
+        self.seen["cold migrations"] += plan.cold
+
+    def _check(self):
+        """Ask both judges; Nova's books may take their time."""
+        deadline = time.monotonic() + SETTLE_S
+        while found := [*self._judged(), *self._audited()]:
+            if time.monotonic() > deadline:
+                raise AssertionError("\n".join(found))
+            time.sleep(0.2)
+        self.seen["clean audits"] += 1
+
+    def _judged(self):
+        yield from self.judge.guest_complaints(self.test.most, self.test.sizes, set())
+        yield from self.judge.book_complaints(set())
+
+    def _audited(self):
+        seen = snapshot.take(self.test.api)
+        report = audit.run(audit.Subject(self.test.policy, seen))
+        for finding in report.findings:
+            if finding.severity in {Severity.WARNING, Severity.CRITICAL}:
+                yield str(finding)
+
+    def _tell(self, text):
+        sys.__stderr__.write(
+            f"[{type(self.test).__name__} {time.monotonic() - self._began:6.0f} s] "
+            f"{text}\n"
+        )

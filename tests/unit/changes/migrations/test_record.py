@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+import json
+
+import testtools
+
+from nova_perfvm.changes.migrations import record
+from nova_perfvm.changes.migrations.execution import begin
+from nova_perfvm.changes.migrations.record import ExecutionRecordError
+from tests.unit.changes.migrations.test_execution import COLD, MOVE
+
+
+def execution():
+    found = begin("digest", "room for 1 x hp", [MOVE, COLD], any_zone=True)
+    asked = dataclasses.replace(
+        found.moves[0], state="asked", status="ACTIVE", after="m1", note="why"
+    )
+    return found.updated(0, asked)
+
+
+class RecordTest(testtools.TestCase):
+    def test_what_is_written_is_read(self):
+        self.assertEqual(execution(), record.loads(record.dumps(execution())))
+
+    def test_a_server_of_no_class(self):
+        move = dataclasses.replace(MOVE, class_name=None)
+        found = begin("digest", "", [move])
+        self.assertEqual(found, record.loads(record.dumps(found)))
+
+    def test_all_mistakes_are_told_with_their_places(self):
+        document = json.loads(record.dumps(execution()))
+        document["purpose"] = 1
+        document["moves"][0]["state"] = "lost"
+        del document["moves"][1]["move"]["live"]
+        document["more"] = True
+
+        error = self.assertRaises(
+            ExecutionRecordError, record.loads, json.dumps(document), "x.json"
+        )
+
+        self.assertIn("x.json is no record of a plan", str(error))
+        self.assertEqual(
+            {
+                ("more",),
+                ("moves", "0", "state"),
+                ("moves", "1", "move", "live"),
+                ("purpose",),
+            },
+            {problem.path for problem in error.problems},
+        )
+
+    def test_texts_that_are_none(self):
+        for text, words in (("{", "no JSON"), ("[" * 10**5, "nested"), ("[]", "")):
+            error = self.assertRaises(ExecutionRecordError, record.loads, text)
+            self.assertIn(words, str(error))
