@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Final
 
 from nova_perfvm import textfile
+from nova_perfvm.changes import recover
 from nova_perfvm.diagnose.survey import Survey, survey
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
@@ -92,6 +94,9 @@ class SurveyCommand(ReportingLister):
             for remark in remarks:
                 self.app.stderr.write(f"{remark}\n")
             found = survey(seen, policy, parsed_args.vcpus)
+        if found.policy is not None and found.slots.broken:
+            won = recover.recovery(found.policy, seen)
+            found = replace(found, recovery=won)
         for gap in found.gaps:
             self.app.stderr.write(f"not seen: {gap.what}: {gap.why}\n")
         if parsed_args.policy_out is not None:

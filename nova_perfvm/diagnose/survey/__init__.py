@@ -5,7 +5,13 @@ from nova_perfvm.diagnose.survey.hosts import HostUse, NodeUse, ShapeGroup
 from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
 from nova_perfvm.diagnose.survey.sizes import PinnedSize, pinned_sizes
 from nova_perfvm.diagnose.survey.steps import AdoptionStep
-from nova_perfvm.diagnose.survey.survey import Gap, SlotSums, Survey, survey
+from nova_perfvm.diagnose.survey.survey import (
+    Gap,
+    Recovery,
+    SlotSums,
+    Survey,
+    survey,
+)
 
 __all__ = [
     "AdoptionStep",
@@ -15,6 +21,7 @@ __all__ = [
     "PinnedSize",
     "Proposal",
     "ProposalError",
+    "Recovery",
     "ShapeGroup",
     "SlotSums",
     "Survey",

@@ -35,6 +35,20 @@ class Gap(NamedTuple):
     remedy: str = ""
 
 
+class Recovery(NamedTuple):
+    """What migrations win back of broken slots.
+
+    :ivar live: how many of the migrations leave the VM running
+    :ivar memory_mb: of the VMs that move
+    :ivar moves: each in words, and the commands for it
+    """
+
+    slots: int
+    live: int
+    memory_mb: int
+    moves: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True)
 class Survey:
     """What a cloud is to a policy that was made of it.
@@ -45,6 +59,7 @@ class Survey:
     :ivar not_proposed: why none could be made
     :ivar taken_in: whether the cloud knows of the project already
     :ivar findings: what violates the policy today, the worst first
+    :ivar recovery: of broken slots; None where nobody has planned it
     """
 
     taken_at: str
@@ -58,6 +73,7 @@ class Survey:
     findings: tuple[Finding, ...]
     steps: tuple[AdoptionStep, ...]
     gaps: tuple[Gap, ...]
+    recovery: Recovery | None = None
 
     @property
     def vm_class(self) -> VMClass | None:

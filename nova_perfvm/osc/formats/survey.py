@@ -71,6 +71,11 @@ def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
         slots.broken,
         "on dedicated CPUs; other VMs, memory or the service's state are in the way",
     )
+    won = survey.recovery
+    if won is not None:
+        live = f"{won.live} of them live, of {won.memory_mb // 1024} GiB of memory"
+        by = f"of the broken ones, by {len(won.moves)} migration(s), {live}"
+        yield "recoverable", won.slots, by
     emptied = "on hosts without dedicated CPUs, each emptied and configured"
     at_once = f"{slots.at_once} of them on hosts without a VM"
     yield "possible", slots.possible, f"{emptied}; {at_once}"
@@ -108,9 +113,9 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 def _counts(survey: Survey) -> str:
     if survey.policy is None:
         return f'<p class="warning">{escape(survey.not_proposed)}</p>\n'
-    colours = {"held": "ok", "free": "ok", "broken": "critical", "possible": "unknown"}
+    colours = {"held": "ok", "free": "ok", "broken": "critical"}
     items = "".join(
-        f'<li><b class="{colours[what]}">{number}</b>{what}</li>'
+        f'<li><b class="{colours.get(what, "unknown")}">{number}</b>{what}</li>'
         for what, number, _ in _slots(survey)
     )
     vm_class = survey.vm_class
@@ -122,6 +127,20 @@ def _counts(survey: Survey) -> str:
     return (
         f"<h2>Slots for VMs of {size} vCPUs</h2>\n"
         f'<ul class="counts">{items}</ul>\n<ul class="note">{words}</ul>\n'
+        + _recovery(survey)
+    )
+
+
+def _recovery(survey: Survey) -> str:
+    if survey.recovery is None or not survey.recovery.moves:
+        return ""
+    moves = "".join(
+        f"<li>{escape(words)}<pre>{escape(command)}</pre></li>\n"
+        for words, command in survey.recovery.moves
+    )
+    return (
+        f"<details><summary>The {len(survey.recovery.moves)} migration(s), in their "
+        f"order</summary><ol>{moves}</ol></details>\n"
     )
 
 

@@ -13,6 +13,7 @@ import yaml
 from nova_perfvm.facts import snapshot
 from nova_perfvm.osc.formats import survey
 from nova_perfvm.policy import loader
+from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
 from tests.unit.measure import hosts
 from tests.unit.measure.test_as_snapshot import host
@@ -187,6 +188,16 @@ class PageTest(SurveyCase):
         self.survey(cloud, "--policy-out", self.policy)
         self.assertNotIn("\x1b", self.policy.read_text())
         loader.load(self.policy)
+
+
+class RecoveryTest(SurveyCase):
+    def test_broken_slots_that_migrations_win(self):
+        self.assertEqual(0, self.survey(scattered(), "-f", "json"))
+        rows = {r["What"]: r for r in json.loads(self.stdout)}
+        self.assertEqual(2, rows["recoverable"]["Number"])
+        self.assertIn("by 2 migration(s)", rows["recoverable"]["Details"])
+        self.survey(scattered(), "-f", "html")
+        self.assertIn("The 2 migration(s), in their order", self.stdout)
 
 
 class LargeTest(SurveyCase):

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many broken slots of a cloud migrations win back, before any rule is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from nova_perfvm.changes.migrations import goals
+from nova_perfvm.changes.migrations.commands import command
+from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.diagnose.explain.verdicts import settings_for
+from nova_perfvm.diagnose.survey import Recovery, pinned_sizes
+from nova_perfvm.diagnose.survey.judged import as_if, is_taken_in
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.policy import Policy, VMClass
+
+# More is for plan defragment, with a budget of the operator's own.
+MOST_MOVES: Final = 100
+
+
+def recovery(policy: Policy, snapshot: Snapshot) -> Recovery:
+    """Return what migrations win back of the broken slots of the first pinned class.
+
+    In a cloud that has been taken in, by the policy's rules.  Elsewhere by Nova's
+    alone: VMs of other sizes may go wherever they have room, as they may today.
+    """
+    if not is_taken_in(snapshot):
+        mine, *_ = policy.pinned_classes
+        classes = (mine, *_others(policy, snapshot))
+        policy = replace(
+            policy,
+            classes=(
+                *(replace(c, exclusive="none", mem_page_size=None) for c in classes),
+                policy.default_class,
+            ),
+        )
+    judging, seen = as_if(policy, snapshot)
+    settings = replace(settings_for(judging), assumed=False)
+    planning = Planning(judging, seen, settings, Wishes())
+    plan = goals.defragment(planning, judging.pinned_classes[0], MOST_MOVES)
+    return Recovery(
+        slots=plan.gained,
+        live=plan.live,
+        memory_mb=plan.memory_mb,
+        moves=tuple(
+            (f"{move.name}: {move.source} to {move.target}", command(move))
+            for move in plan.moves
+        ),
+    )
+
+
+def _others(policy: Policy, snapshot: Snapshot) -> Iterator[VMClass]:
+    """Yield a class for each other size of pinned VMs, so that these may move, too."""
+    known = {size for vm_class in policy.pinned_classes for size in vm_class.sizes}
+    for size in pinned_sizes(snapshot):
+        if size.vcpus not in known:
+            yield VMClass(
+                f"size-{size.vcpus}",
+                vcpus=size.vcpus,
+                cpu_policy="dedicated",
+                numa_nodes=size.cells,
+            )
