@@ -13,7 +13,7 @@ from tests.benchmark.scheduling import report
 from tests.benchmark.scheduling.__main__ import STUDIES, main
 
 SMALLEST = ["--hosts", "4", "--rounds", "1", "--study-hosts", "4"]
-SMALLEST += ["--draws", "1", "--taken", "0"]
+SMALLEST += ["--draws", "1", "--taken", "0", "--pool", "dedicated"]
 
 
 class SmallestTest(testtools.TestCase):

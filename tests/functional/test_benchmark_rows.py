@@ -68,7 +68,7 @@ class TestRows(ElasticTest):
         [(_, claimed)] = rows.allocations(POOL, "units", 0, self.guests)
         made = rows.children("units", 0)
 
-        self.assertEqual(rows.host_traits(POOL, "units"), host.traits)
+        self.assertEqual(rows.traits_of(POOL, "units"), host.traits)
         self.assertEqual(inventories(rows.inventories(POOL, "units")), host.inventories)
         self.assertEqual(
             sorted((child.max_unit, {child.trait}) for child in made.values()),

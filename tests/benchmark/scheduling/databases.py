@@ -157,7 +157,7 @@ class Providers:
         if scheme == "units":
             self._add("placement_aggregates", {"id": 1, "uuid": _AGGREGATE})
         inventories = rows.inventories(pool, scheme)
-        traits = rows.host_traits(pool, scheme)
+        traits = rows.traits_of(pool, scheme)
         ids = {}
         for number, here in enumerate(guests):
             root = len(ids) + 1

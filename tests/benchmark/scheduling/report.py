@@ -224,14 +224,15 @@ def throughput(study):
         (
             each["schedulers"],
             each["arm"],
+            each["hosts"],
             f"{each['placed']} of {each['requests']}",
             f"{each['per_second']:.2f}",
             f"{each['cpu_ms_each']:.0f}",
         )
         for each in study["figures"]
     ]
-    head = ("schedulers", "arm", "placed", "requests/s", "scheduler CPU ms each")
-    return made(study) + table(head, lines)
+    head = ("schedulers", "arm", "hosts", "placed", "requests/s")
+    return made(study) + table((*head, "scheduler CPU ms each"), lines)
 
 
 def text(figures):

@@ -176,7 +176,7 @@ def children(scheme, number):
     }
 
 
-def host_traits(pool, scheme):
+def traits_of(pool, scheme):
     """Return the traits of a host's provider."""
     if scheme == "units":
         return {*HOST_TRAITS, units.elastic_trait(policy(scheme))}
