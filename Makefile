@@ -26,7 +26,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional package oldest storm measure guest fuzz benchmark overgranting docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional package oldest storm measure guest fuzz benchmark bench overgranting docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -96,6 +96,9 @@ benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusal
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
 	$(BIN)/python -m tests.benchmark.coverage
+
+bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and MariaDB: half an hour
+	$(BIN)/python -m tests.benchmark.scheduling $(BENCH_ARGUMENTS)
 
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request costs, phase by phase, and how many a second are done."""
+
+import statistics
+import time
+
+from tests.benchmark.scheduling.arms import RECOMMENDED, REPLACEMENT, Arm, arms
+from tests.benchmark.scheduling.flavors import ASKED, HIGH
+from tests.benchmark.scheduling.pools import POOLS
+
+SCHEDULERS = (1, 2, 4)
+STOCK = Arm("stock")
+_WARM_HOSTS = 5
+
+
+def measure(rig, pool, hosts, rounds, taken, tell):
+    """Return a record for each share taken, request and arm.
+
+    Arms take turns, in a direction that changes from round to round.
+    """
+    records = []
+    compared = arms(pool.schemes)
+    warm_up(rig, pool, compared)
+    for share in taken:
+        rig.fill(pool, hosts, share)
+        for request in pool.requests:
+            samples = {arm: [] for arm in compared}
+            for number in range(rounds):
+                for arm in compared[:: -1 if number % 2 else 1]:
+                    found = rig.scheduler(arm).ask("schedule", ASKED[request])
+                    samples[arm].append(found)
+                tell(f"{hosts} hosts, {pool.name}, {share:.0%}, {number + 1}")
+            where = {"pool": pool.name, "hosts": hosts}
+            where |= {"taken": share, "request": request}
+            records += [
+                where | summary(arm, samples[arm], samples[STOCK]) for arm in compared
+            ]
+    return records
+
+
+def warm_up(rig, pool, compared):
+    """Let each process read what it reads once."""
+    rig.fill(pool, _WARM_HOSTS, 0)
+    for arm in compared:
+        for request in pool.requests:
+            rig.scheduler(arm).ask("schedule", ASKED[request])
+
+
+def total(sample):
+    """Return the CPU time of a request, that of Placement included, in ms."""
+    return sample["scheduler_ms"] + sample["placement_ms"]
+
+
+def summary(arm, samples, stock):
+    """Return medians of the rounds, and the ratios to stock within each round."""
+    phases = {name for sample in samples for name in sample["phases"]}
+
+    def median(values):
+        return round(statistics.median(values), 3)
+
+    def ratio(measured):
+        pairs = zip(samples, stock, strict=True)
+        return median(measured(ours) / measured(theirs) for ours, theirs in pairs)
+
+    return {
+        "arm": arm.name,
+        "scheduler_ms": median(s["scheduler_ms"] for s in samples),
+        "placement_ms": median(s["placement_ms"] for s in samples),
+        "ratio": ratio(total),
+        "scheduler_ratio": ratio(lambda sample: sample["scheduler_ms"]),
+        "phases": {
+            name: median(s["phases"].get(name, 0) for s in samples)
+            for name in sorted(phases)
+        },
+        "candidates": samples[0]["candidates"],
+        "hosts_seen": samples[0]["hosts"],
+        "stock_sees": stock[0]["hosts"],
+        "passed": samples[0]["passed"],
+        "placed": sum(s["placed"] for s in samples),
+        "rounds": len(samples),
+    }
+
+
+def throughput(rig, hosts, each, tell, taken=0.5):
+    """Return how many requests a second several schedulers do at once.
+
+    :param each: how many requests a process does
+    """
+    pool = POOLS["dedicated"]
+    compared = (
+        STOCK,
+        Arm("slots", REPLACEMENT),
+        Arm("slots", REPLACEMENT, RECOMMENDED),
+    )
+    rig.fill(pool, hosts, taken)
+    records = []
+    for count in SCHEDULERS:
+        for arm in compared:
+            found = [rig.scheduler(arm, number) for number in range(count)]
+            for process in found:
+                process.ask("repeat", ASKED[HIGH], 1)
+            started = time.monotonic()
+            for process in found:
+                process.send("repeat", ASKED[HIGH], each)
+            answers = [process.receive() for process in found]
+            seconds = time.monotonic() - started
+            tell(f"{count} schedulers, {arm.name}")
+            records.append(
+                {
+                    "schedulers": count,
+                    "arm": arm.name,
+                    "hosts": hosts,
+                    "requests": count * each,
+                    "placed": sum(placed for _, _, placed in answers),
+                    "per_second": round(count * each / seconds, 3),
+                    "cpu_ms_each": round(
+                        sum(cpu for _, cpu, _ in answers) / count / each * 1000, 1
+                    ),
+                }
+            )
+    return records

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of a run: Placement of each scheme, and a scheduler of each arm."""
+
+import contextlib
+
+from nova_perfvm.policy import loader
+from tests.benchmark.scheduling import pools, schedulers
+from tests.benchmark.scheduling.arms import SCHEMES
+from tests.benchmark.scheduling.flavors import policy
+from tests.benchmark.scheduling.placements import Placement
+
+WORKERS = 2
+
+
+class Rig:
+    """A cloud that is filled with one pool after the other.
+
+    :param databases: that run
+    """
+
+    def __init__(self, databases):
+        self._databases = databases
+        self._stack = contextlib.ExitStack()
+        self._placements, self._schedulers = {}, {}
+        self._pool = self._guests = None
+        self._fresh = set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def fill(self, pool, hosts, taken):
+        """Write another cloud in the place of the one before."""
+        self._pool = pool
+        self._guests = pools.fill(pool, hosts, taken)
+        self._databases.fill_nova(pool, self._guests)
+        for scheme in {_cloud(scheme) for scheme in pool.schemes}:
+            self.placement(scheme)
+            self._databases.fill_placement(pool, scheme, self._guests)
+        self._fresh = set()
+
+    def placement(self, scheme, **options):
+        """Return the Placement of a scheme, started when it is first asked for.
+
+        :param options: of [placement]
+        """
+        key = (_cloud(scheme), *sorted(options.items()))
+        if key not in self._placements:
+            self._placements[key] = self._stack.enter_context(
+                Placement(self._databases, key[0], workers=WORKERS, options=options)
+            )
+        return self._placements[key]
+
+    def scheduler(self, arm, number=0, **options):
+        """Return a scheduler process of an arm that knows the cloud as it is.
+
+        :param number: tells several of an arm from each other
+        :param options: of its Placement's [placement]
+        """
+        key = (arm, number, *sorted(options.items()))
+        if key not in self._schedulers:
+            self._schedulers[key] = self._start(arm, options)
+        process = self._schedulers[key]
+        if key not in self._fresh:
+            counts = [len(here.flavors) for here in self._guests]
+            process.ask("refresh", counts, self._asks_twice(arm))
+            self._fresh.add(key)
+        return process
+
+    def _asks_twice(self, arm):
+        # disable_fallback_pcpu_query is to be True where all hosts have cpu sets.
+        return arm.scheme == "stock" or self._pool.cpus == "open"
+
+    def _start(self, arm, options):
+        etc = self._databases.layout.etc
+        for scheme in SCHEMES:
+            path = etc / f"{scheme}.yaml"
+            path.write_text(loader.dump(policy(scheme)), encoding="utf-8")
+        placement = self.placement(arm.scheme, **options)
+        path = etc / f"nova-scheduler-{len(self._schedulers)}.conf"
+        text = arm.nova_conf(self._databases, placement.url, etc / f"{arm.scheme}.yaml")
+        path.write_text(text, encoding="utf-8")
+        process = schedulers.Scheduler(arm.scheme, path)
+        self._stack.callback(process.stop)
+        return process
+
+
+def _cloud(scheme):
+    # The filter alone changes nothing of a cloud.
+    return "stock" if scheme == "filter" else scheme
