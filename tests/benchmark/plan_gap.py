@@ -64,7 +64,7 @@ def summary(found):
     worse = sum(row[3] > row[4] for row in same)
     yield f"clouds: {len(found)}, of which the best plan is known: {len(solved)}"
     yield f"with a plan that gains something: {len(some)}"
-    yield f"VMs gained: {vms['gained']} of {vms['most']} ({_gap(vms['most'], vms['gained'])} fewer)"
+    yield f"VMs gained: {vms['gained']}, by the best plans {vms['most']}"
     yield f"fewer than the best plan gains: {len(some) - len(same)} clouds"
     yield f"as many, at a higher cost: {worse} of {len(same)} clouds"
     yield f"cost beyond the least, where as many are gained: {_gap(spent, least)}"

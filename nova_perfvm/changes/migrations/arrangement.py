@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from nova_perfvm.changes.migrations.hosts import server_added, server_moved
-from nova_perfvm.changes.migrations.planning import Kind, Planning
+from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.diagnose.arrivals import shares
 from nova_perfvm.diagnose.capacity import filled
 from nova_perfvm.diagnose.explain.verdicts import offer
@@ -33,18 +33,18 @@ class PlannedHost:
         # What has been found out about it elsewhere, by the question.
         self.openings: dict[Hashable, Any] = {}
         self._planning = planning
-        self._fits: dict[Kind, bool] = {}
-        self._room: dict[Kind, tuple[int, int]] = {}
-        self._scores: dict[Kind, tuple[int, int]] = {}
+        self._fits: dict[ServerKind, bool] = {}
+        self._room: dict[ServerKind, tuple[int, int]] = {}
+        self._scores: dict[ServerKind, tuple[int, int]] = {}
 
-    def fits(self, kind: Kind) -> bool:
+    def fits(self, kind: ServerKind) -> bool:
         """Return whether it would take a server."""
         found = self._fits.get(kind)
         if found is None:
             found = self._fits[kind] = self._would_take(kind)
         return found
 
-    def _would_take(self, kind: Kind) -> bool:
+    def _would_take(self, kind: ServerKind) -> bool:
         planning, view = self._planning, self.view
         if not kind.right:
             return False
@@ -58,7 +58,7 @@ class PlannedHost:
             and shares(planning.policy, kind.request.facts, view.facts) is not None
         )
 
-    def room(self, kind: Kind, most: int = MOST_ROOM) -> int:
+    def room(self, kind: ServerKind, most: int = MOST_ROOM) -> int:
         """Return how many new servers it would take, one after the other.
 
         :param most: where to stop counting
@@ -78,7 +78,7 @@ class PlannedHost:
         self._room[kind] = found, most
         return found
 
-    def score(self, kind: Kind) -> tuple[int, int]:
+    def score(self, kind: ServerKind) -> tuple[int, int]:
         """Return how well a server that it takes is placed there; the most is best.
 
         As the weigher has it; of hosts that are equal to it, the fullest.
@@ -174,13 +174,13 @@ class Arrangement:
         )
         return self._with(list(views), {server_id: host})
 
-    def joined(self, server: Server, kind: Kind, host: str) -> Arrangement | None:
+    def joined(self, server: Server, kind: ServerKind, host: str) -> Arrangement | None:
         """Return it when a new server has come; None if the host refuses it."""
         view = self._with_server(server, host, kind)
         return None if view is None else self._with([view])
 
     def _with_server(
-        self, server: Server, host: str, kind: Kind | None = None
+        self, server: Server, host: str, kind: ServerKind | None = None
     ) -> HostView | None:
         kind = kind or self.planning.kind(server)
         if not self.hosts[host].fits(kind):

@@ -16,7 +16,7 @@ from typing import Any, Final
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.openings import Weight
 from nova_perfvm.changes.migrations.patterns import Limits, Pattern, patterns
-from nova_perfvm.changes.migrations.planning import Kind
+from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.changes.migrations.room import Demanded
 from nova_perfvm.changes.migrations.sequence import Order, order
 from nova_perfvm.exceptions import PerfVMError
@@ -113,7 +113,7 @@ def _model(
     model = cp_model.CpModel()
     chosen = [model.new_bool_var(f"{p.host}-{n}") for n, p in enumerate(found)]
     by_host: dict[str, list[Any]] = collections.defaultdict(list)
-    flow: dict[Kind, list[Any]] = collections.defaultdict(list)
+    flow: dict[ServerKind, list[Any]] = collections.defaultdict(list)
     costs, rooms, left, moved = [], [], [], []
     for pattern, x in zip(found, chosen, strict=True):
         by_host[pattern.host].append(x)
@@ -147,7 +147,7 @@ def _model(
 
 def _goals(start: Arrangement, taken: Sequence[Pattern]) -> dict[str, str]:
     """Return a host for each server that leaves one."""
-    coming: dict[Kind, list[str]] = collections.defaultdict(list)
+    coming: dict[ServerKind, list[str]] = collections.defaultdict(list)
     for pattern in taken:
         for kind, count in pattern.coming:
             coming[kind] += [pattern.host] * count

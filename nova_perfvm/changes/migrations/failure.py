@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.planning import Kind
+from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.facts.demand import RequestError
 from nova_perfvm.facts.snapshot import Server
@@ -41,7 +41,7 @@ def unsafe_hosts(
 
 def _evacuated(
     arrangement: Arrangement, servers: Collection[Server]
-) -> Iterator[tuple[Server, Kind]]:
+) -> Iterator[tuple[Server, ServerKind]]:
     for server in servers:
         if not ways.goes_elsewhere(server):
             continue
@@ -55,7 +55,7 @@ def _evacuated(
 def _elsewhere(
     arrangement: Arrangement,
     name: str,
-    servers: list[tuple[Server, Kind]],
+    servers: list[tuple[Server, ServerKind]],
     ignored: Collection[str],
 ) -> frozenset[str] | None:
     """Return the hosts that servers go to; None if one finds none."""

@@ -10,7 +10,7 @@ from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.failure import unsafe_hosts
 from nova_perfvm.changes.migrations.model import MigrationPlan, Move, MoveError
 from nova_perfvm.changes.migrations.patterns import Limits
-from nova_perfvm.changes.migrations.planning import Kind, Planning
+from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.changes.migrations.room import (
     Demanded,
     cost,
@@ -79,7 +79,7 @@ def free(
     )
 
 
-def _room(arrangement: Arrangement, kind: Kind, count: int) -> int:
+def _room(arrangement: Arrangement, kind: ServerKind, count: int) -> int:
     """Return how many VMs find room, so that what is to be kept is kept."""
     most = Demanded(kind, count).room(arrangement)
     if not arrangement.planning.wishes.keep_one:
@@ -179,7 +179,7 @@ def _left(
     return None
 
 
-def cost_of_kind(kind: Kind) -> int:
+def cost_of_kind(kind: ServerKind) -> int:
     """Return what one migration costs, as MiB of memory to copy."""
     return kind.cost_mb
 
@@ -219,7 +219,7 @@ def defragment(
     )
 
 
-def _moves_first(kind: Kind) -> int:
+def _moves_first(kind: ServerKind) -> int:
     """Return a weight by which fewer migrations are better, whatever they cost."""
     return (1 << 32) + kind.cost_mb
 

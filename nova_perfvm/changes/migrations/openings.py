@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement, PlannedHost
-from nova_perfvm.changes.migrations.planning import Kind
+from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.facts.snapshot import Server
 
 # So many answers are looked at one by one.
 _MOST_SETS = 256
 # What a migration costs is compared, whatever its unit is.
-Weight = Callable[[Kind], int]
+Weight = Callable[[ServerKind], int]
 
 _Counts = tuple[int, ...]
 
@@ -43,7 +43,7 @@ class Opening:
 
 def openings(
     arrangement: Arrangement,
-    kind: Kind,
+    kind: ServerKind,
     weight: Weight,
     hosts: Collection[str],
     *,
@@ -80,7 +80,7 @@ def openings(
 def _of_host(
     arrangement: Arrangement,
     name: str,
-    kind: Kind,
+    kind: ServerKind,
     weight: Weight,
     limit: int,
     staying: Collection[str],
@@ -98,7 +98,7 @@ def _of_host(
 def _find(
     arrangement: Arrangement,
     name: str,
-    kind: Kind,
+    kind: ServerKind,
     weight: Weight,
     limit: int,
     staying: Collection[str],

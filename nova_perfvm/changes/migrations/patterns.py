@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.openings import Weight
-from nova_perfvm.changes.migrations.planning import Kind
+from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.changes.migrations.room import Demanded
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Server
@@ -37,7 +37,7 @@ class Pattern:
 
     host: str
     leaving: tuple[str, ...]
-    coming: tuple[tuple[Kind, int], ...]
+    coming: tuple[tuple[ServerKind, int], ...]
     room: int
 
 
@@ -109,9 +109,9 @@ def patterns(
                 yield Pattern(name, ids, coming, room)
 
 
-def _kinds(start: Arrangement) -> dict[Kind, list[str]]:
+def _kinds(start: Arrangement) -> dict[ServerKind, list[str]]:
     """Return the hosts of the servers of each kind that may be moved."""
-    found: dict[Kind, list[str]] = {}
+    found: dict[ServerKind, list[str]] = {}
     for name in start.hosts:
         for server in start.movable(name):
             found.setdefault(start.planning.kind(server), []).append(name)
@@ -129,11 +129,11 @@ def _groups(start: Arrangement, name: str) -> Sequence[Sequence[Server]]:
 def _filled(
     now: Arrangement,
     name: str,
-    kinds: Sequence[tuple[Kind, int]],
+    kinds: Sequence[tuple[ServerKind, int]],
     weight: Weight,
     limits: Limits,
     used: tuple[int, int] = (0, 0),
-) -> Iterator[tuple[tuple[tuple[Kind, int], ...], Arrangement]]:
+) -> Iterator[tuple[tuple[tuple[ServerKind, int], ...], Arrangement]]:
     """Yield what may come to a host together, and the arrangement then."""
     if not kinds:
         yield (), now

@@ -41,7 +41,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class ServerKind:
     """What servers ask for that are alike to every rule and to Placement.
 
     :ivar request: of one of them
@@ -72,11 +72,11 @@ class Planning:
         self.settings = settings
         self.wishes = wishes or Wishes()
         self.views = views_of(snapshot)
-        self._kinds: dict[Hashable, Kind] = {}
-        self._kind_of: dict[str, Kind] = {}
+        self._kinds: dict[Hashable, ServerKind] = {}
+        self._kind_of: dict[str, ServerKind] = {}
         self._why_not: dict[str, str] = {}
 
-    def kind(self, server: Server) -> Kind:
+    def kind(self, server: Server) -> ServerKind:
         """Return what a server asks for.
 
         :raises RequestError: when nova-api would refuse its flavor and image today
@@ -92,10 +92,10 @@ class Planning:
             found = self._kind_of[server.id] = self._kinds[key]
         return found
 
-    def kind_of_request(self, request: Request) -> Kind:
+    def kind_of_request(self, request: Request) -> ServerKind:
         """Return the kind of the servers that ask for this."""
         pinned = request.facts.pinned
-        return Kind(
+        return ServerKind(
             request=request,
             cost_mb=cost_mb(request.facts.memory_mb, pinned=pinned),
             pinned=pinned,
@@ -103,7 +103,7 @@ class Planning:
             allowed=own_hosts(request.project, self.views, self.settings),
         )
 
-    def newcomer(self, kind: Kind, number: int) -> Server:
+    def newcomer(self, kind: ServerKind, number: int) -> Server:
         """Return a new server of a kind; its ID tells it from those that there are."""
         facts = kind.request.facts
         server = Server(

@@ -10,7 +10,7 @@ from typing import Final
 
 from nova_perfvm.changes.migrations.arrangement import MOST_ROOM, Arrangement
 from nova_perfvm.changes.migrations.openings import Opening, Weight, openings
-from nova_perfvm.changes.migrations.planning import Kind
+from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.changes.migrations.sequence import Order, destinations, order
 from nova_perfvm.changes.migrations.settling import Settling
 
@@ -36,7 +36,7 @@ class Demanded:
     :ivar weight: what the plan is to have the least of
     """
 
-    kind: Kind
+    kind: ServerKind
     count: int = MOST_ROOM
     weight: Weight = lambda kind: kind.cost_mb
 
@@ -58,7 +58,7 @@ class Demanded:
 
 
 def newcomers(
-    arrangement: Arrangement, kind: Kind, count: int
+    arrangement: Arrangement, kind: ServerKind, count: int
 ) -> tuple[Arrangement, tuple[str, ...]]:
     """Return an arrangement with so many VMs more, or as many as fit, and their hosts.
 
@@ -141,7 +141,9 @@ def _tried(
 
     Of those of which servers leave that are alike the first few are.
     """
-    alike: collections.Counter[frozenset[tuple[Kind, int]]] = collections.Counter()
+    alike: collections.Counter[frozenset[tuple[ServerKind, int]]] = (
+        collections.Counter()
+    )
     found = openings(
         start,
         demanded.kind,

@@ -14,7 +14,7 @@ from nova_perfvm.changes.migrations.arrangement import Arrangement
 
 
 @dataclass(frozen=True)
-class Step:
+class MoveStep:
     """One migration of an order: a server's ID, and two hosts."""
 
     server: str
@@ -26,7 +26,7 @@ class Step:
 class Order:
     """Steps, and the arrangement after the last of them."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MoveStep, ...]
     end: Arrangement
 
     def then(self, other: Order) -> Order:
@@ -98,18 +98,18 @@ def _ordered(
 
 def _next(
     now: Arrangement, wanted: Iterable[tuple[str, str]]
-) -> tuple[Step, Arrangement] | None:
+) -> tuple[MoveStep, Arrangement] | None:
     """Return the first of the migrations that is possible."""
     for name, target in wanted:
         after = now.moved(name, target)
         if after is not None:
-            return Step(name, now.host_of(name) or "", target), after
+            return MoveStep(name, now.host_of(name) or "", target), after
     return None
 
 
 def _aside(
     now: Arrangement, names: Iterable[str], pending: Mapping[str, str]
-) -> tuple[Step, Arrangement] | None:
+) -> tuple[MoveStep, Arrangement] | None:
     """Return a migration to a spare host after which another one is possible."""
     for name in names:
         kind = now.planning.kind(now.planning.snapshot.server_by_id[name])

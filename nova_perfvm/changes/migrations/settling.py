@@ -13,7 +13,7 @@ from typing import Final
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.openings import Weight, openings
-from nova_perfvm.changes.migrations.planning import Kind
+from nova_perfvm.changes.migrations.planning import ServerKind
 
 # How many hosts are tried for one server, and openings where none takes it.
 _MOST_HOSTS: Final = 3
@@ -35,7 +35,7 @@ class Settling:
     """
 
     weight: Weight
-    goal: Kind | None = None
+    goal: ServerKind | None = None
     limit: int = 1
     avoided: frozenset[str] = frozenset()
     lossless: bool = False
@@ -67,7 +67,7 @@ class Settling:
         return self._with_others(arrangement, server_id, kind, left, tuple(rest))
 
     def _hosts(
-        self, arrangement: Arrangement, server_id: str, kind: Kind, left: str
+        self, arrangement: Arrangement, server_id: str, kind: ServerKind, left: str
     ) -> Iterator[str]:
         """Yield hosts that take a server, the best first."""
         hosts = arrangement.hosts
@@ -104,7 +104,7 @@ class Settling:
         self,
         arrangement: Arrangement,
         server_id: str,
-        kind: Kind,
+        kind: ServerKind,
         left: str,
         rest: tuple[tuple[str, str], ...],
     ) -> Arrangement | None:

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``plan free``, ``plan drain`` and ``plan defragment``, of saved snapshots."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import sys
+
+import fixtures
+
+from nova_perfvm.facts import snapshot
+from nova_perfvm.facts.snapshot import Inventory
+from tests import shown
+from tests.unit.diagnose.explain.test_explain import UNITS
+from tests.unit.facts.snapshot.clouds import HP, Cloud
+from tests.unit.osc.test_shell import CommandCase
+
+PAGE = "doc/source/admin/plans.rst"
+COLUMNS = ["Step", "Server", "From", "To", "Migration", "Memory MiB"]
+
+
+def page_cloud():
+    """Return the cloud of the page: hosts with slots, one of them small."""
+    cloud = Cloud()
+    cloud.add_host("hp1")
+    cloud.add_host("hp2")
+    cloud.add_host("small", memory_gb=140)
+    cloud.add_hp("db1", "hp1")
+    cloud.add_hp("db2", "hp1", first=20, node=1, flavor="hp.20c.128g")
+    cloud.add_hp("web1", "hp2", flavor="hp.20c.200g")
+    cloud.add_hp("web2", "hp2", first=20, node=1)
+    return cloud
+
+
+class SavedCase(CommandCase):
+    def save(self, cloud):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.path = str(directory / "cloud.json")
+        text = snapshot.dumps(cloud.snapshot())
+        pathlib.Path(self.path).write_text(text, encoding="utf-8")
+        return directory
+
+    def plan(self, status, *arguments):
+        """Return the rows of a plan."""
+        options = ("--snapshot", self.path, "-f", "json")
+        found = self.run_command("plan", *arguments, *options)
+        self.assertEqual(status, found, self.stderr)
+        return json.loads(self.stdout)
+
+
+class PlansTest(SavedCase):
+    def setUp(self):
+        super().setUp()
+        self.cloud = page_cloud()
+        self.save(self.cloud)
+
+    def test_room_for_a_server(self):
+        (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g")
+        self.assertEqual(
+            [1, "db1 (i-db1)", "hp1", "small", "live", 65536],
+            [row[name] for name in COLUMNS],
+        )
+        self.assertEqual("yes", row["Pinned"])
+        self.assertIn("--host small --wait i-db1", row["Commands"])
+        self.assertIn("1 more VM(s) of hp.20c.200g find room", self.stderr)
+        self.assertIn("server groups, PCI devices", self.stderr)
+        self.assertIn("assumed symmetric", self.stderr)
+
+    def test_half_a_plan_and_none(self):
+        rows = self.plan(1, "free", "--flavor", "hp.20c.200g", "--count", "3")
+        self.assertEqual(2, len(rows))
+        self.assertIn("make room for 3, only for 2", self.stderr)
+        arguments = ("free", "--flavor", "hp.20c.200g", "--exclude", "small")
+        self.assertEqual([], self.plan(2, *arguments))
+        self.assertEqual([], self.plan(0, "free", "--flavor", HP))
+        self.assertIn("nothing is to be migrated", self.stderr)
+
+    def test_drain(self):
+        rows = self.plan(0, "drain", "hp1")
+        # One of hp2 makes room for the larger one.
+        moved = [(row["Server"], row["From"], row["To"]) for row in rows]
+        self.assertIn(("web2 (i-web2)", "hp2", "small"), moved)
+        self.assertIn(("db2 (i-db2)", "hp1", "hp2"), moved)
+        rows = self.plan(1, "drain", "hp1", "--cold", "--max-moves", "1")
+        self.assertEqual(["cold"], [row["Migration"] for row in rows])
+        self.assertIn("server migration confirm", rows[0]["Commands"])
+        self.assertIn("stays: no host was found for it", self.stderr)
+
+    def test_defragment(self):
+        cloud = Cloud(UNITS)
+        for name in ("e1", "e2"):
+            cloud.add_elastic(name)
+            cloud.change_inventories(name, VCPU=Inventory(160, 160))
+            cloud.add_general(f"g-{name}", name)
+            cloud.allocate_units(f"i-g-{name}", name)
+            held = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 40}
+            cloud.allocate(f"i-g-{name}", name, held)
+        self.save(cloud)
+        policy = self.file('schema_version: "1.0"\nplacement: units\n')
+        rows = self.plan(0, "defragment", "--budget", "1", "--policy", policy)
+        self.assertEqual(1, len(rows))
+        self.assertIn("2 more slot(s) of class high-performance", self.stderr)
+        arguments = ("defragment", "--budget", "1", "--policy", policy)
+        self.plan(2, *arguments, "--exclude", "e1")
+
+    def test_mistakes(self):
+        for words, *arguments in (
+            ("--exclude x: there is no such", "free", "--flavor", HP, "--exclude", "x"),
+            ("no flavor 'x'", "free", "--flavor", "x"),
+            ("no compute host 'x'", "drain", "x"),
+            ("it has no slots", "defragment", "--budget", "1", "--class", "general"),
+        ):
+            told = ("--snapshot", self.path)
+            self.assert_refused(3, words, "plan", *arguments, *told)
+        self.assert_refused(
+            3, "no whole number above 0", "plan", "free", "--flavor", HP, "--count", "0"
+        )
+
+    def test_two_servers_of_one_name(self):
+        self.cloud.add_hp("other", "small")
+        other = self.cloud.servers["other"]
+        self.cloud.servers["other"] = dataclasses.replace(other, name="db1")
+        self.save(self.cloud)
+        arguments = ("plan", "drain", "hp1", "--exclude", "db1")
+        self.assert_refused(
+            3, "2 servers are called so", *arguments, "--snapshot", self.path
+        )
+
+    def test_the_solver_is_not_there(self):
+        for name in ("ortools", "ortools.sat.python"):
+            self.useFixture(
+                fixtures.MonkeyPatch("sys.modules", sys.modules | {name: None})
+            )
+        arguments = ("plan", "free", "--flavor", "hp.20c.200g", "--exact")
+        self.assert_refused(
+            3, "pip install nova-perfvm[plan]", *arguments, "--snapshot", self.path
+        )
+
+
+class PageTest(SavedCase):
+    def test_every_command_prints_what_the_page_shows(self):
+        directory = self.save(page_cloud())
+        here = pathlib.Path.cwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(directory)
+        self.useFixture(fixtures.EnvironmentVariable("COLUMNS", "200"))
+        ran = 0
+        os.chdir(here)
+        found = shown.commands(PAGE)
+        os.chdir(directory)
+        for each in found:
+            name, *arguments = shlex.split(each.text, comments=True)
+            if name != "nova-perfvm" or not each.output:
+                continue
+            self.run_command(*arguments)
+            self.assertEqual(
+                each.output.strip(), (self.stdout + self.stderr).strip(), each.place
+            )
+            ran += 1
+        self.assertEqual(2, ran)
