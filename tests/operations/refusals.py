@@ -130,6 +130,8 @@ class Refusals:
         plan = self._plan(flavor, seen)
         self.test.assertTrue(plan.complete, plan)
         self._execute(flavor, plan, seen)
+        # A minute later: the source of a cold migration counts the server until then.
+        self.test.cloud.run_periodics()
         server = self.test.cloud.boot(flavor, from_volume=True)
         self.test.assertEqual(
             ("ACTIVE", ""), (server.status, server.fault), f"{flavor} after {plan}"
