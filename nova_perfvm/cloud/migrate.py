@@ -41,8 +41,8 @@ _MOST_FAILED: Final = 12
 # allocation goes, for one.
 _SETTLE_S: Final = 60
 # A compute counts anew what its servers have each minute by default
-# ([DEFAULT]update_resources_interval).  Until then it may count one that is deleted: as
-# a rule one that had come by a cold migration.
+# ([DEFAULT]update_resources_interval).  Until then it may count one that is deleted, as
+# a rule one that had come by a cold migration, or that has left by one.
 _REPORT_S: Final = 130
 PATIENCE_MIN: Final = 60
 
@@ -172,11 +172,19 @@ class _Run:
                 self._confirm(move)
             elif action.kind == "done":
                 self._check_after(move, found)
+                if not move.live:
+                    # Its source counts the server until then, and whoever it made
+                    # room for would be refused there.
+                    self._counted_anew(move, move.source)
                 self._done(number)
                 return
             elif action.kind == "stop":
                 why = self._ended(number, action, asked_now=asked_now)
-                if asked_again or not asked_now or not self._counted_anew(move):
+                if (
+                    asked_again
+                    or not asked_now
+                    or not self._counted_anew(move, move.target)
+                ):
                     raise StoppedError(why)
                 asked_now, asked_again = False, True
             next(waits)
@@ -191,35 +199,39 @@ class _Run:
         detail = self._fault(progress.move) if asked_now else ""
         return f"{action.why}: {detail}" if detail else action.why
 
-    def _counted_anew(self, move: Move) -> bool:
-        """Wait until the target's compute counts what its servers have.
+    def _counted_anew(self, move: Move, name: str) -> bool:
+        """Wait until a host's compute counts what its servers have.
 
+        :param name: of the source or the target of the move
         :returns: whether it counted more, so that nova-scheduler saw it fuller than it
             is, and does not any more
         """
-        if not self._overcounted(move):
+        if not self._overcounted(move, name):
             return False
         self._watcher.tell(
-            f"nova-compute on {move.target} counts a server that has left it: waiting "
-            "until it counts anew"
+            f"nova-compute on {name} counts a server that has left it: waiting until "
+            "it counts anew"
         )
         deadline = time.monotonic() + _REPORT_S
-        while self._overcounted(move):
+        while self._overcounted(move, name):
             if time.monotonic() > deadline:
                 return False
             time.sleep(_LONGEST_PAUSE_S)
         return True
 
     @openstack_errors()
-    def _overcounted(self, move: Move) -> bool:
+    def _overcounted(self, move: Move, name: str) -> bool:
         self._refresh(move)
-        target = next((h for h in self._snapshot.hosts if h.host == move.target), None)
-        if target is None:
+        host = next((h for h in self._snapshot.hosts if h.host == name), None)
+        if host is None:
             return False
-        path = f"/os-hypervisors/{target.provider}"
-        shown = self._api.nova("GET", path, key="hypervisor")
-        servers = self._snapshot.servers_by_host.get(move.target, ())
-        return int(shown["vcpus_used"]) > sum(server.vcpus for server in servers)
+        shown = self._api.nova(
+            "GET", f"/os-hypervisors/{host.provider}", key="hypervisor"
+        )
+        servers = self._snapshot.servers_by_host.get(name, ())
+        return int(shown["running_vms"]) > len(servers) or int(
+            shown["vcpus_used"]
+        ) > sum(server.vcpus for server in servers)
 
     # What is there
 

@@ -14,6 +14,7 @@ from nova_perfvm import textfile
 from nova_perfvm.changes.migrations import record
 from tests.functional import base
 from tests.functional.client import ClientMixin
+from tests.functional.minutes import MinutesPass
 from tests.functional.test_plan_execution import (
     DRIVER,
     LIMIT_S,
@@ -132,6 +133,7 @@ class TestPlans(ClientMixin, base.FunctionalTest):
             self.cloud.start_configured(
                 name, self.policy, "dedicated", memory_gb=memory_gb
             )
+        self.useFixture(MinutesPass(self.cloud))
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.path = directory / "plan.json"
 

@@ -20,6 +20,7 @@ from nova_perfvm.cloud import migrate, snapshot
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Severity
 from nova_perfvm.diagnose.explain import request_of, settings_for
+from tests.functional.minutes import MinutesPass
 from tests.operations import verdict
 
 MOST_MOVES = 3
@@ -48,6 +49,7 @@ class Refusals:
         self.rng = random.Random(seed)
         random.seed(seed)
         self.settings = settings_for(test.policy)
+        self.minutes = test.useFixture(MinutesPass(test.cloud))
         connection = test.connection("admin", "admin,member,reader")
         self.judge = verdict.Judge(test.cloud, connection, test.hosts, test.CHILDREN)
         self.moves, self.seen = collections.Counter(), collections.Counter()
@@ -130,8 +132,6 @@ class Refusals:
         plan = self._plan(flavor, seen)
         self.test.assertTrue(plan.complete, plan)
         self._execute(flavor, plan, seen)
-        # A minute later: the source of a cold migration counts the server until then.
-        self.test.cloud.run_periodics()
         server = self.test.cloud.boot(flavor, from_volume=True)
         self.test.assertEqual(
             ("ACTIVE", ""), (server.status, server.fault), f"{flavor} after {plan}"

@@ -92,8 +92,7 @@ def loaded_by(modules, watched):
     result = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
-    lines = [line.split() for line in result.stdout.splitlines()]
-    return [line[1] for line in lines if line[:1] == ["unresolved:"]]
+    return result.stdout.split()
 
 
 def python_files(root):
