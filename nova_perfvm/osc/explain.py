@@ -9,14 +9,20 @@ from typing import Any, Final
 
 from cliff.columns import FormattableColumn
 
+from nova_perfvm.changes.migrations import goals
+from nova_perfvm.changes.migrations.commands import command
+from nova_perfvm.changes.migrations.planning import Planning, Wishes
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.policy import Policy
 from nova_perfvm.printable import some_of
 
+# Whoever waits for a VM does not wait for more.
+_MOST_MOVES: Final = 3
 # More names than that make no table.
 _MOST_NAMES: Final = 8
 _COLUMNS: Final = ("Result", "Reason", "Count", "Hosts", "Detail", "Fix")
@@ -77,6 +83,10 @@ class Explain(LookingLister):
         ),
         NOVA_CONF,
         flag("--long", "one row for each host, with the arithmetic of its NUMA cells"),
+        flag(
+            "--plan",
+            f"if none would, look for at most {_MOST_MOVES} migrations that make room",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -104,6 +114,9 @@ class Explain(LookingLister):
         )
         self.remark(found.notes)
         self.remark([_headline(found)])
+        if parsed_args.plan and not found.accepting:
+            # A host that was asked about alone says nothing of the others.
+            self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
         if parsed_args.long:
             return _LONG_COLUMNS, list(_long(found))
@@ -145,6 +158,25 @@ def _headline(found: Explanation) -> str:
     best = explain.smallest(found.fixes)
     remedy = f"smallest fix found: {best}" if best else "no fix found"
     return f"none of {total} host(s) would take it; {remedy}"
+
+
+def _offered_plan(
+    policy: Policy, snapshot: Snapshot, settings: SchedulerSettings, request: Request
+) -> Iterator[str]:
+    """Yield the migrations that make room for a VM, as commands, in words around."""
+    planning = Planning(policy, snapshot, settings, Wishes(max_moves=_MOST_MOVES))
+    plan = goals.free(planning, request, 1)
+    if not plan.wanted:
+        yield "there is room for it on another host"
+    elif not plan.complete:
+        yield f"no plan of {_MOST_MOVES} migrations or fewer makes room"
+    else:
+        yield (
+            f"{len(plan.moves)} migration(s) make room (plan free looks for more, and "
+            "carries them out with --execute):"
+        )
+        for move in plan.moves:
+            yield from command(move).splitlines()
 
 
 def _short(found: Explanation) -> Iterator[tuple[Any, ...]]:

@@ -139,6 +139,35 @@ class PlansTest(SavedCase):
         )
 
 
+class ExplainTest(SavedCase):
+    """``explain --plan`` names the migrations where a server is refused."""
+
+    def explained(self, status, *arguments):
+        """Return what is said beside the table."""
+        options = ("--snapshot", self.path, "--plan")
+        self.assertEqual(status, self.run_command("explain", *arguments, *options))
+        return self.stderr
+
+    def test_migrations_that_make_room(self):
+        self.save(page_cloud())
+        (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g")
+        said = self.explained(1, "--flavor", "hp.20c.200g")
+        self.assertIn("1 migration(s) make room", said)
+        self.assertIn(row["Commands"], said)
+        # It knows of hosts that were not asked about.
+        said = self.explained(1, "--flavor", HP, "--host", "hp1")
+        self.assertIn("there is room for it on another host", said)
+
+    def test_none_does(self):
+        cloud = Cloud()
+        cloud.add_host("hp1")
+        cloud.add_hp("db1", "hp1")
+        cloud.add_hp("db2", "hp1", first=20, node=1)
+        self.save(cloud)
+        said = self.explained(1, "--flavor", HP)
+        self.assertIn("no plan of 3 migrations or fewer makes room", said)
+
+
 class PageTest(SavedCase):
     def test_every_command_prints_what_the_page_shows(self):
         directory = self.save(page_cloud())
