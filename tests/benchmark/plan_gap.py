@@ -77,7 +77,11 @@ def _gap(one, other):
 def main(clouds_wanted, seed):
     """Print the figures."""
     begun = time.process_time()
-    found = [measure(seed * 1_000_000 + n) for n in range(clouds_wanted)]
+    found = []
+    for number in range(clouds_wanted):
+        found.append(measure(seed * 1_000_000 + number))
+        sys.stderr.write(f"\r{number + 1} of {clouds_wanted} clouds")
+    sys.stderr.write("\n")
     for line in summary(found):
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"{time.process_time() - begun:.0f} s of CPU time\n")
