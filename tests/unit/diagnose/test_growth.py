@@ -94,7 +94,7 @@ class GrowthTest(testtools.TestCase):
     def test_comparing_each_with_each_is_found(self):
         def compared(snapshot):
             for host in snapshot.hosts:
-                self.assertTrue(host in snapshot.hosts)
+                self.assertIn(host, snapshot.hosts)
 
         second, third = steps(compared)
         self.assertGreater(third, 1.5 * second)
