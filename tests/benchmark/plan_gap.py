@@ -60,18 +60,12 @@ def summary(found):
     for _, gained, most, _, _ in some:
         vms.update(gained=gained, most=most)
     same = [row for row in some if row[1] == row[2]]
-    spent, least = (sum(row[n] for row in same) for n in (3, 4))
     worse = sum(row[3] > row[4] for row in same)
     yield f"clouds: {len(found)}, of which the best plan is known: {len(solved)}"
     yield f"with a plan that gains something: {len(some)}"
     yield f"VMs gained: {vms['gained']}, by the best plans {vms['most']}"
     yield f"fewer than the best plan gains: {len(some) - len(same)} clouds"
     yield f"as many, at a higher cost: {worse} of {len(same)} clouds"
-    yield f"cost beyond the least, where as many are gained: {_gap(spent, least)}"
-
-
-def _gap(one, other):
-    return f"{100 * (one - other) / other:.1f} %" if other else "0.0 %"
 
 
 def main(clouds_wanted, seed):
