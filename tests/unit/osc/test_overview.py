@@ -9,7 +9,7 @@ from unittest import mock
 from nova_perfvm.osc.cloud_map import DrawMap
 from nova_perfvm.osc.metrics import WriteMetrics
 from tests.unit.facts.snapshot.clouds import HP
-from tests.unit.osc.formats.test_cloud_map import data
+from tests.unit.osc.formats.map_page import data
 from tests.unit.osc.test_explain import SavedCase
 
 ROOT = pathlib.Path(__file__).parents[3]

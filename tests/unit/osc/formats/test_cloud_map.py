@@ -3,7 +3,6 @@
 
 import base64
 import hashlib
-import json
 import re
 
 import testtools
@@ -12,6 +11,7 @@ from nova_perfvm.diagnose import cloud_map, overview
 from nova_perfvm.osc.formats.cloud_map import html
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 from tests.unit.measure.report.test_report import Elements
+from tests.unit.osc.formats.map_page import data
 
 # Ends the element, is a comment that hides the next ending, turns the direction, and
 # is what JavaScript takes for a line end.
@@ -22,13 +22,6 @@ HARMLESS = HARMLESS.replace("\x1b", r"\u001b")
 
 def page(cloud):
     return html(cloud_map.document(overview.look(POLICY, cloud.snapshot())))
-
-
-def data(text):
-    (found,) = re.findall(
-        r'<script type="application/json" id="map">(.*?)</script>', text, re.DOTALL
-    )
-    return json.loads(found)
 
 
 class PageTest(testtools.TestCase):
