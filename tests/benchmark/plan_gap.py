@@ -45,7 +45,7 @@ def measure(seed):
     gained, spent = demanded.room(found.end) - have, cost(found, demanded.weight)
     limits = Limits(spent if gained == wanted else None)
     try:
-        best, _ = exact.best(start, demanded, demanded.weight, limits=limits)
+        best = exact.best(start, demanded, limits)
     except (TooLargeError, exact.UnsolvedError):
         return wanted, gained, None, spent, None
     most = demanded.room(best.end) - have

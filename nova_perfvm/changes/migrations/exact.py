@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.openings import Weight
 from nova_perfvm.changes.migrations.patterns import Limits, Pattern, patterns
 from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.changes.migrations.room import Demanded
@@ -52,29 +51,18 @@ def solver() -> Any:
     return cp_model
 
 
-def best(
-    start: Arrangement,
-    demanded: Demanded | None,
-    weight: Weight,
-    *,
-    limits: Limits,
-    emptied: str | None = None,
-) -> tuple[Order, int]:
-    """Return the migrations of the best end that can be reached, and its bound.
+def best(start: Arrangement, demanded: Demanded, limits: Limits) -> Order:
+    """Return the migrations of the best end that can be reached.
 
-    First as much room as is demanded, then the least weight; no plan weighs less
-    than the bound that gives as much.
+    First as much room as is demanded, then the least weight.
 
-    :param emptied: the host that as many servers as possible leave; None for any
     :raises NoSolverError: when OR-tools is not installed
     :raises TooLargeError: when there are too many possibilities
     :raises UnsolvedError: when none was found in time
     """
     cp_model = solver()
-    found = list(patterns(start, demanded, weight, limits))
-    wanted = demanded.count if demanded is not None else 0
-    model, chosen = _model(cp_model, start, found, weight, limits, wanted, emptied)
-    bound = None
+    found = list(patterns(start, demanded, limits))
+    model, chosen = _model(cp_model, start, found, demanded, limits)
     for _ in range(_MOST_ENDS):
         engine = cp_model.CpSolver()
         engine.parameters.max_time_in_seconds = _SECONDS
@@ -83,17 +71,10 @@ def best(
         if engine.solve(model) != cp_model.OPTIMAL:
             break
         taken = [p for p, x in zip(found, chosen, strict=True) if engine.value(x)]
-        leaving = [
-            start.planning.kind(start.server(s)) for p in taken for s in p.leaving
-        ]
-        total = sum(map(weight, leaving))
-        bound = total if bound is None else bound
         reached = order(start, _goals(start, taken))
-        if reached is not None and (
-            demanded is None
-            or demanded.room(reached.end) >= min(wanted, sum(p.room for p in taken))
-        ):
-            return reached, bound
+        room = min(demanded.count, sum(p.room for p in taken))
+        if reached is not None and demanded.room(reached.end) >= room:
+            return reached
         same = [x for x in chosen if engine.value(x)]
         model.add(sum(same) < len(same))
     raise UnsolvedError("no best plan was found: leave --exact out")
@@ -103,18 +84,16 @@ def _model(
     cp_model: Any,
     start: Arrangement,
     found: Sequence[Pattern],
-    weight: Weight,
+    demanded: Demanded,
     limits: Limits,
-    wanted: int,
-    emptied: str | None,
 ) -> tuple[Any, list[Any]]:
     """Return the model, and the variable of each pattern."""
-    planning = start.planning
+    planning, weight = start.planning, demanded.weight
     model = cp_model.CpModel()
     chosen = [model.new_bool_var(f"{p.host}-{n}") for n, p in enumerate(found)]
     by_host: dict[str, list[Any]] = collections.defaultdict(list)
     flow: dict[ServerKind, list[Any]] = collections.defaultdict(list)
-    costs, rooms, left, moved = [], [], [], []
+    costs, rooms, moved = [], [], []
     for pattern, x in zip(found, chosen, strict=True):
         by_host[pattern.host].append(x)
         kinds = [planning.kind(start.server(s)) for s in pattern.leaving]
@@ -125,19 +104,14 @@ def _model(
         costs.append(sum(map(weight, kinds)) * x)
         moved.append(len(kinds) * x)
         rooms.append(pattern.room * x)
-        if pattern.host == emptied:
-            left.append((len(kinds) - sum(n for _, n in pattern.coming)) * x)
     for variables in by_host.values():
         model.add_exactly_one(variables)
     for terms in flow.values():
         model.add(sum(terms) == 0)
     if limits.moves is not None:
         model.add(sum(moved) <= limits.moves)
-    gained = model.new_int_var(0, max(wanted, len(planning.snapshot.servers)), "gained")
-    model.add(gained <= (sum(left) if emptied is not None else sum(rooms)))
-    model.add(
-        gained <= max(wanted, len(planning.snapshot.servers) * (emptied is not None))
-    )
+    gained = model.new_int_var(0, demanded.count, "gained")
+    model.add(gained <= sum(rooms))
     most = 1 + sum(
         weight(planning.kind(s)) for name in start.hosts for s in start.movable(name)
     )

@@ -97,8 +97,7 @@ def _best(
     """Return the best order there is; the known one limits what is looked at."""
     enough = demanded.room(known.end) >= demanded.count
     limits = Limits(cost(known, demanded.weight) if enough else None, most_moves)
-    found, _ = exact.best(start, demanded, demanded.weight, limits=limits)
-    return found
+    return exact.best(start, demanded, limits)
 
 
 def drain(planning: Planning, host: str) -> MigrationPlan:

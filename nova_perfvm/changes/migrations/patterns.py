@@ -74,11 +74,11 @@ class Limits:
 
 
 def patterns(
-    start: Arrangement, demanded: Demanded | None, weight: Weight, limits: Limits
+    start: Arrangement, demanded: Demanded, limits: Limits
 ) -> Iterator[Pattern]:
     """Yield the patterns of all hosts, that of no change among each host's first.
 
-    :param demanded: the VMs that are counted; None if none are
+    :param demanded: the VMs that are counted
     :raises TooLargeError: when there are too many
     """
     there = _kinds(start)
@@ -88,7 +88,7 @@ def patterns(
         for counts in itertools.product(*ranges):
             leaving = [s for g, n in zip(groups, counts, strict=True) for s in g[:n]]
             kinds = [start.planning.kind(server) for server in leaving]
-            if limits.exceeded(sum(map(weight, kinds)), len(kinds)):
+            if limits.exceeded(sum(map(demanded.weight, kinds)), len(kinds)):
                 continue
             lifted = start.lifted(tuple(server.id for server in leaving))
             # Who leaves a host does not come back.
@@ -99,12 +99,10 @@ def patterns(
             ]
             if name not in start.planning.targets:
                 others = []
-            found = _filled(lifted, name, others, weight, limits)
+            found = _filled(lifted, name, others, demanded.weight, limits)
             for coming, end in found:
                 limits.count()
-                room = 0
-                if demanded is not None:
-                    room = end.hosts[name].room(demanded.kind, demanded.count)
+                room = end.hosts[name].room(demanded.kind, demanded.count)
                 ids = tuple(server.id for server in leaving)
                 yield Pattern(name, ids, coming, room)
 
