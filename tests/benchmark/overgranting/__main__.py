@@ -5,12 +5,12 @@ import argparse
 import importlib.metadata
 import os
 import platform
-import signal
 import sys
 import tempfile
 from pathlib import Path
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.benchmark.command import positive, status_of, tell
 
 try:
     import placement
@@ -50,11 +50,13 @@ def measure(database, row, processes, rounds):
     return tally
 
 
-def tell(text):
-    """Show progress on a terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{text}\033[K")
-        sys.stderr.flush()
+def measured(options):
+    """Measure on servers that are there for that long."""
+    with (
+        tempfile.TemporaryDirectory(prefix="overgranting-") as directory,
+        Database(directory) as database,
+    ):
+        run(options, database)
 
 
 def run(options, database):
@@ -118,31 +120,9 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def positive(text):
-    """Return a number above 0."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
-
-
 def main(arguments=None):
-    """Print the table; return 1 with the reason when it cannot be made."""
-    options = parse(arguments)
-    # As Ctrl-C does: so that MariaDB is stopped.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        with (
-            tempfile.TemporaryDirectory(prefix="overgranting-") as directory,
-            Database(directory) as database,
-        ):
-            run(options, database)
-    except SandboxError as exc:
-        sys.stderr.write(f"{exc}\n")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    """Measure; return 1 with the reason when it cannot be done."""
+    return status_of(measured, parse(arguments))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ import json
 import os
 import platform
 import shlex
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.benchmark.command import positive, status_of, tell
 
 try:
     from tests.benchmark.scheduling import cost, limits, paired, report
@@ -89,13 +88,6 @@ STUDIES = {
 }
 
 
-def tell(text):
-    """Show progress on a terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{text}\033[K")
-        sys.stderr.flush()
-
-
 def circumstances(options, database):
     """Return what the figures rest on; loads are those of 15 minutes."""
     return {
@@ -107,6 +99,15 @@ def circumstances(options, database):
         "load": [round(os.getloadavg()[2], 1)],
         "rounds": options.rounds,
     }
+
+
+def measured(options):
+    """Measure on servers that are there for that long."""
+    with (
+        tempfile.TemporaryDirectory(prefix="scheduling-") as directory,
+        Databases(directory) as database,
+    ):
+        run(options, database)
 
 
 def run(options, database):
@@ -211,14 +212,6 @@ def parse(arguments):
     return options
 
 
-def positive(text):
-    """Return a number above 0."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
-
-
 def share(text):
     """Return a number from 0 to 1."""
     number = float(text)
@@ -229,21 +222,7 @@ def share(text):
 
 def main(arguments=None):
     """Measure; return 1 with the reason when it cannot be done."""
-    options = parse(arguments)
-    # As Ctrl-C does: so that what was started is stopped.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        with (
-            tempfile.TemporaryDirectory(prefix="scheduling-") as directory,
-            Databases(directory) as database,
-        ):
-            run(options, database)
-    except SandboxError as exc:
-        sys.stderr.write(f"{exc}\n")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return status_of(measured, parse(arguments))
 
 
 if __name__ == "__main__":
