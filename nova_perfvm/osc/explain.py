@@ -18,6 +18,7 @@ from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import some_of
 
@@ -69,18 +70,8 @@ class Explain(LookingLister):
             ),
             required=True,
         ),
-        argument("--image", metavar="IMAGE", help="boot from this image"),
-        flag(
-            "--boot-from-volume",
-            "the root disk is a volume (default: as the flavor's disk says)",
-        ),
         argument("--host", metavar="HOST", help="look at this host only"),
-        argument(
-            "--availability-zone", metavar="ZONE", default="", help="as asked for"
-        ),
-        argument(
-            "--project", metavar="ID", default="", help="ID of the server's project"
-        ),
+        *REQUEST,
         NOVA_CONF,
         flag("--long", "one row for each host, with the arithmetic of its NUMA cells"),
         flag(
@@ -94,15 +85,7 @@ class Explain(LookingLister):
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
-        request, about = explain.request_of(
-            snapshot,
-            flavor=parsed_args.flavor,
-            image=parsed_args.image,
-            server=parsed_args.server,
-            volume_backed=parsed_args.boot_from_volume or None,
-            availability_zone=parsed_args.availability_zone,
-            project=parsed_args.project,
-        )
+        request, about = request_of(parsed_args, snapshot, parsed_args.server)
         self.remark(about)
         found = explain.explain(
             policy,

@@ -11,7 +11,6 @@ from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.model import MigrationPlan
 from nova_perfvm.changes.migrations.planning import Planning, Wishes
-from nova_perfvm.diagnose import explain
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
@@ -26,6 +25,7 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.executing import PlanningCommand
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.policy import Policy, VMClass
 
 _COLUMNS: Final = (
@@ -200,12 +200,7 @@ class PlanFree(MigrationsLister):
             metavar="N",
             help="so many new servers (default: %(default)s)",
         ),
-        argument("--image", metavar="IMAGE", help="they boot from this image"),
-        flag("--boot-from-volume", "their root disks are volumes"),
-        argument(
-            "--availability-zone", metavar="ZONE", default="", help="as asked for"
-        ),
-        argument("--project", metavar="ID", default="", help="ID of their project"),
+        *REQUEST,
         _most_moves("--max-moves"),
         _BEST,
     )
@@ -213,14 +208,7 @@ class PlanFree(MigrationsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether it is complete."""
         planning = self.planning(parsed_args)
-        request, about = explain.request_of(
-            planning.snapshot,
-            flavor=parsed_args.flavor,
-            image=parsed_args.image,
-            volume_backed=parsed_args.boot_from_volume or None,
-            availability_zone=parsed_args.availability_zone,
-            project=parsed_args.project,
-        )
+        request, about = request_of(parsed_args, planning.snapshot)
         self.remark(about)
         plan = goals.free(planning, request, parsed_args.count, best=parsed_args.exact)
         return self.listed(

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a new server is described to commands that look for a place for it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from nova_perfvm.diagnose import explain
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc.base import Arguments, argument, flag
+
+# Beside its flavor.
+REQUEST: Final[Arguments] = (
+    argument("--image", metavar="IMAGE", help="boot from this image"),
+    flag(
+        "--boot-from-volume",
+        "the root disk is a volume (default: as the flavor's disk says)",
+    ),
+    argument("--availability-zone", metavar="ZONE", default="", help="as asked for"),
+    argument("--project", metavar="ID", default="", help="ID of the server's project"),
+)
+
+
+def request_of(
+    parsed_args: argparse.Namespace, snapshot: Snapshot, server: str | None = None
+) -> tuple[Request, tuple[str, ...]]:
+    """Return what is asked for, and remarks about it.
+
+    :param server: ID or name of one that is there, in place of a flavor
+    :raises NotFoundError: when there is no such thing, or more than one
+    :raises RequestError: when nova-api would refuse it
+    """
+    return explain.request_of(
+        snapshot,
+        flavor=parsed_args.flavor,
+        image=parsed_args.image,
+        server=server,
+        volume_backed=parsed_args.boot_from_volume or None,
+        availability_zone=parsed_args.availability_zone,
+        project=parsed_args.project,
+    )
