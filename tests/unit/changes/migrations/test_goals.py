@@ -16,7 +16,9 @@ from nova_perfvm.changes.migrations.planning import Planning, Wishes
 from nova_perfvm.changes.migrations.room import Demanded, newcomers
 from nova_perfvm.changes.migrations.sequence import order
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.explain import explain, request_of, settings_for
+from nova_perfvm.diagnose.explain import request_of, settings_for
+from nova_perfvm.diagnose.explain.verdicts import judge_all
+from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Migration
 from tests.unit.changes.migrations import clouds
 
@@ -33,9 +35,10 @@ def found_by_audit(policy, snapshot):
 
 
 def taking(policy, snapshot, flavor):
-    """Return the hosts that take a new server, by explain."""
+    """Return the hosts that take a new server, by the verdicts of explain."""
     request, _ = request_of(snapshot, flavor=flavor)
-    return explain(policy, snapshot, request, settings_for(policy)).accepting
+    verdicts = judge_all(policy, request, views_of(snapshot), settings_for(policy))
+    return tuple(verdict.view.name for verdict in verdicts if verdict.accepted)
 
 
 class PlanCase(testtools.TestCase):
