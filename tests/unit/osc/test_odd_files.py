@@ -6,6 +6,7 @@ import fixtures
 from tests.fuzz.commands import KINDS, run
 from tests.fuzz.test_collected import CollectedCase
 from tests.fuzz.test_files import FilesCase
+from tests.fuzz.test_records import RecordsCase
 
 
 class OddFilesTest(FilesCase):
@@ -23,6 +24,11 @@ class OddFilesTest(FilesCase):
 
 
 class OddCollectedTest(CollectedCase):
+    def test_some(self):
+        self.assert_foreseen(100)
+
+
+class OddRecordsTest(RecordsCase):
     def test_some(self):
         self.assert_foreseen(100)
 
