@@ -5,9 +5,10 @@ Each cloud has a few hosts, of 2 x 8 CPUs, with VMs of both classes at random; r
 is made for one to four more VMs of a random flavor.  The best plan is OR-tools',
 whose answer is proved: no cheaper end gives as much room.
 
-    python -m tests.benchmark.plan_gap [CLOUDS] [SEED]
+    python -m tests.benchmark.plan_gap [--clouds N] [--seed N]
 """
 
+import argparse
 import collections
 import random
 import sys
@@ -19,6 +20,7 @@ from nova_perfvm.changes.migrations.patterns import Limits, TooLargeError
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.changes.migrations.room import Demanded, cost, enlarged
 from nova_perfvm.diagnose.explain import request_of, settings_for
+from tests.benchmark.command import positive, tell
 from tests.unit.changes.migrations import clouds
 
 CLOUDS = 500
@@ -68,19 +70,25 @@ def summary(found):
     yield f"as many, at a higher cost: {worse} of {len(same)} clouds"
 
 
-def main(clouds_wanted, seed):
+def main(arguments=None):
     """Print the figures."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmark.plan_gap",
+        description="Show how far plans of migrations are from the best ones.",
+    )
+    parser.add_argument("--clouds", type=positive, default=CLOUDS, help="(%(default)s)")
+    parser.add_argument("--seed", type=int, default=SEED, help="(%(default)s)")
+    options = parser.parse_args(arguments)
     begun = time.process_time()
     found = []
-    for number in range(clouds_wanted):
-        found.append(measure(seed * 1_000_000 + number))
-        sys.stderr.write(f"\r{number + 1} of {clouds_wanted} clouds")
-    sys.stderr.write("\n")
+    for number in range(options.clouds):
+        found.append(measure(options.seed * 1_000_000 + number))
+        tell(f"{number + 1} of {options.clouds} clouds")
+    tell("")
     for line in summary(found):
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"{time.process_time() - begun:.0f} s of CPU time\n")
 
 
 if __name__ == "__main__":
-    given = [int(text) for text in sys.argv[1:]]
-    main(*(given + [CLOUDS, SEED][len(given) :]))
+    main()

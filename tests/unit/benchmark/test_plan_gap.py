@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import fixtures
+import testtools
+
+from nova_perfvm.changes.migrations import exact
+from tests.benchmark import plan_gap
+
+
+class SummaryTest(testtools.TestCase):
+    def test_what_is_counted(self):
+        """Wanted, gained, gained by the best plan, and what both cost."""
+        rows = [
+            (2, 2, 2, 30, 30),
+            (2, 2, 2, 40, 30),
+            (4, 1, 3, 10, 90),
+            (1, 0, 0, 0, 0),
+            (3, 1, None, 10, None),
+        ]
+        self.assertEqual(
+            [
+                "clouds: 5, of which the best plan is known: 4",
+                "with a plan that gains something: 3",
+                "VMs gained: 5, by the best plans 7",
+                "fewer than the best plan gains: 1 clouds",
+                "as many, at a higher cost: 1 of 2 clouds",
+            ],
+            list(plan_gap.summary(rows)),
+        )
+
+
+class MeasureTest(testtools.TestCase):
+    def test_the_best_is_not_worse(self):
+        for seed in range(3):
+            wanted, gained, most, spent, least = plan_gap.measure(seed)
+            self.assertLessEqual(gained, wanted)
+            self.assertLessEqual(gained, most)
+            if gained == most:
+                self.assertLessEqual(least, spent)
+
+    def test_a_cloud_whose_best_plan_is_not_found(self):
+        def give_up(*_arguments):
+            raise exact.UnsolvedError("no best plan was found")
+
+        self.useFixture(fixtures.MockPatchObject(exact, "best", give_up))
+        _, _, most, _, least = plan_gap.measure(0)
+        self.assertEqual((None, None), (most, least))
+
+    def test_figures_of_a_few_clouds(self):
+        stream = self.useFixture(fixtures.StringStream("stdout")).stream
+        self.useFixture(fixtures.MonkeyPatch("sys.stdout", stream))
+        plan_gap.main(["--clouds", "2"])
+        stream.seek(0)
+        self.assertIn("clouds: 2, of which the best plan is known: 2", stream.read())
