@@ -153,8 +153,9 @@ def _asked(
             f"{newest.destination} is {newest.status}",
         )
     at_work = newest is not None and _is_at_work(newest) and server.status != "ERROR"
-    if newest is None and server.status == _TO_CONFIRM:
-        # It came after the migrations were listed.
+    if server.status == _TO_CONFIRM and (newest is None or newest.status in _SUCCEEDED):
+        # It came after the migrations were listed; or nova-compute has written the
+        # migration down as confirmed, which it does before it sets the server's status.
         at_work = True
     if server.task is None and newest is not None and at_work:
         waits = newest.status == _MOVED and server.status == _TO_CONFIRM

@@ -71,6 +71,8 @@ class AskedTest(testtools.TestCase):
             (server(), migration("running")),
             (server("h2"), migration("post-migrating")),
             (server("h2", "VERIFY_RESIZE"), migration("confirming")),
+            # nova-compute writes it before the server's status.
+            (server("h2", "VERIFY_RESIZE"), migration("confirmed")),
             (server("h2", "VERIFY_RESIZE"),),
         ):
             self.assertEqual("wait", self.action(found, *migrations).kind)
