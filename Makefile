@@ -46,14 +46,18 @@ lint: $(STAMP)  ## ruff, hacking, mypy and bashate
 	$(BIN)/mypy
 	$(BIN)/bashate $(SHELL_FILES)
 
+# Tests whose classes share nothing are dealt out one by one, so that no worker is
+# left with more of them.
+ALONE := --group-regex '.+'
+
 unit: $(STAMP)  ## unit tests
-	$(BIN)/stestr --test-path ./tests/unit run --concurrency $(CONCURRENCY)
+	$(BIN)/stestr $(ALONE) --test-path ./tests/unit run --concurrency $(CONCURRENCY)
 
 contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
 	$(BIN)/stestr --test-path ./tests/contract run --concurrency $(CONCURRENCY)
 
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
-	$(BIN)/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY)
+	$(BIN)/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY)
 
 package: $(STAMP)  ## sdist and wheel: built, looked into, installed where nothing else is
 	$(BIN)/stestr --test-path ./tests/package run --concurrency 1
@@ -76,7 +80,7 @@ tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 
 oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit tests, functional tests
 	$(OLDEST)/bin/stestr --test-path ./tests/unit/scheduler run --concurrency $(CONCURRENCY)
-	$(OLDEST)/bin/stestr --test-path ./tests/functional run --concurrency $(CONCURRENCY) \
+	$(OLDEST)/bin/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY) \
 	    $(OLDEST_TESTS)
 
 storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
