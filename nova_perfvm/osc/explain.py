@@ -74,10 +74,6 @@ class Explain(LookingLister):
         *REQUEST,
         NOVA_CONF,
         flag("--long", "one row for each host, with the arithmetic of its NUMA cells"),
-        flag(
-            "--plan",
-            f"if none would, look for at most {_MOST_MOVES} migrations that make room",
-        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -97,8 +93,7 @@ class Explain(LookingLister):
         )
         self.remark(found.notes)
         self.remark([_headline(found)])
-        if parsed_args.plan and not found.accepting:
-            # A host that was asked about alone says nothing of the others.
+        if not (found.accepting or found.request_reasons):
             self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
         if parsed_args.long:
@@ -150,6 +145,7 @@ def _offered_plan(
     planning = Planning(policy, snapshot, settings, Wishes(max_moves=_MOST_MOVES))
     plan = goals.free(planning, request, 1)
     if not plan.wanted:
+        # One host was asked about alone.
         yield "there is room for it on another host"
     elif not plan.complete:
         yield f"no plan of {_MOST_MOVES} migrations or fewer makes room"

@@ -149,11 +149,11 @@ class PlansTest(SavedCase):
 
 
 class ExplainTest(SavedCase):
-    """``explain --plan`` names the migrations where a server is refused."""
+    """``explain`` names the migrations where a server is refused."""
 
     def explained(self, status, *arguments):
         """Return what is said beside the table."""
-        options = ("--snapshot", self.path, "--plan")
+        options = ("--snapshot", self.path)
         self.assertEqual(status, self.run_command("explain", *arguments, *options))
         return self.stderr
 
