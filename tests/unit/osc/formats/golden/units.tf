@@ -7,7 +7,6 @@
 #   openstack --os-placement-api-version 1.7 trait create CUSTOM_PERFVM_CHILD_B
 #   openstack --os-placement-api-version 1.7 trait create CUSTOM_PERFVM_ELASTIC_2
 #   openstack --os-placement-api-version 1.7 trait create CUSTOM_PERFVM_HIGH_PERFORMANCE
-#   openstack --os-placement-api-version 1.7 trait create CUSTOM_RACK_7
 
 terraform {
   required_providers {
@@ -38,8 +37,6 @@ resource "openstack_compute_flavor_v2" "hp_20c_64g" {
     "resources:CUSTOM_PERFVM_WRITE_IOPS"  = "1000"
     "resources_perfvm:CUSTOM_PERFVM_UNIT" = "1000"
     "trait:CUSTOM_PERFVM_ELASTIC_2"       = "required"
-    "trait:CUSTOM_RACK_7"                 = "required"
-    "trait:HW_NIC_SRIOV"                  = "required"
   }
 }
 
@@ -64,8 +61,6 @@ resource "openstack_compute_flavor_v2" "hp_20c_128g" {
     "resources:CUSTOM_PERFVM_WRITE_IOPS"  = "1000"
     "resources_perfvm:CUSTOM_PERFVM_UNIT" = "1000"
     "trait:CUSTOM_PERFVM_ELASTIC_2"       = "required"
-    "trait:CUSTOM_RACK_7"                 = "required"
-    "trait:HW_NIC_SRIOV"                  = "required"
   }
 }
 
