@@ -26,7 +26,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional package oldest storm measure guest fuzz benchmark bench overgranting docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional package oldest storm measure guest fuzz benchmark bench overgranting recipes docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -106,6 +106,9 @@ bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and Mar
 
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)
+
+recipes: $(STAMP)  ## tools that deploy, and others, on what is generated for them; each is named by a variable
+	$(BIN)/stestr --test-path ./tests/recipes run --concurrency 1 $(RECIPES_TESTS)
 
 docs: $(STAMP)  ## doc/build/html; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html

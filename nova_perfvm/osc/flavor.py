@@ -16,7 +16,7 @@ from nova_perfvm.osc.base import (
     flag,
     format_argument,
 )
-from nova_perfvm.osc.formats import ansible, document, shell
+from nova_perfvm.osc.formats import ansible, document, heat, shell, terraform
 from nova_perfvm.policy import Policy
 
 # What selects the policy's flavors and says how they are.
@@ -74,6 +74,8 @@ _FORMATS: Final[dict[str, Callable[[Sequence[PolicyFlavor]], str]]] = {
     "json": lambda flavors: document.as_json(document.flavor_documents(flavors)),
     "yaml": lambda flavors: document.as_yaml(document.flavor_documents(flavors)),
     "ansible": ansible.flavor_tasks,
+    "terraform": terraform.flavor_resources,
+    "heat": heat.flavor_template,
 }
 
 

@@ -125,14 +125,15 @@ class ConfigHost(PolicyCommand):
         ),
         format_argument(
             _FORMATS,
-            "default: ini, all files one after the other; kolla and osa: what "
-            "Kolla-Ansible and OpenStack-Ansible read; plain: files of directories "
-            "that the services read",
+            "default: ini, all files one after the other; kolla, osa, helm and rhoso: "
+            "what Kolla-Ansible, OpenStack-Ansible, OpenStack-Helm and RHOSO read; "
+            "plain: files of directories that the services read",
         ),
         file_argument(
             "--output-dir",
             metavar="DIR",
-            help=f"write {', '.join(rendering.FILES)} there instead of printing",
+            help=f"write {', '.join(rendering.FILES)}, or the files of --format, "
+            "there instead of printing",
         ),
         flag("--force", "with --output-dir: replace the files of an earlier run"),
     )
@@ -156,22 +157,30 @@ class ConfigHost(PolicyCommand):
         if parsed_args.output_dir is None:
             self.write(_FORMATS[parsed_args.format or "ini"](config))
         else:
-            directory = Path(parsed_args.output_dir)
-            files = rendering.as_files(config)
-            output.write(directory, files, rendering.FILES, force=parsed_args.force)
-            self.write("".join(f"{directory / name}\n" for name in files))
+            self._write_files(config, parsed_args)
         if parsed_args.output_dir is not None or not self.app.stdout.isatty():
             # On a terminal they stand above the configuration already.
             for warning in config.warnings:
                 self.warn(warning)
 
+    def _write_files(self, config: HostConfig, parsed_args: argparse.Namespace) -> None:
+        """Write the files of a tool, or those that all tools' are made of."""
+        directory = Path(parsed_args.output_dir)
+        tool = parsed_args.format
+        files = deployers.below(tool, config) if tool else rendering.as_files(config)
+        known = deployers.known_below(tool) if tool else rendering.FILES
+        output.write(directory, files, known, force=parsed_args.force)
+        self.write("".join(f"{directory / name}\n" for name in files))
+
 
 def _check_output(parsed_args: argparse.Namespace) -> None:
     if parsed_args.output_dir is None and parsed_args.force:
         raise HostConfigError("--force is for --output-dir: leave it out")
-    if parsed_args.output_dir is not None and parsed_args.format is not None:
+    tools = (None, *deployers.FILES)
+    if parsed_args.output_dir is not None and parsed_args.format not in tools:
         raise HostConfigError(
-            "--output-dir writes each file in its own format: leave --format out"
+            "--output-dir writes each file in its own format: leave --format out, or "
+            f"name a tool, {', '.join(deployers.FILES)}"
         )
 
 

@@ -15,7 +15,7 @@ from nova_perfvm.osc.base import (
     class_argument,
     format_argument,
 )
-from nova_perfvm.osc.formats import ansible, document, shell
+from nova_perfvm.osc.formats import ansible, document, shell, terraform
 from nova_perfvm.policy import VMClass
 
 
@@ -31,7 +31,7 @@ class GenerateImage(PolicyCommand):
             "perfvm_image)",
         ),
         format_argument(
-            ("shell", "properties", "json", "yaml", "ansible"),
+            ("shell", "properties", "json", "yaml", "ansible", "terraform"),
             shell.HELP,
             default="shell",
         ),
@@ -44,6 +44,11 @@ class GenerateImage(PolicyCommand):
             raise PerfVMError(
                 f"{image!r} is no name that the openstack client takes: use the "
                 "image's ID"
+            )
+        if image is not None and parsed_args.format == "terraform":
+            raise PerfVMError(
+                "for terraform, the image is a resource of yours, which takes the "
+                "properties from here: leave --image out"
             )
         policy = self.policy(parsed_args)
         properties = generate_image_properties(
@@ -69,6 +74,8 @@ def render(
         return shell.property_arguments(properties) + "\n"
     if output == "ansible":
         return ansible.image_tasks(properties, image)
+    if output == "terraform":
+        return terraform.image_locals(properties)
     named = {} if image is None else {"image": image}
     write = document.as_json if output == "json" else document.as_yaml
     return write({**named, "properties": dict(properties)})

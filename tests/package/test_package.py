@@ -142,6 +142,21 @@ class PackageTest(testtools.TestCase):
         found = {name for group in lacking.values() for name in group.values()}
         self.assertEqual(set(), found - {None} - OF_OTHERS)
 
+    def test_without_nova_the_upgrade_check_says_so(self):
+        """As a real environment has it: the package, and not the extra."""
+        ran = subprocess.run(
+            [self.programs / "nova-perfvm-status", "upgrade", "check"],
+            check=False,
+            capture_output=True,
+            cwd=self.folder,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+            text=True,
+        )
+        self.assertEqual((3, ""), (ran.returncode, ran.stdout))
+        (line,) = ran.stderr.splitlines()
+        self.assertIn("nothing was checked", line)
+        self.assertIn(str(self.programs.parent), line)
+
     def test_the_command_line_works(self):
         version = self.metadata()["Version"]
         self.assertEqual(

@@ -19,8 +19,9 @@ def write(
 ) -> None:
     """Write files into a directory, which is made if it is missing.
 
-    All are complete on disk, under other names, before the first appears under
-    its own.  If one cannot appear, the directory is left as it was.
+    A name may be a path, whose directories are made as well.  All files are complete on
+    disk, under other names, before the first appears under its own.  If one cannot
+    appear, the directory is left as it was.
 
     :param known: every name that an earlier run may have left; with ``force``
         those that are not among the files are removed, since a leftover
@@ -43,15 +44,19 @@ def write(
                 "written; move it away, or use another --output-dir"
             )
         with tempfile.TemporaryDirectory(prefix=".perfvm-", dir=directory) as scratch:
-            for name, text in files.items():
-                textfile.write(Path(scratch) / name, text)
+            new, before = Path(scratch) / "new", Path(scratch) / "before"
+            _write(new, files)
             with contextlib.ExitStack() as undo:
+                for folder in _missing(directory, files):
+                    folder.mkdir()
+                    undo.callback(folder.rmdir)
                 for name in present:
-                    kept = Path(scratch) / f"{name}.before"
+                    kept = before / name
+                    kept.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(directory / name, kept, follow_symlinks=False)
                     undo.callback(kept.replace, directory / name)
                 for name in files:
-                    _appear(Path(scratch) / name, directory / name, force=force)
+                    _appear(new / name, directory / name, force=force)
                     if name not in present:
                         undo.callback((directory / name).unlink)
                 for name in present:
@@ -67,6 +72,23 @@ def _make(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise HostConfigError(f"cannot write to {directory}: a file; name a directory")
     directory.mkdir(parents=True, exist_ok=True)
+
+
+def _write(directory: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        textfile.write(directory / name, text)
+
+
+def _missing(directory: Path, names: Iterable[str]) -> list[Path]:
+    """Return the directories that names want below one, outermost first."""
+    wanted = {
+        directory / parent
+        for name in names
+        for parent in Path(name).parents
+        if not (directory / parent).is_dir()
+    }
+    return sorted(wanted)
 
 
 def _is_directory(path: Path) -> bool:

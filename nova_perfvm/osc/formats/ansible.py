@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
+from nova_perfvm.osc.formats import document
 
 
 class _Unsafe(str):
@@ -47,14 +48,7 @@ def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
             "name": f"Flavor {flavor.name}",
             "openstack.cloud.compute_flavor": {
                 "state": "present",
-                "name": flavor.name,
-                "ram": flavor.memory_mb,
-                "vcpus": flavor.vcpus,
-                "disk": flavor.root_gb,
-                "ephemeral": 0,
-                "swap": 0,
-                "is_public": True,
-                "extra_specs": dict(flavor.extra_specs),
+                **document.resource_values(flavor),
             },
         }
         for flavor in flavors

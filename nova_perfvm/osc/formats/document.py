@@ -28,6 +28,23 @@ def flavor_documents(flavors: Iterable[PolicyFlavor]) -> list[dict[str, Any]]:
     ]
 
 
+def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
+    """Return a flavor by the names that Ansible, Terraform and Heat have for its parts.
+
+    All flavors of a policy are everybody's, and have no disks beside the root disk.
+    """
+    return {
+        "name": flavor.name,
+        "ram": flavor.memory_mb,
+        "vcpus": flavor.vcpus,
+        "disk": flavor.root_gb,
+        "ephemeral": 0,
+        "swap": 0,
+        "is_public": True,
+        "extra_specs": dict(flavor.extra_specs),
+    }
+
+
 def as_json(document: Any) -> str:
     """Return JSON, keys in the document's order."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -26,6 +26,11 @@ _CREATE_NAME: Final = {
     "resource class": f"{_PLACEMENT} resource class set",
 }
 
+_WHY_FIRST: Final = (
+    "Placement refuses requests that name a trait or resource class which it",
+    "does not know, so these come first; the commands are osc-placement's.",
+)
+
 # Of ``--format``, where this is the default.
 HELP: Final = (
     "default: %(default)s, commands of the openstack client; properties: their "
@@ -54,13 +59,9 @@ def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:
         "A flavor that exists keeps its size, which Nova cannot change, and extra",
         f"specs that are not named here. From {EXTRA_SPECS} on Nova validates them.",
     ]
-    names = all_placement_names(flavors)
-    if names:
-        comments += [
-            "Placement refuses requests that name a trait or resource class which it",
-            "does not know, so these come first; the commands are osc-placement's.",
-        ]
-    lines = [f"{_CREATE_NAME[kind]} {name}" for kind, name in names]
+    lines = _placement_lines(flavors)
+    if lines:
+        comments += _WHY_FIRST
     for flavor in flavors:
         name = shlex.quote(flavor.name)
         arguments = property_arguments(flavor.extra_specs)
@@ -73,6 +74,16 @@ def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:
             f"{_COMPUTE} flavor set {arguments} {name}",
         ]
     return _block(comments, lines)
+
+
+def names_comment(flavors: Sequence[PolicyFlavor]) -> list[str]:
+    """Return a comment with what comes before flavors that another tool makes.
+
+    :returns: one text, or none where Placement has to know no names
+    """
+    commands = _placement_lines(flavors)
+    lines = [*_WHY_FIRST, *(f"  {command}" for command in commands)]
+    return ["".join(f"# {line}\n" for line in lines)] if commands else []
 
 
 def image_block(
@@ -95,6 +106,13 @@ def image_block(
         for vm_class in classes
         if vm_class.disk.source == "volume"
     )
+
+
+def _placement_lines(flavors: Sequence[PolicyFlavor]) -> list[str]:
+    """Return commands that make known to Placement what the flavors name."""
+    return [
+        f"{_CREATE_NAME[kind]} {name}" for kind, name in all_placement_names(flavors)
+    ]
 
 
 def _block(comments: Iterable[str], lines: Iterable[str]) -> str:

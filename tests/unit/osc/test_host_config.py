@@ -6,7 +6,8 @@ import subprocess
 import fixtures
 import yaml
 
-from nova_perfvm.generate.hosts import lscpu, rendering, sysfs
+from nova_perfvm.generate.hosts import deployers, lscpu, rendering, sysfs
+from tests import shown
 from tests.unit.osc.test_shell import CommandCase
 
 DEDICATED = ("host", "config", "--mode", "dedicated")
@@ -108,9 +109,48 @@ class HostConfigTest(CommandCase):
             ("kolla", "/etc/kolla/config/nova/HOST/nova.conf"),
             ("osa", "/etc/openstack_deploy/host_vars/HOST.yml"),
             ("plain", "/etc/nova/nova.conf.d/50-perfvm-compute.conf"),
+            ("helm", "placement.yaml"),
+            ("rhoso", "nova-extra-config.yaml"),
         ):
             self.assertEqual(0, self.run_command(*MINE, "-f", tool), self.stderr)
             self.assertIn(f"# ==> {path}", self.lines())
+
+    def test_files_of_tools(self):
+        root = self.directory()
+        for tool, known in deployers.KNOWN.items():
+            path = root / tool
+            arguments = (*MINE, "-f", tool, "--output-dir", str(path))
+            self.assertEqual(0, self.run_command(*arguments), self.stderr)
+            below = [str(path / name.lstrip("/")) for name in known]
+            self.assertEqual(below, self.lines())
+            found = {str(p) for p in path.rglob("*") if p.is_file()}
+            self.assertEqual(set(below), found)
+            self.assert_refused(1, "--force", *arguments)
+            self.assertEqual(0, self.run_command(*arguments, "--force"))
+
+    def test_commands_of_the_page(self):
+        policy = self.file('schema_version: "1.0"\n')
+        found = [
+            command.text.partition("#")[0].split()[1:]
+            for command in shown.commands("doc/source/admin/deploy.rst")
+            if command.text.startswith("nova-perfvm ")
+        ]
+        self.assertEqual(2, len(found))
+        for words in found:
+            names = {"perfvm.yaml": policy, "files": str(self.directory() / "files")}
+            typed = [names.get(word, word) for word in words]
+            self.assertEqual(0, self.run_command(*typed), self.stderr)
+            self.assertIn("nova/HOST/nova.conf", self.stdout)
+
+    def test_a_shared_host_keeps_no_provider_yaml(self):
+        path = self.directory()
+        shared = ("host", "config", "--mode", "shared", *MINE[4:])
+        for arguments in (MINE, (*shared, "--force")):
+            files = (*arguments, "-f", "plain", "--output-dir", str(path))
+            self.assertEqual(0, self.run_command(*files), self.stderr)
+        names = [p.name for p in path.rglob("*.*") if p.is_file()]
+        self.assertNotIn("perfvm.yaml", names)
+        self.assertIn("50-perfvm-compute.conf", names)
 
     def lines(self):
         return self.stdout.splitlines()

@@ -303,8 +303,8 @@ class FlavorTest(CommandCase):
         expected = generate_flavors(POLICY, memory_gb=[96, 128, 160], prefix="dc1-")
         self.assertEqual(ansible.flavor_tasks(expected), self.stdout)
 
-    def test_data(self):
-        for name in ("json", "yaml"):
+    def test_other_formats(self):
+        for name in ("json", "yaml", "terraform", "heat"):
             self.assertEqual(0, self.run_command("flavor", "generate", "-f", name))
             self.assertIn("hw:cpu_thread_policy", self.stdout)
 
@@ -342,7 +342,7 @@ class FlavorTest(CommandCase):
 
 class ImageTest(CommandCase):
     def test_each_format(self):
-        for name in ("shell", "properties", "json", "yaml", "ansible"):
+        for name in ("shell", "properties", "json", "yaml", "ansible", "terraform"):
             self.assertEqual(0, self.run_command("image", "generate", "-f", name))
             self.assertIn("hw_vif_multiqueue_enabled", self.stdout)
 
@@ -360,6 +360,7 @@ class ImageTest(CommandCase):
             ("high-performance, general", ["--class", "fast"]),
             ("use the image's ID", ["--image=-x"]),
             ("use the image's ID", ["--image", ""]),
+            ("leave --image out", ["--image", "debian", "-f", "terraform"]),
         ):
             with self.subTest(arguments):
                 self.assert_refused(1, words, "image", "generate", *arguments)

@@ -13,9 +13,12 @@ from nova.compute import provider_config
 from oslo_config import cfg
 
 from nova_perfvm import conf as perfvm_conf
-from nova_perfvm.generate.hosts import deployers, rendering
-from tests.unit.generate.hosts.requests import configured, policy_of
+from nova_perfvm.generate import options
+from nova_perfvm.generate.hosts import deployers, generate, kubernetes, rendering
+from nova_perfvm.policy import loader
+from tests.unit.generate.hosts.requests import configured, host_request, policy_of
 
+ROOT = pathlib.Path(__file__).parents[4]
 CONFIGS = {
     "dedicated": {},
     "smt": {"shape": "2x21x2", "reserve": 1},
@@ -33,12 +36,12 @@ def merged(overrides):
     option that is there several times.
     """
     lines = []
-    for section, options in overrides.items():
+    for section, values in overrides.items():
         lines.append(f"[{section}]")
-        for key, value in options.items():
+        for key, value in values.items():
             several = isinstance(value, dict) and not any(value.values())
-            values = sorted(value) if several else [value]
-            lines += [f"{key} = {one}" for one in values]
+            each = sorted(value) if several else [value]
+            lines += [f"{key} = {one}" for one in each]
     return "\n".join(lines) + "\n"
 
 
@@ -79,15 +82,17 @@ class OptionsCase(testtools.TestCase):
         }
 
 
-class DeployersTest(OptionsCase):
+class DeployersCase(OptionsCase):
+    def each(self):
+        for name, requested in CONFIGS.items():
+            with self.subTest(name):
+                yield configured(**requested)
+
+
+class DeployersTest(DeployersCase):
     def provider(self, text):
         (self.directory / "provider.yaml").write_text(text)
         return provider_config.get_provider_configs(str(self.directory))
-
-    def each(self):
-        for name, options in CONFIGS.items():
-            with self.subTest(name):
-                yield configured(**options)
 
     def test_kolla(self):
         for config in self.each():
@@ -144,55 +149,131 @@ class DeployersTest(OptionsCase):
             for path, content in files(config).items():
                 self.assertIn(f"# ==> {path}\n{content}", text)
 
+    def test_every_path_that_there_may_be_is_known(self):
+        for config in self.each():
+            for tool, files in deployers.FILES.items():
+                found = list(files(config))
+                some = [path for path in deployers.KNOWN[tool] if path in found]
+                self.assertEqual(some, found)
+                below = deployers.below(tool, config)
+                self.assertFalse([path for path in below if path.startswith("/")])
+                self.assertEqual(set(), set(below) - set(deployers.known_below(tool)))
+
+
+class KubernetesTest(DeployersCase):
+    def test_openstack_helm(self):
+        for config in self.each():
+            files = deployers.FILES["helm"](config)
+            nova = yaml.safe_load(files["nova.yaml"])
+            (host,) = nova["conf"]["overrides"]["nova_compute"]["hosts"]
+            text = helm_ini(nova["conf"]["nova"]) + helm_ini(host["conf"]["nova"])
+            self.assertEqual(self.expected(config), self.values(text))
+            self.assertEqual(
+                {"placement": {"allocation_conflict_retry_count": "1"}},
+                yaml.safe_load(files["placement.yaml"])["conf"]["placement"],
+            )
+            path = "/etc/nova/provider_config/perfvm.yaml"
+            mounts = nova.get("pod", {}).get("mounts", {})
+            self.assertEqual(config.provider is not None, path in files)
+            self.assertEqual(path in files, "nova_compute" in mounts)
+            if path in files:
+                self.assertEqual(config.provider, yaml.safe_load(files[path]))
+                (mount,) = mounts["nova_compute"]["nova_compute"]["volumeMounts"]
+                self.assertTrue(path.startswith(f"{mount['mountPath']}/"))
+
+    def test_rhoso(self):
+        for config in self.each():
+            plane, extra = map(
+                yaml.safe_load, deployers.FILES["rhoso"](config).values()
+            )
+            nova = plane["spec"]["nova"]["template"]
+            text = nova["schedulerServiceTemplate"]["customServiceConfig"]
+            data = extra["data"]
+            conf = data.pop("50-nova-perfvm.conf")
+            self.assertEqual(self.expected(config), self.values(text + conf))
+            self.assertEqual(
+                "[placement]\nallocation_conflict_retry_count = 1\n",
+                plane["spec"]["placement"]["template"]["customServiceConfig"],
+            )
+            # As edpm_nova finds them: provider*.yaml.
+            provider = data.pop("provider-perfvm.yaml", None)
+            self.assertEqual(config.provider, yaml.safe_load(provider or "null"))
+            self.assertEqual({}, data)
+
+    def test_readers_of_the_policy(self):
+        """nova-scheduler and nova-api get a file; the built-in policy has none."""
+        for path, readers in ((None, set()), ("perfvm.yaml", READERS)):
+            config = generate(host_request(), path)
+            nova = yaml.safe_load(deployers.FILES["helm"](config)["nova.yaml"])
+            mounts = nova["pod"]["mounts"]
+            found = {
+                name
+                for name in mounts
+                for mount in mounts[name][name]["volumeMounts"]
+                if mount["mountPath"] == options.POLICY_FILE
+            }
+            self.assertEqual(readers, found)
+            plane = yaml.safe_load(
+                deployers.FILES["rhoso"](config)["openstackcontrolplane.yaml"]
+            )
+            template = plane["spec"]["nova"]["template"]
+            self.assertEqual(bool(readers), "apiServiceTemplate" in template)
+            if readers:
+                text = template["apiServiceTemplate"]["customServiceConfig"]
+                conf = self.options(text)
+                self.assertEqual(options.POLICY_FILE, conf.perfvm.policy_file)
+
+
+READERS = {"nova_scheduler", "nova_api_osapi"}
+
 
 def helm_ini(sections):
     """Return what OpenStack-Helm makes of values: a line for each of several."""
     lines = []
-    for section, options in sections.items():
+    for section, values in sections.items():
         lines.append(f"[{section}]")
-        for key, value in options.items():
-            values = value["values"] if isinstance(value, dict) else [value]
-            lines += [f"{key} = {one}" for one in values]
+        for key, value in values.items():
+            several = value["values"] if isinstance(value, dict) else [value]
+            lines += [f"{key} = {one}" for one in several]
     return "\n".join(lines) + "\n"
 
 
-class PageTest(OptionsCase):
-    """What the page says to paste is what host config prints."""
+class PageTest(testtools.TestCase):
+    """What the page shows of files is what host config writes."""
 
     def setUp(self):
         super().setUp()
-        page = pathlib.Path(__file__).parents[4] / "doc/source/admin/deploy.rst"
-        blocks = page.read_text().split(".. code-block:: yaml\n")[1:]
+        text = (ROOT / "doc/source/admin/deploy.rst").read_text()
+        blocks = text.split(".. code-block:: yaml\n")[1:]
         self.documents = [
             yaml.safe_load(textwrap.dedent(self.indented(block))) for block in blocks
         ]
-        config = configured()
-        self.wanted = self.expected(config)
+        # As the page's command asks.
+        config = generate(host_request(), "perfvm.yaml")
+        self.files = {
+            name: yaml.safe_load(text)
+            for tool in ("helm", "rhoso")
+            for name, text in deployers.FILES[tool](config).items()
+        }
 
     @staticmethod
     def indented(block):
         lines = block.lstrip("\n").splitlines()
-        kept = itertools.takewhile(lambda line: not line or line[0] == " ", lines)
+        margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+        kept = itertools.takewhile(lambda n: not n or n.startswith(margin), lines)
         return "\n".join(kept)
 
-    def test_openstack_helm(self):
-        (values,) = (d["conf"] for d in self.documents if "conf" in d)
-        (host,) = values["overrides"]["nova_compute"]["hosts"]
-        text = helm_ini(values["nova"]) + helm_ini(host["conf"]["nova"])
-        self.assert_same(text)
+    def test_each_file_is_shown(self):
+        for name in ("nova.yaml", *kubernetes.RHOSO):
+            self.assertIn(self.files[name], self.documents, name)
 
-    def test_rhoso(self):
-        (plane,) = (d["spec"] for d in self.documents if "spec" in d)
-        (extra,) = (d["data"] for d in self.documents if "data" in d)
-        service = plane["nova"]["template"]["schedulerServiceTemplate"]
-        self.assert_same("".join([service["customServiceConfig"], *extra.values()]))
-        placement = plane["placement"]["template"]["customServiceConfig"]
-        self.assertIn("allocation_conflict_retry_count = 1", placement)
-
-    def assert_same(self, text):
-        found = self.values(text)
-        # What Nova's defaults would do as well is not on the page.
-        for values in (found, self.wanted):
-            values.pop("poll")
-        self.assertEqual(self.wanted, found)
-        self.assertEqual("/etc/nova/perfvm.yaml", self.options(text).perfvm.policy_file)
+    def test_each_option_that_the_policy_rests_on_is_shown(self):
+        shown = str(self.documents)
+        policy = loader.load()
+        for service in (options.SCHEDULER, options.PLACEMENT):
+            settings = options.wanted(policy, service)
+            self.assertNotEqual((), settings)
+            for setting in settings:
+                self.assertIn(setting.option, shown)
+                for value in setting.values:
+                    self.assertIn(value, shown)

@@ -60,7 +60,7 @@ class RenderingTest(testtools.TestCase):
 
 
 class OutputTest(testtools.TestCase):
-    KNOWN = ("a", "b", "c")
+    KNOWN = ("a", "b", "c", "x/y/d", "x/e")
 
     def setUp(self):
         super().setUp()
@@ -70,7 +70,11 @@ class OutputTest(testtools.TestCase):
         output.write(self.path, files, self.KNOWN, force=force)
 
     def content(self):
-        return {path.name: path.read_text() for path in self.path.iterdir()}
+        return {
+            str(path.relative_to(self.path)): path.read_text()
+            for path in self.path.rglob("*")
+            if path.is_file()
+        }
 
     def test_new(self):
         self.write({"a": "1", "b": "2"})
@@ -83,6 +87,31 @@ class OutputTest(testtools.TestCase):
             self.assertIn("already has b", str(error))
             self.assertIn("--force", str(error))
             self.assertEqual({"b": "old"}, self.content())
+
+    def test_below_directories(self):
+        self.write({"a": "1", "x/y/d": "2", "x/e": "3"})
+        self.assertEqual({"a": "1", "x/y/d": "2", "x/e": "3"}, self.content())
+        error = self.assertRaises(HostConfigError, self.write, {"x/e": "4"})
+        self.assertIn("already has a, x/y/d, x/e", str(error))
+        self.write({"x/e": "4"}, force=True)
+        self.assertEqual({"x/e": "4"}, self.content())
+
+    def test_directories_of_files_that_cannot_appear_go_again(self):
+        self.path.mkdir(parents=True)
+        (self.path / "mine").write_text("kept")
+        with self.fail_at("hardlink_to", "e"):
+            error = self.assertRaises(
+                HostConfigError, self.write, {"x/y/d": "1", "x/e": "2"}
+            )
+        self.assertIn("No space left", str(error))
+        self.assertEqual([self.path / "mine"], list(self.path.iterdir()))
+
+    def test_a_file_in_the_place_of_a_directory(self):
+        self.write({"a": "1"})
+        (self.path / "x").write_text("mine")
+        error = self.assertRaises(HostConfigError, self.write, {"x/e": "2"}, force=True)
+        self.assertIn("cannot write to", str(error))
+        self.assertEqual({"a": "1", "x": "mine"}, self.content())
 
     def test_force_leaves_no_file_of_an_earlier_run(self):
         self.write({"a": "1", "b": "2"})
@@ -115,7 +144,7 @@ class OutputTest(testtools.TestCase):
         real = getattr(pathlib.Path, method)
 
         def appear(path, other):
-            if name in {path.name, other.name} and not other.name.endswith(".before"):
+            if name in {path.name, other.name}:
                 raise OSError(28, "No space left on device")
             return real(path, other)
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program ``nova-perfvm-status``, which says so where there is no Nova."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+# As oslo.upgradecheck's own codes end with 2.
+CANNOT_CHECK: Final = 3
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the checks of :mod:`nova_perfvm.scheduler.upgrade_check`.
+
+    :returns: the exit status: the worst check's code, or that nothing was checked
+    """
+    try:
+        from nova_perfvm.scheduler import upgrade_check  # noqa: PLC0415 - Nova's
+    except ModuleNotFoundError as exc:
+        if (exc.name or "nova_perfvm").partition(".")[0] == "nova_perfvm":
+            raise
+        sys.stderr.write(
+            f"nova-perfvm-status: nothing was checked: {exc} in {sys.prefix}: run it "
+            "on a controller, with the Python that nova-scheduler has, after "
+            "pip install nova-perfvm[nova] there\n"
+        )
+        return CANNOT_CHECK
+    return upgrade_check.main(argv)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the tools are, what is generated for them, and what Nova sees."""
+
+import os
+import pathlib
+import subprocess
+
+from nova_perfvm.generate.hosts import deployers, generate
+from tests.unit.generate.hosts import requests
+from tests.unit.generate.hosts.test_deployers import CONFIGS, OptionsCase
+
+# {variable: what it names}.
+TOOLS = {
+    "PERFVM_KOLLA": "a virtual environment with kolla-ansible",
+    "PERFVM_CONFIG_TEMPLATE": "a checkout of openstack/ansible-config_template",
+    "PERFVM_HELM": "the program helm",
+    "PERFVM_OPENSTACK_HELM": "a checkout of openstack/openstack-helm",
+    "PERFVM_RHOSO": "a directory with checkouts of nova-operator, openstack-operator "
+    "and edpm-ansible of openstack-k8s-operators",
+    "PERFVM_GRAFANA_SCHEMA": "a directory in which npm has installed "
+    "@grafana/schema and typescript",
+    "PERFVM_HEAT": "a virtual environment with openstack-heat",
+    "PERFVM_TERRAFORM": "the program terraform, or tofu",
+}
+
+
+class RecipeCase(OptionsCase):
+    def tool(self, variable):
+        """Return the path that a variable names."""
+        path = os.environ.get(variable)
+        if not path:
+            self.fail(f"{variable} is not set: it names {TOOLS[variable]}")
+        return pathlib.Path(path).absolute()
+
+    def run_tool(self, *command, **environment):
+        """Return what a command printed; one that fails fails the test."""
+        # Tools have environments of their own.
+        kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        ran = subprocess.run(
+            [*map(str, command)],
+            check=False,
+            capture_output=True,
+            cwd=self.directory,
+            env=kept | environment,
+            text=True,
+        )
+        self.assertEqual(0, ran.returncode, f"{command}\n{ran.stdout}\n{ran.stderr}")
+        return ran.stdout
+
+    def each_config(self):
+        """Yield configurations of hosts that differ most, their policy in a file."""
+        for name in ("dedicated", "units", "pages"):
+            with self.subTest(name):
+                request = requests.host_request(**CONFIGS[name])
+                yield generate(request, "perfvm.yaml")
+
+    def assert_divided(self, config, compute, scheduler):
+        """Nova finds each service's options in its nova.conf."""
+        wanted = self.expected(config)
+        own = wanted.keys() & {"dedicated", "shared", "reserved", "pages", "poll"}
+        for text, keys in ((compute, own), (scheduler, wanted.keys() - own)):
+            found = self.values(text)
+            self.assertEqual(
+                {key: wanted[key] for key in keys}, {key: found[key] for key in keys}
+            )
+        named = self.options(scheduler).perfvm.policy_file
+        self.assertEqual("/etc/nova/perfvm.yaml", named)
+
+    def write_files(self, tool, config):
+        """Write a tool's files as ``--output-dir`` does; return the directory."""
+        root = self.directory / "files"
+        for name in deployers.known_below(tool):
+            (root / name).unlink(missing_ok=True)
+        for name, text in deployers.below(tool, config).items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return root

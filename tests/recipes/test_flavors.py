@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terraform's and Heat's own view of the files that the unit tests have."""
+
+import json
+import pathlib
+import re
+
+from tests.recipes import base
+from tests.unit.osc.formats import golden
+
+READER = pathlib.Path(__file__).with_name("heat_reader.py")
+RESOURCE = re.compile(
+    r'^resource "openstack_compute_flavor_v2" "(\w+)" \{\n(.*?)^\}\n',
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class TerraformTest(base.RecipeCase):
+    """Terraform itself, which reads the arguments as it does without a provider."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = self.tool("PERFVM_TERRAFORM")
+
+    def terraform(self, *arguments):
+        return self.run_tool(self.program, *arguments)
+
+    def test_files_are_formatted(self):
+        for path in sorted(golden.DIRECTORY.glob("*.tf")):
+            (self.directory / path.name).write_text(path.read_text())
+        self.terraform("fmt", "-check", "-diff")
+
+    def test_what_terraform_reads_is_what_was_generated(self):
+        for flavors, text in golden.files("tf"):
+            found = RESOURCE.findall(text)
+            self.assertEqual(len(flavors), len(found))
+            # Values of the same expressions that a provider would be given.
+            outputs = [f'output "{n}" {{\nvalue = {{\n{b}}}\n}}\n' for n, b in found]
+            (self.directory / "main.tf").write_text("".join(outputs))
+            self.terraform("init", "-no-color")
+            self.terraform("apply", "-auto-approve", "-no-color")
+            read = json.loads(self.terraform("output", "-json"))
+            self.assertEqual(
+                {
+                    name: golden.values(flavor)
+                    for (name, _), flavor in zip(found, flavors, strict=True)
+                },
+                {name: output["value"] for name, output in read.items()},
+            )
+
+
+class HeatTest(base.RecipeCase):
+    """heat-engine's validation, and the properties that a resource would have."""
+
+    def setUp(self):
+        super().setUp()
+        self.python = self.tool("PERFVM_HEAT") / "bin/python"
+
+    def validated(self, text):
+        path = self.directory / "flavors.yaml"
+        path.write_text(text)
+        command = f'"{self.python}" "{READER}" < "{path}"'
+        return json.loads(self.run_tool("sh", "-c", command))
+
+    def test_what_heat_reads_is_what_was_generated(self):
+        for flavors, text in golden.files("heat.yaml"):
+            # Heat gives what a template leaves out as well.
+            rest = {"tenants": [], "flavorid": None, "rxtx_factor": 1.0}
+            expected = [golden.values(flavor) | rest for flavor in flavors]
+            found = list(self.validated(text).values())
+            key = json.dumps
+            self.assertEqual(
+                sorted(key(one, sort_keys=True) for one in expected),
+                sorted(key(one, sort_keys=True) for one in found),
+            )
+
+    def test_heat_refuses_what_is_wrong(self):
+        (_, text), *_ = golden.files("heat.yaml")
+        for right, wrong in (
+            ("      ram:", "      rom:"),
+            ("OS::Nova::Flavor", "OS::Nova::Flavour"),
+            ("vcpus: 20", "vcpus: many"),
+            ("2018-08-31", "2018-08-30"),
+        ):
+            changed = text.replace(right, wrong, 1)
+            self.assertNotEqual(text, changed)
+            self.assertRaises(AssertionError, self.validated, changed)

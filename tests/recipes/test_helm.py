@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenStack-Helm's charts, rendered by helm with generated values."""
+
+import base64
+import shutil
+
+import yaml
+
+from nova_perfvm.generate.hosts import kubernetes
+from tests.recipes import base
+
+HOST = "compute1"
+PROVIDERS = kubernetes.PROVIDER_DIRECTORY
+
+
+class HelmTest(base.RecipeCase):
+    def setUp(self):
+        super().setUp()
+        self.helm = self.tool("PERFVM_HELM")
+        charts = self.tool("PERFVM_OPENSTACK_HELM")
+        for name in ("nova", "placement"):
+            shutil.copytree(charts / name, self.directory / name)
+            shutil.copytree(
+                charts / "helm-toolkit", self.directory / name / "charts/helm-toolkit"
+            )
+
+    def render(self, chart, values):
+        """Return what a chart makes of values: {(kind, name): object}."""
+        path = self.directory / f"{chart}-values.yaml"
+        path.write_text(values)
+        text = self.run_tool(
+            *(self.helm, "template", chart, chart, "--namespace", "openstack"),
+            *("--values", path),
+        )
+        made = [document for document in yaml.safe_load_all(text) if document]
+        return {(one["kind"], one["metadata"]["name"]): one for one in made}
+
+    def secret(self, made, name, key):
+        return base64.b64decode(made["Secret", name]["data"][key]).decode()
+
+    def compute(self, made):
+        """Return the DaemonSet's pods that run on the host."""
+        (found,) = [
+            one["spec"]["template"]["spec"]
+            for (kind, name), one in made.items()
+            if kind == "DaemonSet" and f"-{HOST}" in name
+        ]
+        return found
+
+    def mounted(self, pod, path):
+        """Return the volume that the first container has at a path, None for none."""
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        found = [
+            volumes[mount["name"]]
+            for mount in pod["containers"][0]["volumeMounts"]
+            if mount["mountPath"] == path
+        ]
+        return found[0] if found else None
+
+    def test_what_services_read(self):
+        for config in self.each_config():
+            root = self.write_files("helm", config)
+            values = (root / "nova.yaml").read_text()
+            made = self.render("nova", values.replace("name: HOST", f"name: {HOST}"))
+            pod = self.compute(made)
+            # Settings of the chart's own are there, too.
+            compute = self.secret(made, self.settings_of(pod), "nova.conf")
+            self.assertIn("compute_driver = libvirt.LibvirtDriver\n", compute)
+            scheduler = self.secret(made, "nova-etc", "nova.conf")
+            self.assert_divided(config, compute, scheduler)
+            for name in ("nova-scheduler", "nova-api-osapi"):
+                reader = made["Deployment", name]["spec"]["template"]["spec"]
+                policy = self.mounted(reader, "/etc/nova/perfvm.yaml")
+                self.assertEqual("nova-perfvm-policy", policy["configMap"]["name"])
+            provider = self.mounted(pod, PROVIDERS)
+            if config.provider is None:
+                self.assertIsNone(provider)
+            else:
+                self.assertEqual({"path": PROVIDERS}, provider["hostPath"])
+            made = self.render("placement", (root / "placement.yaml").read_text())
+            placement = self.secret(made, "placement-etc", "placement.conf")
+            self.assertIn("allocation_conflict_retry_count = 1\n", placement)
+
+    def settings_of(self, pod):
+        """Return the secret that has the host's nova.conf."""
+        names = {
+            volume.get("secret", {}).get("secretName") for volume in pod["volumes"]
+        }
+        (name,) = [name for name in names if name and name.startswith("nova-compute-")]
+        return name
