@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sandbox up``, ``status``, ``down``, ``wipe`` and ``openrc``."""
+"""``sandbox up``, ``status``, ``restart``, ``down``, ``wipe`` and ``openrc``."""
 
 from __future__ import annotations
 
@@ -122,6 +122,23 @@ class ShowStatus(SandboxCommand, Lister):
         ]
         self.exit_status = int(any(row[-1] == "dead" for row in rows))
         return ("Service", "PID", "Port", "State"), rows
+
+
+class Restart(SandboxCommand):
+    """Restart processes of the sandbox, which then read their files anew."""
+
+    arguments = (
+        argument(
+            "services",
+            nargs="+",
+            metavar="SERVICE",
+            help="name of a process, such as nova-compute-shared1: see sandbox status",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Restart them, one after the other."""
+        self.sandbox(parsed_args).restart(parsed_args.services)
 
 
 class Down(SandboxCommand):

@@ -38,6 +38,7 @@ ELSEWHERE = {
     f"{ADMIN}/policy.rst": "tests/sandbox/test_slots.py",
     "doc/source/user/flavors.rst": "tests/sandbox/test_slots.py",
     f"{ADMIN}/elastic.rst": "tests/sandbox/test_elastic.py",
+    f"{ADMIN}/host-playbook.rst": "tests/sandbox/test_host_playbook.py",
     f"{ADMIN}/filter.rst": "an aggregate of the operator's; figures of make benchmark",
     f"{ADMIN}/guarantees.rst": "a long run of tests/sandbox",
     f"{ADMIN}/install.rst": "settings, and aggregates of the operator's",

@@ -3,23 +3,18 @@
 
 import json
 import os
-import pathlib
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from typing import ClassVar
 
 import yaml
 
 from nova_perfvm.measure import fleet, reading, samples
 from nova_perfvm.measure.bench import scenario
-from tests import shown
+from tests import ansible, shown
 from tests.bench import machine, test_run
 
-# Where Ansible is: where the tests' Python is.
-PROGRAMS = pathlib.Path(sys.executable).parent
 SCENARIO = {
     "schema_version": "1.0",
     "repeats": 1,
@@ -34,29 +29,11 @@ class FleetCase(test_run.RunCase):
         self.results = self.directory / "results"
         for name, text in fleet.files().items():
             (self.directory / name).write_text(text)
-        (self.directory / "ansible.cfg").touch()
 
     def ansible(self, program, *arguments):
-        done = subprocess.run(
-            [PROGRAMS / program, "-i", "inventory.yml", *arguments],
-            cwd=self.directory,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=test_run.PATIENCE_S,
-            env=os.environ
-            | {
-                # Nothing of whoever runs the tests.
-                "ANSIBLE_HOME": str(self.directory / ".ansible"),
-                "ANSIBLE_CONFIG": str(self.directory / "ansible.cfg"),
-                "ANSIBLE_NOCOLOR": "1",
-                "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
-                "ANSIBLE_PIPELINING": "1",
-                # A machine that others use, too, may take a while.
-                "ANSIBLE_TIMEOUT": "60",
-            },
+        return ansible.run(
+            self.directory, program, *arguments, timeout_s=test_run.PATIENCE_S
         )
-        return done.returncode, done.stdout + done.stderr
 
     def inventory(self, document):
         path = self.directory / "inventory.yml"

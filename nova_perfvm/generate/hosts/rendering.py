@@ -86,6 +86,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
             "housekeeping_cpus": cpuset.format_cpus(config.cpus.housekeeping),
             "idle_cpus": cpuset.format_cpus(config.cpus.idle),
         },
+        "files": as_files(config),
         "nova_conf": _sections(config.nova),
         "provider_yaml": config.provider,
         "kernel": {

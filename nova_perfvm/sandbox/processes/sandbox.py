@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,6 +173,25 @@ class Sandbox:
     def stop(self, name: str) -> None:
         """End one process in good order."""
         self.processes.stop([name])
+
+    def restart(self, names: Sequence[str]) -> None:
+        """Stop processes and start them again, dead ones, too.
+
+        :raises SandboxError: when there is none of a name, before any is stopped; or
+            one does not come up
+        """
+        known = {record.name for record in self.status()}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise SandboxError(
+                f"no process {', '.join(unknown)} was started in "
+                f"{self.layout.directory}: see nova-perfvm sandbox status"
+            )
+        with state.claim(self.layout):
+            for name in names:
+                self.stop(name)
+                self.start(name)
+                self._tell(f"restarted {name}")
 
     def set_placement_retries(self, retries: int) -> None:
         """Restart Placement with another allocation_conflict_retry_count.

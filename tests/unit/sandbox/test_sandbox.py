@@ -70,6 +70,11 @@ class SandboxTest(testtools.TestCase):
         self.assertIn("--hosts dedicated:2x20", said)
         self.assertIn("wipe it first", said)
 
+    def test_a_process_that_was_not_started_is_not_restarted(self):
+        names = ["nova-compute-a", "nova-compute-b"]
+        error = self.assertRaises(SandboxError, self.sandbox.restart, names)
+        self.assertIn(f"no process {', '.join(names)} was started in", str(error))
+
     def test_settings_are_kept_and_private(self):
         settings = self.keep()
 

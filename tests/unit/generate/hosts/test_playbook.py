@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import configparser
+import importlib.metadata
+import itertools
+import pathlib
+import re
+
+import fixtures
+import testtools
+import yaml
+
+from nova_perfvm.diagnose import preflight
+from nova_perfvm.facts import elastic_host
+from nova_perfvm.generate.hosts import deployers, playbook, rendering
+from tests import ansible
+from tests.unit.generate.hosts.requests import configured
+
+ROOT = pathlib.Path(__file__).parents[4]
+
+
+def plays():
+    return yaml.safe_load(playbook.files()[playbook.PLAYBOOK])
+
+
+def tasks():
+    """Yield the tasks of all files, those in blocks, too."""
+    found = [yaml.safe_load(text) for text in playbook.files().values()]
+    waiting = [entry for document in found for entry in document if entry]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            yield entry
+            for key in ("tasks", "block", "rescue"):
+                waiting += entry.get(key, [])
+
+
+class FilesTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.files = dict(playbook.files())
+        self.example = self.files.pop(playbook.INVENTORY)
+
+    def test_every_variable_is_in_the_example_and_every_one_of_that_is_used(self):
+        used = set(re.findall(r"perfvm_\w+", " ".join(self.files.values())))
+        explained = set(re.findall(r"^ *#? *(perfvm_\w+):", self.example, re.MULTILINE))
+        self.assertGreater(len(used), 20)
+        # Groups and names of packages are no variables.
+        self.assertEqual(used - {"perfvm_hosts"}, explained - {"perfvm_hosts"})
+
+    def test_the_example_with_everything_uncommented_is_an_inventory(self):
+        commented = r"^( +)# (?=[a-z_]+: )"
+        whole = re.sub(commented, r"\1", self.example, flags=re.MULTILINE)
+        group = yaml.safe_load(whole)["perfvm_hosts"]
+        self.assertIn("perfvm_wait_s", group["vars"])
+        modes = {host.get("perfvm_mode") for host in group["hosts"].values()}
+        self.assertEqual({None, "shared"}, modes)
+
+    def test_the_defaults_that_are_shown_are_those_that_are_taken(self):
+        shown = yaml.safe_load(
+            "\n".join(
+                line.strip().removeprefix("# ")
+                for line in self.example.splitlines()
+                if re.match(r" *# perfvm_(conf_file|provider_file|nova_conf):", line)
+            )
+        )
+        for name, value in shown.items():
+            (taken,) = re.findall(
+                rf"{name}\s*\| default\((.+?)\) }}}}", self.files[playbook.PLAYBOOK]
+            )
+            self.assertEqual(value, yaml.safe_load(taken), name)
+
+    def test_the_files_on_the_host_are_those_of_plain_packages(self):
+        text = self.files[playbook.PLAYBOOK]
+        paths = deployers.plain_files(configured(mode="dedicated"))
+        compute, provider = itertools.islice(paths, 2)
+        self.assertIn(f"'{compute}'", text)
+        self.assertIn(f"'{provider}'", text)
+
+    def test_every_file_is_of_a_step_that_can_be_asked_for(self):
+        _, taking = plays()
+        (block,) = taking["tasks"]
+        imported = {
+            task["ansible.builtin.import_tasks"]: task["tags"]
+            for task in block["block"]
+            if "ansible.builtin.import_tasks" in task
+        }
+        expected = {f"{step}.yml": [step] for step in playbook.STEPS}
+        self.assertEqual({"look.yml": ["always"]} | expected, imported)
+
+    def test_what_changes_nothing_is_never_changed(self):
+        """What runs in check mode must not count as a change."""
+        looking = [task for task in tasks() if task.get("check_mode") is False]
+        commands = [t for t in looking if "ansible.builtin.command" in t]
+        self.assertGreater(len(commands), 10)
+        for task in commands:
+            self.assertIs(False, task.get("changed_when"), task["name"])
+
+    def test_commands_run_where_the_credentials_are(self):
+        """As whoever runs it, whatever the inventory has for the hosts."""
+        delegated = [task for task in tasks() if "delegate_to" in task]
+        self.assertGreater(len(delegated), 6)
+        for task in delegated:
+            self.assertIs(False, task["vars"]["ansible_become"], task["name"])
+            self.assertEqual("local", task["vars"]["ansible_connection"])
+
+    def test_it_stops_at_the_first_host_that_fails(self):
+        _, taking = plays()
+        self.assertEqual(1, taking["serial"])
+        self.assertIs(True, taking["any_errors_fatal"])
+
+
+class NamesTest(testtools.TestCase):
+    """What the playbook has in common with the code, by its name."""
+
+    def setUp(self):
+        super().setUp()
+        self.own = plays()[0]["vars"]
+
+    def test_its_reason_is_not_that_of_enroll(self):
+        self.assertNotEqual(elastic_host.DISABLED_REASON, self.own["own_reason"])
+        self.assertTrue(self.own["own_reason"].startswith("nova-perfvm: "))
+
+    def test_the_checks_of_preflight(self):
+        titles = [title for title, _ in preflight.CHECKS]
+        self.assertEqual(
+            set(), set(self.own["own_cloud_checks"]) - set(titles), "other titles"
+        )
+
+    def test_the_versions_are_those_that_tests_run_on(self):
+        setup = configparser.ConfigParser()
+        setup.read(ROOT / "setup.cfg")
+        bounds = dict(re.findall(r"([\w-]+)>=([\d.]+)", setup["extras"]["test"]))
+        text = playbook.files()[playbook.PLAYBOOK]
+        client = bounds["python-openstackclient"]
+        self.assertIn(f"expected {client} or later", text)
+        self.assertIn(f"version('{client}', '<')", text)
+        ansible_core = bounds["ansible-core"].removesuffix(".0")
+        self.assertIn(f"expected ansible-core {ansible_core} or", text)
+
+    def test_the_entry_points_of_the_commands_that_it_calls(self):
+        text = " ".join(playbook.files().values())
+        called = set(
+            re.findall(r"'perfvm', '(\w+)'(?:,\s*'(list|show|drain|\w+)')?", text)
+        )
+        known = {
+            entry.name
+            for entry in importlib.metadata.entry_points(group="openstack.perfvm.v1")
+        }
+        self.assertGreater(len(called), 5)
+        for noun, verb in called:
+            names = {f"perfvm_{noun}", f"perfvm_{noun}_{verb}"}
+            self.assertNotEqual(set(), names & known, f"{noun} {verb}")
+
+
+class DocumentTest(testtools.TestCase):
+    def test_host_config_tells_the_files_as_it_writes_them(self):
+        config = configured(mode="dedicated")
+        document = rendering.as_document(config)
+        self.assertEqual(rendering.as_files(config), document["files"])
+        self.assertIn("cpu_dedicated_set", document["files"][rendering.NOVA_CONF])
+
+    def test_files_that_it_has_written_are_known_by_their_first_lines(self):
+        look = playbook.files()["look.yml"]
+        (word,) = re.findall(r"'(\S+)' not in conf_before", look)
+        for mode in ("dedicated", "shared"):
+            text = rendering.as_files(configured(mode=mode))[rendering.NOVA_CONF]
+            self.assertIn(word, text.partition("\n\n")[0])
+
+
+class SyntaxTest(testtools.TestCase):
+    def test_ansible_takes_it_with_the_example(self):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for name, text in playbook.files().items():
+            (directory / name).write_text(text)
+        example = directory / playbook.INVENTORY
+        example.rename(directory / "inventory.yml")
+        status, said = ansible.run(
+            directory,
+            "ansible-playbook",
+            playbook.PLAYBOOK,
+            "--list-tags",
+            timeout_s=300,
+        )
+        self.assertEqual(0, status, said)
+        (_, tags) = re.findall(r"TASK TAGS: \[(.*)\]", said)
+        self.assertEqual({"always", *playbook.STEPS}, set(tags.split(", ")))
+        self.assertIn(playbook.PLAYBOOK, playbook.following(directory))
