@@ -30,7 +30,9 @@ PAGES = tuple(
         *("statistics", "certify", "disk-consolidation"),
     )
 )
-# {page: the test that runs its commands; or why nothing does}.
+# {page: the test that runs its commands; or why nothing does}.  Of the pages that tests
+# of sandboxes run, what is neither openstack perfvm nor nova-perfvm is not run:
+# nova-perfvm-status has tests/unit/scheduler/test_upgrade_check.py.
 ELSEWHERE = {
     f"{ADMIN}/audit.rst": "tests/sandbox/test_slots.py",
     f"{ADMIN}/explain.rst": "tests/sandbox/test_slots.py",
