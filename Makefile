@@ -34,8 +34,8 @@ help:  ## show this list
 demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
 	@$(BIN)/python -m nova_perfvm.sandbox.demo
 
-sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended hosts
-	@$(BIN)/nova-perfvm sandbox up
+sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended SANDBOX_HOSTS
+	@$(BIN)/nova-perfvm sandbox up $(if $(SANDBOX_HOSTS),--hosts $(SANDBOX_HOSTS))
 
 test: lint unit contract functional package storm  ## lint, unit, contract, functional tests, the package, storms of requests
 

@@ -19,6 +19,8 @@ extensions = [
 ]
 html_theme = "openstackdocs"
 exclude_patterns = []
+# A reference within these pages that leads nowhere is a warning, and so an error.
+nitpicky = True
 
 # The project is none of OpenStack's own: no bugs at Launchpad, no releases there.
 openstackdocs_auto_name = False

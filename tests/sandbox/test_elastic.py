@@ -4,7 +4,7 @@
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.api import API
 from nova_perfvm.diagnose.audit import finding as codes
-from tests.sandbox import base, documented, looking
+from tests.sandbox import base, documented, looking, tutorial
 from tests.sandbox.base import GENERAL, HP
 
 
@@ -40,14 +40,32 @@ class ElasticTest(
             )
             self.assertEqual("nothing to do\n", result.stdout)
 
+    def test_the_tutorial(self):
+        """doc/source/user/tutorial.rst: each command, and what it prints."""
+        self.addCleanup(self.forget_the_tutorial)
+        followed = [step for step in tutorial.steps() if step.followed]
+        self.assertGreater(len(followed), 20)
+        with tutorial.Session(self.sandbox) as session:
+            for step in followed:
+                self.assertEqual(
+                    tutorial.comparable(step.output),
+                    tutorial.comparable(session.run(step.text)),
+                    step.text,
+                )
+
+    def forget_the_tutorial(self):
+        """Delete what it has made, wherever it ended."""
+        self.servers = [server.id for server in self.compute.servers()]
+        self.delete_all()
+        for flavor in self.compute.flavors():
+            if flavor.name == "hp.10c.64g":
+                self.compute.delete_flavor(flavor)
+
     def test_commands_of_the_documentation(self):
-        readme = documented.block_with("README.rst", "openstack perfvm preflight HOST")
         page = documented.own_commands("doc/source/admin/elastic.rst")
         enroll = "openstack perfvm host enroll HOST... --policy perfvm.yaml"
         self.assertIn(enroll, page)
 
-        # Without nova.conf and placement.conf some of it stays unknown.
-        self.documented(readme, {"preflight": 1}, HOST="elastic1")
         self.command("openstack", "perfvm", "host", "unenroll", "elastic1", "--yes")
         self.boot_refused(HP, host="elastic1")
         printed = self.documented(page, asking=[enroll], HOST="elastic1")

@@ -64,25 +64,6 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
         driver = self.domain(server).find("devices/interface/driver")
         self.assertEqual("20", driver.get("queues"))
 
-    def test_the_tour_of_the_readme(self):
-        openrc, *tour = documented.block_with(
-            "README.rst", "openstack perfvm host list"
-        )
-        self.assertIn("sandbox openrc", openrc)
-        delete = ("openstack", "server", "delete", "--wait", "vm1")
-        self.addCleanup(self.command, *delete, check=False)
-        # A warning, that 20 + 20 = 40, is 1.
-        printed = self.documented(tour, {"policy check": 1})
-
-        check, sync, hosts, create, capacity, explain, audit = printed.values()
-        self.assertNotIn("Failure", check)
-        self.assertIn("leave", sync)
-        for name in ("dedicated1", "shared1", "dedicated2"):
-            for table in (hosts, capacity, explain):
-                self.assertIn(name, table)
-        self.assertIn("ACTIVE", create)
-        self.assertNotIn("error", audit)
-
     def test_commands_of_the_documentation(self):
         """On these hosts; test_elastic has the others."""
         server = self.boot(HP)
@@ -93,13 +74,15 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
             "IMAGE": "guest",
             "/var/lib/node_exporter/": "",
         }
-        # A warning, that 20 + 20 = 40, is 1.
-        statuses = {"openstack perfvm policy check": 1}
+        # A warning, that 20 + 20 = 40, is 1; preflight is for elastic hosts.
+        statuses = {"openstack perfvm policy check": 1, "openstack perfvm preflight": 2}
         for page in (
             "doc/source/admin/audit.rst",
             "doc/source/admin/explain.rst",
             "doc/source/admin/host-modes.rst",
             "doc/source/admin/policy.rst",
+            "doc/source/admin/upgrade.rst",
+            "doc/source/admin/troubleshoot.rst",
             "doc/source/user/flavors.rst",
         ):
             commands = documented.own_commands(page)
@@ -108,6 +91,30 @@ class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.Sandbo
                 # Where it names no file it means the built-in policy.
                 self.SHELL = {"PERFVM_POLICY": ""}
             self.documented(commands, statuses, **names)
+
+    def test_a_running_cloud_is_taken_in(self):
+        """As its page says; the policy that is proposed is not put in force."""
+        page = "doc/source/admin/brownfield.rst"
+        self.boot(HP, host="dedicated2")
+        survey, check, *others = documented.own_commands(page)
+        label = documented.block_with(page, "openstack aggregate create")
+        # The policy that is made of the cloud is one that it is set up for; 1 is the
+        # warning that 20 + 20 = 40.
+        self.SHELL = {"PERFVM_POLICY": ""}
+        self.documented([survey, check], {"policy check": 1})
+        self.SHELL = {}
+        self.addCleanup(self.remove_aggregate, "hp", "dedicated1")
+        self.documented(label, HOST="dedicated1")
+
+        printed = self.documented(others, HOST="dedicated1")
+
+        (shown,) = (text for name, text in printed.items() if "host show" in name)
+        self.assertIn("high-performance", shown)
+
+    def remove_aggregate(self, name, host):
+        aggregate = self.compute.find_aggregate(name)
+        self.compute.remove_host_from_aggregate(aggregate, host)
+        self.compute.delete_aggregate(aggregate)
 
     def test_server_check(self):
         """Nova by its API and by MariaDB, libvirt by the XML that Nova wrote."""

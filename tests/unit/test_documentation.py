@@ -14,7 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import rights
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.generate import flavors
+from nova_perfvm.generate import flavors, options
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
@@ -304,12 +304,50 @@ class SampleTest(testtools.TestCase):
                 self.assertRegex(text, rf"(?m)^#{opt.name} = ")
 
 
-class ReadmeTest(testtools.TestCase):
-    def test_its_flavor_line_is_the_generated_one(self):
-        text = (ROOT / "README.rst").read_text()
+class FlavorsTest(testtools.TestCase):
+    def test_the_flavor_of_the_page_is_the_generated_one(self):
+        text = (ROOT / "doc/source/user/flavors.rst").read_text()
         flavor = flavors.generate_flavors(loader.load())[0]
-        line = text[text.index("flavor create") :].split("\n\n")[0]
+        (line,) = re.findall(r"^ +openstack .*(flavor create .*)$", text, re.MULTILINE)
         shown = dict(re.findall(r"--property (\S+)=(\S+)", line))
         self.assertEqual(dict(flavor.extra_specs), shown)
         self.assertIn(flavor.name, line)
         self.assertIn(f"--ram {flavor.memory_mb} ", line)
+
+
+class ReadmeTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.text = (ROOT / "README.rst").read_text()
+
+    def test_its_commands_are_targets_of_make(self):
+        named = re.findall(r"^    make (\w+)", self.text, re.MULTILINE)
+        self.assertEqual(["demo", "test"], named)
+        makefile = (ROOT / "Makefile").read_text()
+        for target in re.findall(r"(?:^    |``)make (\w+)", self.text, re.MULTILINE):
+            self.assertRegex(makefile, rf"(?m)^{target}:")
+
+    def test_what_it_points_to_is_there(self):
+        named = re.findall(r"``((?:doc|etc)/\S+|[A-Z]+\.rst)``", self.text)
+        named += re.findall(r"^\.\. image:: (\S+)$", self.text, re.MULTILINE)
+        self.assertGreater(len(named), 10)
+        for name in named:
+            self.assertTrue((ROOT / name).is_file(), name)
+
+
+class InstallTest(testtools.TestCase):
+    def test_the_settings_are_those_that_the_policy_rests_on(self):
+        text = (ROOT / "doc/source/admin/install.rst").read_text()
+        (shown,) = re.findall(r"^    enabled_filters = (\S+)$", text, re.MULTILINE)
+        *_, last_but_one, last = shown.split(",")
+        self.assertEqual((options.FILTER, options.NUMA_FILTER), (last_but_one, last))
+        shown = re.findall(r"^    available_filters = (\S+)$", text, re.MULTILINE)
+        self.assertEqual(list(options.AVAILABLE_FILTERS.values), shown)
+
+
+class TroubleshootTest(testtools.TestCase):
+    def test_every_layer_is_listed(self):
+        text = (ROOT / "doc/source/admin/troubleshoot.rst").read_text()
+        listed = re.findall(r"^``(\w+)\.``  ", text, re.MULTILINE)
+        found = (*rules.REASON_CODES, *const.OUTER_CODES)
+        self.assertEqual({code.partition(".")[0] for code in found}, set(listed))

@@ -2,7 +2,7 @@
 """Whether servers, flavors and images are what they claim to be."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
 from typing import Final
 
@@ -190,8 +190,24 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
                 codes.FLAVOR_DIFFERS,
                 f"flavor {flavor.name}",
                 f"not as class {name} is: {', '.join(differs)}",
-                "openstack perfvm flavor sync",
+                _mended(flavor, names),
             )
+
+
+def _mended(flavor: Flavor, names: Iterable[str]) -> str:
+    """Return the command after which no flavor of a class is unlike it.
+
+    What the policy does not list is not synced.  Servers keep the flavor that they
+    were made with.
+
+    :param names: the flavors that the policy lists
+    """
+    for name in names:
+        if flavor.name.endswith(name):
+            prefix = flavor.name.removesuffix(name)
+            option = f" --prefix {quote(prefix)}" if prefix else ""
+            return f"openstack perfvm flavor sync{option}"
+    return f"openstack flavor delete {quote(flavor.id)}"
 
 
 def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:

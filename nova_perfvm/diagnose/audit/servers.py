@@ -155,7 +155,8 @@ def _classes(
         if vm_class.exclusive == "host" and vm_class.name in kinds
     ]
     if exclusive and len(kinds) > 1:
-        stays = kinds.most_common(1)[0][0]
+        # The fewest leave; of as many, those that the others disturb stay.
+        stays = max(kinds, key=lambda kind: (kinds[kind], kind in exclusive, kind))
         leave = [s for s in servers if (s.class_name or "(none)") != stays]
         yield _mixed(
             host,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from itertools import groupby
+from itertools import starmap
 from typing import Any, Final
 
 from nova_perfvm.diagnose.audit.finding import Finding
@@ -107,6 +107,8 @@ _STYLE: Final = """
 summary { cursor: pointer; }
 details .scroll { max-height: 32rem; overflow-y: auto; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+/* Names of keys and hosts; the table scrolls. */
+td:first-child { overflow-wrap: normal; }
 """
 
 
@@ -210,16 +212,10 @@ def _findings(survey: Survey) -> str:
         else '<p class="note">As if pinned VMs of the size were of the class, and the '
         "policy managed all hosts.</p>\n"
     )
-    return (
-        title
-        + judged
-        + "".join(
-            _of_code(code, list(found))
-            for code, found in groupby(
-                survey.findings, key=lambda finding: finding.code
-            )
-        )
-    )
+    of_code: dict[str, list[Finding]] = {}
+    for finding in survey.findings:
+        of_code.setdefault(finding.code, []).append(finding)
+    return title + judged + "".join(starmap(_of_code, of_code.items()))
 
 
 def _of_code(code: str, found: Sequence[Finding]) -> str:

@@ -176,6 +176,11 @@ class PageTest(SurveyCase):
         text = self.page(cloud)
         self.assertIn(f"and {22 - survey.MOST_FINDINGS} more of these", text)
 
+    def test_findings_of_a_kind_are_together(self):
+        text = self.page(scattered())
+        self.assertEqual(1, text.count("audit.no_multiqueue ("))
+        self.assertIn("audit.no_multiqueue (3)", text)
+
     def test_names_of_anybody(self):
         cloud = clouds.pools()
         name = EVIL.replace("\n", "") + "<script>alert(1)</script>"

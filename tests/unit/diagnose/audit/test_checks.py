@@ -325,6 +325,16 @@ class ClaimsTest(AuditTest):
         cloud = Cloud()
         cloud.change_flavor(HP, vcpus=16)
         self.assertIn("16 vCPUs, should be 20", self.evidence(cloud))
+        sync = "openstack perfvm flavor sync"
+        for name, remedy in (
+            (HP, sync),
+            (f"dc1-{HP}", f"{sync} --prefix dc1-"),
+            # What is not listed is not synced.
+            ("by-hand", f"openstack flavor delete {HP}"),
+        ):
+            cloud.flavors[HP] = dataclasses.replace(cloud.flavors[HP], name=name)
+            (finding,) = self.audit(cloud).findings
+            self.assertEqual((f"flavor {name}", remedy), (finding[1], finding.remedy))
         # Where aggregates isolate the hosts, flavors need not.
         cloud = Cloud()
         specs = dict(cloud.flavors[GENERAL].extra_specs)

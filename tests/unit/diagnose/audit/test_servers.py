@@ -38,6 +38,19 @@ class CheckServersTest(testtools.TestCase):
         stranger = ServerFacts("x", "x", None, "h", frozenset({39}))
         self.assertEqual([codes.CLASSES_MIXED], self.codes(hp("a", 0), stranger))
 
+    def test_the_fewest_leave_a_host_and_of_as_many_those_of_no_class(self):
+        strangers = [
+            ServerFacts(f"x{n}", f"x{n}", None, "h", frozenset({38 + n}))
+            for n in range(2)
+        ]
+        for servers, leave in (
+            ((hp("a", 0), strangers[0]), "x0"),
+            ((strangers[0], hp("a", 0)), "x0"),
+            ((hp("a", 0), *strangers), "a"),
+        ):
+            (finding,) = audit.check_servers(POLICY, CELLS, servers)
+            self.assertEqual(f"openstack server migrate {leave}", finding.remedy)
+
     def test_three_on_a_host(self):
         self.assertEqual(
             [codes.TOO_MANY_ON_HOST],

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The survey's page in a real browser: read, by keyboard, narrow, dark."""
+
+import dataclasses
+import struct
+
+from nova_perfvm.changes import recover
+from nova_perfvm.diagnose.survey import survey
+from nova_perfvm.osc.formats.survey import html
+from tests.bench import contrast
+from tests.bench.browser import PageCase
+from tests.unit.changes.test_recover import scattered
+from tests.unit.diagnose.survey import clouds
+
+EVIL = "</pre></script><img src=x onerror=console.error(1)><script>no()</script>"
+HARMLESS = "<img src=x onerror=console.error(1)>"
+NARROW = 400
+SIZES = {"wide": (1200, 3000), "narrow": (NARROW, 6000)}
+_OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+
+
+def gaps():
+    """Return a cloud of which not all was seen."""
+    cloud = clouds.pools()
+    cloud.parts["gaps"] = ("images: no Glance",)
+    return cloud
+
+
+class SurveyPageCase(PageCase):
+    def show(self, cloud, *, opened=True):
+        """Show the page that the command would write."""
+        snapshot = cloud.snapshot()
+        found = survey(snapshot)
+        if found.policy is not None:
+            won = recover.recovery(found.policy, snapshot)
+            found = dataclasses.replace(found, recovery=won)
+        self.show_text(html(found))
+        if opened:
+            self.browser.run(f"{_OPEN}; null")
+            self.browser.settle()
+
+    def pages(self):
+        """Show pages with all that there is, and with little; yield their names."""
+        for make in (gaps, scattered, clouds.empty):
+            self.show(make())
+            yield make.__name__
+
+
+class SurveyPageTest(SurveyPageCase):
+    def test_all_parts_are_shown(self):
+        self.show(gaps(), opened=False)
+        self.assertEqual(["What would it bring me?"], self.texts("h1"))
+        self.assertEqual(
+            [
+                "Slots for VMs of 20 vCPUs",
+                "Not seen",
+                "Hosts",
+                "VMs with CPUs of their own",
+                "What violates the policy today",
+                "A policy for this cloud",
+                "The way there",
+                "Host by host",
+            ],
+            self.texts("h2"),
+        )
+        counts = self.texts("ul.counts li")
+        self.assertIn("3 held", " ".join(counts[0].split()))
+        height = "document.documentElement.scrollHeight"
+        before = self.browser.run(height)
+        self.browser.run(f"{_OPEN}; null")
+        self.assertGreater(self.browser.run(height), before)
+        self.assertIn("schema_version", self.texts("details pre")[-1])
+        self.assert_no_complaint()
+
+    def test_keyboard(self):
+        self.show(scattered(), opened=False)
+        focused = "document.activeElement.tagName"
+        opened = "document.activeElement.parentElement.open"
+        seen = []
+        for _ in range(20):
+            self.browser.press("Tab")
+            seen.append(self.browser.run(focused))
+            if seen[-1] == "SUMMARY":
+                self.browser.press("Enter")
+                self.assertTrue(self.browser.run(opened))
+                self.browser.press("Enter")
+                self.assertFalse(self.browser.run(opened))
+        summaries = self.browser.run("document.querySelectorAll('summary').length")
+        self.assertGreater(summaries, 2)
+        self.assertGreaterEqual(seen.count("SUMMARY"), summaries)
+        # What scrolls is reached, too.
+        self.assertIn("DIV", seen)
+        self.assert_no_complaint()
+
+    def test_names_are_text(self):
+        cloud = clouds.pools()
+        cloud.add_flavor(EVIL, 20, 64, {**clouds.PINNED, EVIL: "x"})
+        cloud.add_pinned(EVIL, "p3", EVIL)
+        cloud.parts["gaps"] = (f"images: {EVIL}",)
+        self.show(cloud)
+        self.assertIn(HARMLESS, self.texts("body")[0])
+        self.assertEqual(0, self.browser.run("document.images.length"))
+        self.assertEqual(0, self.browser.run("document.scripts.length"))
+        self.assert_no_complaint()
+
+
+class SurveyLookTest(SurveyPageCase):
+    def test_light_dark_wide_and_narrow(self):
+        for name in self.pages():
+            for scheme in ("light", "dark"):
+                self.browser.prefer(scheme)
+                for size, (width, height) in SIZES.items():
+                    with self.subTest(f"{name}, {scheme}, {size}"):
+                        self.browser.resize(width, height)
+                        self.browser.settle()
+                        wide = "document.documentElement.scrollWidth"
+                        self.assertEqual(width, self.browser.run(wide))
+                        image = self.directory / f"{name}-{size}-{scheme}.png"
+                        self.browser.screenshot(image)
+                        found = struct.unpack(">II", image.read_bytes()[16:24])
+                        self.assertEqual((width, height), found)
+        self.assert_no_complaint()
+
+    def test_contrast(self):
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            for name in self.pages():
+                with self.subTest(f"{name}, {scheme}"):
+                    self.assertGreater(len(contrast.looked_at(self.browser)), 20)
+                    self.assertEqual([], contrast.faults(self.browser))
+        self.assert_no_complaint()

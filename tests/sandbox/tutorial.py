@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tutorial, followed word by word in one shell on a sandbox.
+
+``python -m tests.sandbox.tutorial DIRECTORY`` follows it in the sandbox that is up in
+a directory, and shows where the page differs; ``--write`` puts what the commands print
+into the page.
+"""
+
+import argparse
+import contextlib
+import difflib
+import fcntl
+import os
+import pty
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from pathlib import Path
+from typing import NamedTuple
+
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
+
+PAGE = "doc/source/user/tutorial.rst"
+ROOT = Path(__file__).parents[2]
+# {beginning of a command: why it is not followed}.
+NOT_FOLLOWED = {
+    "sudo apt-get install": "it changes the machine; .ci/run installs the same",
+    "make sandbox": "the sandbox of the tests is up already",
+    ".venv/bin/nova-perfvm sandbox wipe": "the sandbox is that of other tests, too",
+}
+
+_INDENT, _PROMPT = "   ", "   $ "
+_CONSOLE = ".. code-block:: console"
+_SHOWN_DIRECTORY = "~/.cache/nova_perfvm/sandbox"
+# What differs from run to run.
+_IDS = (
+    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
+    (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+(Z|\+00:00)?"), "TIME"),
+)
+# Wide, so that no program breaks its lines.
+_ROWS_COLUMNS = (50, 250)
+
+
+class Step(NamedTuple):
+    """A command of the page.
+
+    :ivar command: its lines, without the prompt
+    :ivar output: the lines that are shown below it
+    """
+
+    command: tuple[str, ...]
+    output: tuple[str, ...]
+
+    @property
+    def text(self):
+        """The command as it is typed."""
+        return "\n".join(self.command)
+
+    @property
+    def followed(self):
+        """Whether it is run."""
+        return not self.text.startswith(tuple(NOT_FOLLOWED))
+
+
+def parse(text):
+    """Return a page as a list of its steps and of all other lines."""
+    parts, console, typing = [], False, False
+    for line in text.splitlines():
+        if line.startswith(_CONSOLE):
+            console = True
+        elif line and not line.startswith(_INDENT):
+            console = False
+        if console and typing:
+            parts[-1] = Step((*parts[-1].command, line.removeprefix(_INDENT)), ())
+        elif console and line.startswith(_PROMPT):
+            parts.append(Step((line.removeprefix(_PROMPT),), ()))
+        elif console and line and isinstance(parts[-1], Step):
+            step = parts[-1]
+            parts[-1] = Step(step.command, (*step.output, line.removeprefix(_INDENT)))
+        else:
+            parts.append(line)
+        typing = isinstance(parts[-1], Step) and line.endswith("\\")
+    return parts
+
+
+def render(parts):
+    """Return the text of a page."""
+    lines = []
+    for part in parts:
+        if isinstance(part, str):
+            lines.append(part)
+            continue
+        first, *others = part.command
+        lines.append(f"{_PROMPT}{first}")
+        lines.extend(f"{_INDENT}{line}" for line in (*others, *part.output))
+    return "\n".join(lines) + "\n"
+
+
+def steps():
+    """Return the steps of the tutorial, in their order."""
+    found = parse((ROOT / PAGE).read_text())
+    return [part for part in found if isinstance(part, Step)]
+
+
+def comparable(lines):
+    """Return what has to be the same in every run of a command."""
+    text = "\n".join(line.rstrip() for line in lines)
+    for pattern, word in _IDS:
+        text = pattern.sub(word, text)
+    return text
+
+
+class Session:
+    """One shell, with a terminal, in which the commands are typed one after the other.
+
+    Only the program that starts sandboxes is a stand-in: it says which one is meant.
+    """
+
+    def __init__(self, sandbox):
+        """Start it.
+
+        :param sandbox: one that is up
+        """
+        self._sandbox = sandbox
+        self._closing = contextlib.ExitStack()
+        made = tempfile.TemporaryDirectory(prefix="perfvm-tutorial-")
+        self.directory = Path(self._closing.enter_context(made))
+        self._stand_in()
+        self._master, slave = pty.openpty()
+        self._closing.callback(os.close, self._master)
+        size = struct.pack("HHHH", *_ROWS_COLUMNS, 0, 0)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, size)
+        self._shell = subprocess.Popen(
+            ["bash", "--norc"],
+            stdin=subprocess.PIPE,
+            stdout=slave,
+            stderr=slave,
+            cwd=self.directory,
+            text=True,
+        )
+        os.close(slave)
+
+    def __enter__(self):
+        """Return it."""
+        return self
+
+    def __exit__(self, *_exc_info):
+        """End the shell, and remove what it has written."""
+        self._shell.stdin.close()
+        self._shell.wait()
+        self._closing.close()
+
+    def run(self, command):
+        """Run a command; return the lines that it printed, as the page shows them."""
+        mark = f"perfvm-{os.urandom(8).hex()}"
+        self._shell.stdin.write(f"{{ {command}\n}} </dev/null\nprintf '{mark}\\n'\n")
+        self._shell.stdin.flush()
+        printed = b""
+        while mark.encode() not in printed:
+            printed += os.read(self._master, 65536)
+        text = printed.decode().replace("\r\n", "\n").partition(mark)[0]
+        text = text.replace(str(self._sandbox.layout.directory), _SHOWN_DIRECTORY)
+        # A line of progress is overwritten by the next.
+        lines = (line.rpartition("\r")[2].rstrip() for line in text.split("\n"))
+        return tuple(line for line in lines if line)
+
+    def _stand_in(self):
+        program = self.directory / ".venv/bin/nova-perfvm"
+        program.parent.mkdir(parents=True)
+        words = (
+            str(Path(sys.executable).with_name("nova-perfvm")),
+            '"$@"',
+            "--directory",
+            shlex.quote(str(self._sandbox.layout.directory)),
+            "--environment",
+            shlex.quote(str(self._sandbox.environment.directory)),
+        )
+        program.write_text(f"#!/bin/sh\nexec {' '.join(words)}\n")
+        program.chmod(0o755)
+
+
+def _follow(sandbox):
+    """Yield the parts of the page, with what the commands print now."""
+    with Session(sandbox) as session:
+        for part in parse((ROOT / PAGE).read_text()):
+            if isinstance(part, Step) and part.followed:
+                print(f"$ {part.text}", file=sys.stderr)  # noqa: T201
+                yield Step(part.command, session.run(part.text))
+            else:
+                yield part
+
+
+def main():
+    """Follow the page; 1 if it shows something else."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", help="state directory of a sandbox that is up")
+    parser.add_argument("--environment", help="OpenStack's virtual environment")
+    parser.add_argument("--write", action="store_true", help="write the page anew")
+    arguments = parser.parse_args()
+    sandbox = Sandbox(arguments.directory, environment=arguments.environment)
+    before = (ROOT / PAGE).read_text()
+    after = render(_follow(sandbox))
+    differences = difflib.unified_diff(
+        comparable(before.splitlines()).splitlines(),
+        comparable(after.splitlines()).splitlines(),
+        "shown",
+        "printed",
+        lineterm="",
+    )
+    found = "\n".join(differences)
+    print(found)  # noqa: T201
+    if arguments.write:
+        (ROOT / PAGE).write_text(after)
+        return 0
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

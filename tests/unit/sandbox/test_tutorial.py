@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the tutorial is read; tests/sandbox/test_elastic.py follows it."""
+
+import pathlib
+
+import testtools
+
+from tests.sandbox import tutorial
+
+PAGE = """\
+Words.
+
+.. code-block:: console
+
+   $ first --long \\
+         --option
+   printed 2026-01-02T03:04:05+00:00
+   +---+
+   $ second
+
+More words::
+
+   $ of another kind
+"""
+ID = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+class PageTest(testtools.TestCase):
+    def test_steps_of_a_page(self):
+        parts = tutorial.parse(PAGE)
+
+        steps = [part for part in parts if isinstance(part, tutorial.Step)]
+        self.assertEqual(
+            [
+                (
+                    ("first --long \\", "      --option"),
+                    ("printed 2026-01-02T03:04:05+00:00", "+---+"),
+                ),
+                (("second",), ()),
+            ],
+            steps,
+        )
+        self.assertEqual("first --long \\\n      --option", steps[0].text)
+        self.assertEqual(PAGE, tutorial.render(parts))
+
+    def test_the_page_is_read_whole(self):
+        text = (tutorial.ROOT / tutorial.PAGE).read_text()
+        self.assertEqual(text, tutorial.render(tutorial.parse(text)))
+        self.assertGreater(len(tutorial.steps()), 20)
+
+    def test_ids_and_times_differ_and_nothing_else(self):
+        seen = tutorial.comparable([f"a {ID} 2026-01-02T03:04:05+00:00  ", "12"])
+        self.assertEqual("a ID TIME\n12", seen)
+
+    def test_what_is_not_followed_is_on_the_page(self):
+        skipped = [step.text for step in tutorial.steps() if not step.followed]
+        for words in tutorial.NOT_FOLLOWED:
+            self.assertTrue(any(text.startswith(words) for text in skipped), words)
+
+
+class SessionTest(testtools.TestCase):
+    """In a shell, without a sandbox."""
+
+    def setUp(self):
+        super().setUp()
+
+        class Nothing:
+            directory = pathlib.Path("/nowhere/state")
+
+        Nothing.layout = Nothing.environment = Nothing
+        self.session = self.enterContext(tutorial.Session(Nothing))
+
+    def test_one_shell_runs_all(self):
+        self.assertEqual((), self.session.run("word=one; cd /tmp"))
+        self.assertEqual(("one /tmp",), self.session.run("echo $word $PWD"))
+        self.assertEqual(("3",), self.session.run("(exit 3)\necho $?"))
+
+    def test_what_a_terminal_shows(self):
+        shown = self.session.run(
+            "echo out; echo err >&2; printf '10%%\\r20%%\\r'; echo done; "
+            "echo /nowhere/state/file; cat"
+        )
+        self.assertEqual(
+            ("out", "err", "done", "~/.cache/nova_perfvm/sandbox/file"), shown
+        )
+
+    def test_the_stand_in_names_the_sandbox(self):
+        (shown,) = self.session.run("tail -1 .venv/bin/nova-perfvm")
+        self.assertTrue(
+            shown.endswith(
+                'nova-perfvm "$@" --directory ~/.cache/nova_perfvm/sandbox '
+                "--environment ~/.cache/nova_perfvm/sandbox"
+            ),
+            shown,
+        )
