@@ -43,7 +43,7 @@ ELSEWHERE = {
     f"{ADMIN}/upgrade.rst": "tests/sandbox/test_slots.py",
     "doc/source/user/flavors.rst": "tests/sandbox/test_slots.py",
     f"{ADMIN}/elastic.rst": "tests/sandbox/test_elastic.py",
-    f"{ADMIN}/host-playbook.rst": "tests/sandbox/test_host_playbook.py",
+    f"{ADMIN}/host-playbook.rst": "tests/long/test_host_playbook.py",
     "doc/source/user/tutorial.rst": "tests/sandbox/test_elastic.py",
     f"{ADMIN}/filter.rst": "an aggregate of the operator's; figures of make benchmark",
     f"{ADMIN}/guarantees.rst": "a long run of tests/sandbox",

@@ -10,6 +10,7 @@ from nova_perfvm.sandbox.processes import ports, waiting
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from tests.sandbox import base, documented, looking
 from tests.sandbox.base import GENERAL, HP
+from tests.sandbox.host_playbook import HostPlaybookMistakes
 from tests.unit.measure import hosts
 
 # The client of the tests, which has what judges measurements: OpenStack's
@@ -17,7 +18,12 @@ from tests.unit.measure import hosts
 MEASURING = pathlib.Path(sys.executable).with_name("openstack")
 
 
-class SlotsTest(documented.DocumentedCommands, looking.LookingMixin, base.SandboxTest):
+class SlotsTest(
+    documented.DocumentedCommands,
+    looking.LookingMixin,
+    HostPlaybookMistakes,
+    base.SandboxTest,
+):
     HOSTS = "1xdedicated:2x20,1xshared:2x20,1xdedicated:2x20x2"
 
     def test_two_high_performance_vms_a_host(self):
