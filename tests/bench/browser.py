@@ -11,6 +11,7 @@ import os
 import pathlib
 import select
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -181,6 +182,13 @@ class Browser:
         """Write a picture of the screen."""
         found = self.ask("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(found["data"]))
+
+    def sized_screenshot(self, path, width, height):
+        """Write a picture of a screen of this size; return the picture's own."""
+        self.resize(width, height)
+        self.settle()
+        self.screenshot(path)
+        return struct.unpack(">II", path.read_bytes()[16:24])
 
 
 class PageCase(testtools.TestCase):

@@ -2,7 +2,6 @@
 """The pages in a real browser: all is drawn, without an error and the network."""
 
 import json
-import struct
 
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.certify import page as certify_page
@@ -108,11 +107,8 @@ class BrowserTest(PageCase):
                 self.browser.prefer(scheme)
                 for size, (width, height) in SIZES.items():
                     with self.subTest(f"{name}, {scheme}, {size}"):
-                        self.browser.resize(width, height)
-                        self.browser.settle()
                         image = self.directory / f"{size}-{scheme}.png"
-                        self.browser.screenshot(image)
-                        found = struct.unpack(">II", image.read_bytes()[16:24])
+                        found = self.browser.sized_screenshot(image, width, height)
                         self.assertEqual((width, height), found)
         self.assert_no_complaint()
 
