@@ -23,6 +23,9 @@ def extension():
     return module
 
 
+@testtools.skipUnless(
+    importlib.util.find_spec("sphinx"), "Sphinx is not installed: see the extra docs"
+)
 class DirectivesTest(testtools.TestCase):
     def rows(self, name):
         return list(getattr(extension(), name).rows(None))
