@@ -130,7 +130,7 @@ class SurveySnapshot(SurveyCommand):
     """Show what a cloud is, what it breaks, and what it could hold; change nothing.
 
     Of a saved snapshot, or of what was collected on hosts.  Proposes a policy.  Exits
-    with 0, 1 if something could not be seen, 3 if nothing could.
+    with 0, 1 if something was refused or no policy is proposed, 3 if it saw nothing.
     """
 
     arguments: Arguments = (one_of(_SAVED, _COLLECTED, required=True), *_OWN)
@@ -140,8 +140,8 @@ class SurveyCloud(SurveyCommand):
     """Show what the cloud is, what it breaks, and what it could hold; change nothing.
 
     Only reads, and what the credentials may not read is a gap in the report, with the
-    remedy.  Proposes a policy.  Exits with 0, 1 if something could not be seen, 3 if
-    nothing could.
+    remedy.  Proposes a policy.  Exits with 0, 1 if something was refused or no policy
+    is proposed, 3 if it saw nothing.
     """
 
     arguments: Arguments = (one_of(_SAVED, _COLLECTED, snapshots.NOVA_DB), *_OWN)

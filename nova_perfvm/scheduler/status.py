@@ -23,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(
             f"nova-perfvm-status: nothing was checked: {exc} in {sys.prefix}: run it "
             "on a controller, with the Python that nova-scheduler has, after "
-            "pip install nova-perfvm[nova] there\n"
+            "pip install nova-perfvm there\n"
         )
         return CANNOT_CHECK
     return upgrade_check.main(argv)

@@ -12,7 +12,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.generate import options
-from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy, VMClass
 
 POLICY: Final = "perfvm.yaml"
 # So many hosts are a beginning.
@@ -57,14 +57,17 @@ def steps(
         if policy.managed_hosts == "labelled"
         else "No VM runs yet that the filter could disturb."
     )
+    wanted, later = _settings(policy, hosts)
     yield AdoptionStep(
         "Install it on the controllers",
-        f"Into Nova's environment; restart nova-scheduler and nova-api. {nothing}",
-        "pip install nova-perfvm[nova]\n# nova.conf of nova-scheduler; nova-api needs "
-        f"[perfvm], too\n{_ini(options.wanted(policy, options.SCHEDULER))}"
+        "Into Nova's environment; restart nova-scheduler and nova-api. "
+        f"{nothing}{later}",
+        "pip install nova-perfvm\n# nova.conf of nova-scheduler; nova-api needs "
+        f"[perfvm], too\n{_ini(wanted)}"
         f"[perfvm]\npolicy_file = {options.POLICY_FILE}\n"
         "nova-perfvm-status upgrade check",
     )
+    yield _flavors(vm_class)
     first = _first(hosts)
     if policy.placement != "units":
         yield AdoptionStep(
@@ -90,16 +93,6 @@ def steps(
                 f"openstack aggregate add host {name} {_name(host)}" for host in first
             ),
         )
-    yield AdoptionStep(
-        "Make the flavors",
-        "New flavors; those that there are stay as they are."
-        if vm_class.flavors
-        else "The policy lists none: say which memory sizes there are to be.",
-        f"openstack perfvm flavor sync --policy {POLICY} --dry-run\n"
-        f"openstack perfvm flavor sync --policy {POLICY}"
-        if vm_class.flavors
-        else f"openstack perfvm flavor sync --policy {POLICY} --memory-gb GB",
-    )
     told = f" The {findings} finding(s) of this report have theirs." if findings else ""
     yield AdoptionStep(
         "Move VMs in, one by one",
@@ -119,10 +112,41 @@ def steps(
 _placement: Final = (options.RETRIES,)
 
 
+def _settings(
+    policy: Policy, hosts: Iterable[HostUse]
+) -> tuple[tuple[options.Setting, ...], str]:
+    """Return what is set now, and words about what has to wait."""
+    wanted = options.wanted(policy, options.SCHEDULER)
+    without = sum(host.mode == "open" for host in hosts)
+    waiting = options.NO_FALLBACK_QUERY
+    if not without or waiting not in wanted:
+        return wanted, ""
+    return tuple(setting for setting in wanted if setting != waiting), (
+        f" {without} host(s) show no CPU sets, and pinned VMs come to such hosts by "
+        f"Nova's fallback query alone. When all have some, set [{waiting.section}]"
+        f"{waiting.option} = {waiting.values[0]}."
+    )
+
+
+def _flavors(vm_class: VMClass) -> AdoptionStep:
+    return AdoptionStep(
+        "Make the flavors",
+        "New flavors; those that there are stay as they are. No host takes their VMs "
+        "yet."
+        if vm_class.flavors
+        else "The policy lists none: say which memory sizes there are to be.",
+        f"openstack perfvm flavor sync --policy {POLICY} --dry-run\n"
+        f"openstack perfvm flavor sync --policy {POLICY}"
+        if vm_class.flavors
+        else f"openstack perfvm flavor sync --policy {POLICY} --memory-gb GB",
+    )
+
+
 def _ini(settings: Iterable[options.Setting]) -> str:
     """Return lines of a file, as they are pasted."""
     return "".join(
         f"[{setting.section}]\n"
+        + (f"# {setting.why}\n" if setting == options.ENABLED_FILTERS else "")
         + "".join(f"{setting.option} = {value}\n" for value in setting.values)
         for setting in settings
     )
@@ -158,6 +182,7 @@ def _first_words(first: Sequence[HostUse]) -> str:
 def _configure(first: Sequence[HostUse]) -> str:
     return "\n".join(
         f"openstack compute service set --disable {_name(host)} nova-compute\n"
+        f"{_drain(host)}"
         f"nova-perfvm host config --mode dedicated --topology {host.shape} "
         f"--memory-gb {max(1, host.memory_mb // 1024)} --policy {POLICY} "
         f"--output-dir {_name(host)}\n"
@@ -165,6 +190,13 @@ def _configure(first: Sequence[HostUse]) -> str:
         f"openstack compute service set --enable {_name(host)} nova-compute"
         for host in first
     )
+
+
+def _drain(host: HostUse) -> str:
+    if not host.others:
+        return ""
+    drain = f"openstack perfvm plan drain {_name(host)} --policy {POLICY}"
+    return f"{drain}\n# then the same with --execute\n"
 
 
 def _name(host: HostUse) -> str:

@@ -166,9 +166,38 @@ class StepsTest(testtools.TestCase):
                 parser.parse_args(words[len(name.split()) :])
                 seen.add(name)
         self.assertEqual(
-            {"policy check", "host config", "flavor sync", "audit", "capacity show"},
+            {
+                *("policy check", "host config", "flavor sync", "plan drain"),
+                *("audit", "capacity show"),
+            },
             seen,
         )
+
+    def test_pinned_vms_go_on_coming_to_hosts_without_cpu_sets(self):
+        """As long as there are such hosts; only Nova's fallback query finds them."""
+        line = "disable_fallback_pcpu_query = True"
+        cloud = clouds.pools()
+        opened = [h for h in survey(cloud.snapshot()).hosts if h.mode == "open"]
+        self.assertEqual(bool(opened), line not in "\n".join(self.commands(cloud)))
+        cloud.add_open_host("open1")
+        self.assertNotIn(line, list(self.commands(cloud)))
+        said = " ".join(step.why for step in survey(cloud.snapshot()).steps)
+        self.assertIn(f"{len(opened) + 1} host(s) show no CPU sets", said)
+        self.assertIn(f"[workarounds]{line}", said)
+
+    def test_a_list_of_filters_is_to_be_kept(self):
+        lines = list(self.commands(clouds.pools()))
+        (number,) = [n for n, found in enumerate(lines) if "enabled_filters =" in found]
+        self.assertIn("If your list differs, keep it", lines[number - 1])
+
+    def test_hosts_with_vms_to_move_are_drained_first(self):
+        for make in clouds.ALL:
+            cloud = make()
+            moving = {h.name for h in survey(cloud.snapshot()).hosts if h.others}
+            lines = list(self.commands(cloud))
+            configured = {x.split()[5] for x in lines if " --disable " in x}
+            drained = {x.split()[4] for x in lines if " plan drain " in x}
+            self.assertEqual(configured & moving, drained)
 
     def test_hosts_that_cost_least_come_first(self):
         lines = [line for line in self.commands(clouds.pools()) if " add host " in line]
