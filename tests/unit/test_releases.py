@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of the releases of Nova that tests ran on."""
 
+import csv
 import os
 import subprocess
 import sys
@@ -62,3 +63,15 @@ class TableTest(testtools.TestCase):
             result.stdout.splitlines(),
             result.stderr,
         )
+
+
+class PageTest(testtools.TestCase):
+    def test_every_release_was_tested_and_nothing_failed(self):
+        text = (_ROOT / "doc/source/admin/releases.csv").read_text()
+        rows = list(csv.DictReader(text.splitlines()))
+        self.assertGreater(len(rows), 3)
+        for row in rows:
+            for suite in ("unit tests", "functional tests"):
+                passed, *others = row[suite].split(", ")
+                self.assertRegex(passed, r"^\d+ passed$", row)
+                self.assertNotIn("failed", " ".join(others), row)
