@@ -183,13 +183,6 @@ class Browser:
         found = self.ask("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(found["data"]))
 
-    def sized_screenshot(self, path, width, height):
-        """Write a picture of a screen of this size; return the picture's own."""
-        self.resize(width, height)
-        self.settle()
-        self.screenshot(path)
-        return struct.unpack(">II", path.read_bytes()[16:24])
-
 
 class PageCase(testtools.TestCase):
     """A test of a page; without a browser it is skipped, and says so."""
@@ -217,6 +210,24 @@ class PageCase(testtools.TestCase):
             f"[...document.querySelectorAll({json.dumps(selector)})]"
             ".map((one) => one.innerText)"
         )
+
+    def pictured(self, name, sizes):
+        """Take the page's pictures, light and dark; yield the width of each.
+
+        :param name: of the page
+        :param sizes: {name: (width, height)}
+        """
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            for size, (width, height) in sizes.items():
+                with self.subTest(f"{name}, {scheme}, {size}"):
+                    self.browser.resize(width, height)
+                    self.browser.settle()
+                    image = self.directory / f"{name}-{size}-{scheme}.png"
+                    self.browser.screenshot(image)
+                    found = struct.unpack(">II", image.read_bytes()[16:24])
+                    self.assertEqual((width, height), found)
+                    yield width
 
     def assert_no_complaint(self):
         self.assertEqual([], self.browser.complaints)

@@ -105,16 +105,10 @@ class SurveyPageTest(SurveyPageCase):
 
 class SurveyLookTest(SurveyPageCase):
     def test_light_dark_wide_and_narrow(self):
+        wide = "document.documentElement.scrollWidth"
         for name in self.pages():
-            for scheme in ("light", "dark"):
-                self.browser.prefer(scheme)
-                for size, (width, height) in SIZES.items():
-                    with self.subTest(f"{name}, {scheme}, {size}"):
-                        image = self.directory / f"{name}-{size}-{scheme}.png"
-                        found = self.browser.sized_screenshot(image, width, height)
-                        self.assertEqual((width, height), found)
-                        wide = "document.documentElement.scrollWidth"
-                        self.assertEqual(width, self.browser.run(wide))
+            for width in self.pictured(name, SIZES):
+                self.assertEqual(width, self.browser.run(wide), name)
         self.assert_no_complaint()
 
     def test_contrast(self):

@@ -131,8 +131,7 @@ def _settings(
 def _flavors(vm_class: VMClass) -> AdoptionStep:
     return AdoptionStep(
         "Make the flavors",
-        "New flavors; those that there are stay as they are. No host takes their VMs "
-        "yet."
+        "New flavors; those that there are stay as they are."
         if vm_class.flavors
         else "The policy lists none: say which memory sizes there are to be.",
         f"openstack perfvm flavor sync --policy {POLICY} --dry-run\n"

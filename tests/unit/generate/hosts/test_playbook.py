@@ -121,6 +121,11 @@ class NamesTest(testtools.TestCase):
         self.assertNotEqual(elastic_host.DISABLED_REASON, self.own["own_reason"])
         self.assertTrue(self.own["own_reason"].startswith("nova-perfvm: "))
 
+    def test_files_have_the_paths_of_plain_packages(self):
+        for name in ("own_conf", "own_provider"):
+            (path,) = re.findall(r"default\('(.*)'\)", self.own[name])
+            self.assertIn(path, deployers.KNOWN["plain"])
+
     def test_the_checks_of_preflight(self):
         titles = [title for title, _ in preflight.CHECKS]
         self.assertEqual(
