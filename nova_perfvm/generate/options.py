@@ -7,9 +7,9 @@ check compare what is set with them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from nova_perfvm.policy import Policy
 
@@ -202,6 +202,37 @@ def wanted(policy: Policy, service: str) -> tuple[Setting, ...]:
         for setting in TABLE
         if setting.service == service and policy.placement in setting.placements
     )
+
+
+def by_section(
+    settings: Iterable[Setting], several: Callable[[tuple[str, ...]], Any]
+) -> dict[str, dict[str, Any]]:
+    """Return {section: {option: value}} of what is set.
+
+    :param several: returns the value of an option that is there several times
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        if setting.values:
+            value = setting.values[0]
+            if len(setting.values) > 1:
+                value = several(setting.values)
+            found.setdefault(setting.section, {})[setting.option] = value
+    return found
+
+
+def as_ini(settings: Iterable[Setting], explained: Collection[Setting] = ()) -> str:
+    """Return what is set as a file of oslo.config has it.
+
+    :param explained: those that have a comment above them
+    """
+    sections: dict[str, list[str]] = {}
+    for setting in settings:
+        if setting.values:
+            lines = sections.setdefault(setting.section, [f"[{setting.section}]\n"])
+            lines += [f"# {setting.why}\n"] if setting in explained else []
+            lines += [f"{setting.option} = {value}\n" for value in setting.values]
+    return "".join(line for lines in sections.values() for line in lines)
 
 
 def fallback_query(policy: Policy) -> Setting:

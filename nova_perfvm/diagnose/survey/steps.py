@@ -144,10 +144,7 @@ def _flavors(vm_class: VMClass) -> AdoptionStep:
 def _ini(settings: Iterable[options.Setting]) -> str:
     """Return lines of a file, as they are pasted."""
     return "".join(
-        f"[{setting.section}]\n"
-        + (f"# {setting.why}\n" if setting == options.ENABLED_FILTERS else "")
-        + "".join(f"{setting.option} = {value}\n" for value in setting.values)
-        for setting in settings
+        options.as_ini((setting,), (options.ENABLED_FILTERS,)) for setting in settings
     )
 
 

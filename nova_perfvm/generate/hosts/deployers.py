@@ -25,7 +25,7 @@ import yaml
 
 from nova_perfvm.generate.hosts import kubernetes, rendering
 from nova_perfvm.generate.hosts.generate import HostConfig
-from nova_perfvm.generate.options import Setting
+from nova_perfvm.generate.options import Setting, by_section
 
 _WIDTH: Final = 88
 _KOLLA: Final = "/etc/kolla/config"
@@ -121,13 +121,7 @@ def known_below(tool: str) -> tuple[str, ...]:
 
 def _overrides(settings: Iterable[Setting]) -> dict[str, dict[str, Any]]:
     """Return options by section, as config_template has them."""
-    found: dict[str, dict[str, Any]] = {}
-    for setting in settings:
-        if setting.values:
-            several = dict.fromkeys(setting.values)
-            value = several if len(several) > 1 else setting.values[0]
-            found.setdefault(setting.section, {})[setting.option] = value
-    return found
+    return by_section(settings, dict.fromkeys)
 
 
 def _yaml(document: Any) -> str:

@@ -77,7 +77,7 @@ def helm_files(config: HostConfig) -> dict[str, str]:
 def rhoso_files(config: HostConfig) -> dict[str, str]:
     """Return a patch of the control plane, and the ConfigMap of a node set's hosts."""
     nova = {"schedulerServiceTemplate": _custom(config.scheduler)}
-    policy = [setting for setting in _set(config.scheduler) if _names_policy(setting)]
+    policy = [setting for setting in config.scheduler if _names_policy(setting)]
     if policy:
         nova["apiServiceTemplate"] = _custom(policy)
     plane = {
@@ -86,7 +86,7 @@ def rhoso_files(config: HostConfig) -> dict[str, str]:
             "placement": {"template": _custom(config.placement)},
         }
     }
-    data = {"50-nova-perfvm.conf": _lines(config.nova)}
+    data = {"50-nova-perfvm.conf": options.as_ini(config.nova)}
     if config.provider is not None:
         data["provider-perfvm.yaml"] = rendering.provider_yaml(config)
     config_map = {
@@ -98,28 +98,21 @@ def rhoso_files(config: HostConfig) -> dict[str, str]:
     return dict(zip(RHOSO, (_yaml(plane), _yaml(config_map)), strict=True))
 
 
-def _set(settings: Iterable[Setting]) -> list[Setting]:
-    return [setting for setting in settings if setting.values]
-
-
 def _names_policy(setting: Setting) -> bool:
-    return setting.key == options.policy_file(None).key
+    return bool(setting.values) and setting.key == options.policy_file(None).key
 
 
 def _values(settings: Iterable[Setting]) -> dict[str, dict[str, Any]]:
     """Return options by section, as helm-toolkit's ``to_oslo_conf`` has them."""
-    found: dict[str, dict[str, Any]] = {}
-    for setting in _set(settings):
-        several = {"type": "multistring", "values": list(setting.values)}
-        value = several if len(setting.values) > 1 else setting.values[0]
-        found.setdefault(setting.section, {})[setting.option] = value
-    return found
+    return options.by_section(
+        settings, lambda values: {"type": "multistring", "values": list(values)}
+    )
 
 
 def _mounts(config: HostConfig) -> dict[str, Any]:
     """Return what brings the policy to its readers, and provider.yaml to its host."""
     found = {}
-    if any(_names_policy(setting) for setting in _set(config.scheduler)):
+    if any(map(_names_policy, config.scheduler)):
         where = options.POLICY_FILE
         mount = {"mountPath": where, "subPath": where.rpartition("/")[2]}
         source = {"configMap": {"name": _POLICY_CONFIG_MAP}}
@@ -142,16 +135,7 @@ def _mount(name: str, mount: dict[str, str], source: dict[str, Any]) -> dict[str
 
 
 def _custom(settings: Iterable[Setting]) -> dict[str, str]:
-    return {"customServiceConfig": _lines(settings)}
-
-
-def _lines(settings: Iterable[Setting]) -> str:
-    """Return options as a file of oslo.config has them, without comments."""
-    sections: dict[str, list[str]] = {}
-    for setting in _set(settings):
-        lines = sections.setdefault(setting.section, [f"[{setting.section}]\n"])
-        lines += [f"{setting.option} = {value}\n" for value in setting.values]
-    return "".join(line for lines in sections.values() for line in lines)
+    return {"customServiceConfig": options.as_ini(settings)}
 
 
 def _yaml(document: Any) -> str:

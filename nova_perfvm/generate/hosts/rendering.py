@@ -13,7 +13,7 @@ import yaml
 from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts.generate import HostConfig
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
-from nova_perfvm.generate.options import Setting
+from nova_perfvm.generate.options import Setting, by_section
 from nova_perfvm.placement.slots import traits_to_avoid
 from nova_perfvm.policy import Policy
 
@@ -104,14 +104,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
 
 def _sections(settings: Iterable[Setting]) -> dict[str, dict[str, str | list[str]]]:
     """Return options by section; a list where an option has several lines."""
-    sections: dict[str, dict[str, str | list[str]]] = {}
-    for setting in settings:
-        if setting.values:
-            several = len(setting.values) > 1
-            sections.setdefault(setting.section, {})[setting.option] = (
-                list(setting.values) if several else setting.values[0]
-            )
-    return sections
+    return by_section(settings, list)
 
 
 def _headline(config: HostConfig) -> str:

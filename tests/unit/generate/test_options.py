@@ -59,3 +59,30 @@ class TableTest(testtools.TestCase):
     def test_the_default_holds_where_a_file_says_nothing(self):
         self.assertIsNone(options.FALLBACK_QUERY.fault(None))
         self.assertIn("which means False", options.NO_FALLBACK_QUERY.fault(None))
+
+
+class TextTest(testtools.TestCase):
+    """Options as files and as documents have them."""
+
+    SETTINGS = (
+        options.Setting("a", "one", ("1",), "Because."),
+        options.Setting("b", "none", (), "Each host has its own."),
+        options.Setting("b", "two", ("2", "3"), "Two lines."),
+        options.Setting("a", "last", ("4",), "At last."),
+    )
+
+    def test_ini(self):
+        self.assertEqual(
+            "[a]\none = 1\nlast = 4\n[b]\ntwo = 2\ntwo = 3\n",
+            options.as_ini(self.SETTINGS),
+        )
+        self.assertEqual(
+            "[a]\n# Because.\none = 1\n",
+            options.as_ini(self.SETTINGS[:1], self.SETTINGS),
+        )
+
+    def test_by_section(self):
+        self.assertEqual(
+            {"a": {"one": "1", "last": "4"}, "b": {"two": ["2", "3"]}},
+            options.by_section(self.SETTINGS, list),
+        )
