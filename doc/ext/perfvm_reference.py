@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -18,6 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from nova_perfvm import constants as const
+from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit.checks import CHECKS
 from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
 from nova_perfvm.rules import host, request
@@ -25,6 +28,7 @@ from nova_perfvm.rules.rule import HOSTS
 
 Row = tuple[str, ...]
 _ORDER = tuple(Severity)
+_AUDIT_PAGE: Final = Path(__file__).parents[1] / "source/admin/audit.rst"
 
 
 def literal(text: str) -> str:
@@ -94,15 +98,35 @@ def _subject(rule: Any) -> str:
 class AuditCodesDirective(TableDirective):
     """All codes of the audit, the worst first."""
 
-    header = ("code", "severity")
-    widths = (60, 40)
+    header = ("code", "severity", "what it means")
+    widths = (34, 12, 54)
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for each code."""
+        meanings = first_sentences(_AUDIT_PAGE.read_text(encoding="utf-8"))
         for code, severity in sorted(
             SEVERITIES.items(), key=lambda item: (-_ORDER.index(item[1]), item[0])
         ):
-            yield literal(code), severity.value
+            yield literal(code), severity.value, meanings[code]
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table, made anew when the page about the codes changes."""
+        self.env.note_dependency(str(_AUDIT_PAGE))
+        return super().run()
+
+
+def first_sentences(page: str) -> Mapping[str, str]:
+    """Return what a page says first of each code that its tables list.
+
+    :param page: with tables of codes and texts, as reStructuredText
+    """
+    listed = re.findall(
+        r"^   \* - ``([a-z_.]+)``\n     - (.*\n(?:       .*\n)*)", page, re.MULTILINE
+    )
+    return {
+        code: re.split(r"(?<=\.) ", " ".join(text.split()), maxsplit=1)[0]
+        for code, text in listed
+    }
 
 
 class AuditChecksDirective(TableDirective):
@@ -127,6 +151,24 @@ class OuterCodesDirective(TableDirective):
         """Yield a row for each code."""
         for code in sorted(const.OUTER_CODES):
             yield literal(code), code.partition(".")[0]
+
+
+class ValidatorsDirective(TableDirective):
+    """The validators of extra specs that nova-api gets, with the built-in policy."""
+
+    header = ("extra spec", "values", "what it is for")
+    widths = (20, 40, 40)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each validator."""
+        for validator in extra_specs.validators(None):
+            value = validator.value
+            allowed = ", ".join(map(literal, value["enum"]))
+            yield (
+                literal(validator.name),
+                f"{value['description']} Of the built-in policy: {allowed}.",
+                validator.description,
+            )
 
 
 class NamesDirective(TableDirective):
@@ -165,5 +207,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("perfvm-outer-codes", OuterCodesDirective)
     app.add_directive("perfvm-audit-codes", AuditCodesDirective)
     app.add_directive("perfvm-audit-checks", AuditChecksDirective)
+    app.add_directive("perfvm-validators", ValidatorsDirective)
     app.add_directive("perfvm-names", NamesDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

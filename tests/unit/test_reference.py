@@ -8,6 +8,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm import rules
+from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit import SEVERITIES
 from nova_perfvm.diagnose.audit.checks import CHECKS
 
@@ -49,9 +50,44 @@ class DirectivesTest(testtools.TestCase):
 
     def test_every_code_of_the_audit_the_worst_first(self):
         self.assertEqual(sorted(SEVERITIES), self.first_column("AuditCodesDirective"))
-        severities = [severity for _, severity in self.rows("AuditCodesDirective")]
+        severities = [row[1] for row in self.rows("AuditCodesDirective")]
         self.assertEqual("critical", severities[0])
         self.assertEqual(severities.count("critical"), severities.index("warning"))
+
+    def test_every_code_of_the_audit_with_what_its_page_says_first(self):
+        page = " ".join((DOC / "source/admin/audit.rst").read_text().split())
+        for code, _, meaning in self.rows("AuditCodesDirective"):
+            self.assertIn(f"* - {code} - {meaning}", page)
+            self.assertTrue(meaning.endswith("."), meaning)
+
+    def test_first_sentences_end_before_the_remedy(self):
+        page = (
+            "   * - ``audit.slow``\n"
+            "     - The VM is slow,\n"
+            "       see placement.conf. Wait.\n"
+            "   * - ``audit.fast``\n"
+            "     - It is not.\n"
+        )
+        self.assertEqual(
+            {
+                "audit.slow": "The VM is slow, see placement.conf.",
+                "audit.fast": "It is not.",
+            },
+            extension().first_sentences(page),
+        )
+
+    def test_every_validator_with_the_values_that_it_allows(self):
+        validators = extra_specs.validators(None)
+        rows = self.rows("ValidatorsDirective")
+        self.assertEqual(
+            [f"``{validator.name}``" for validator in validators],
+            [name for name, _, _ in rows],
+        )
+        for validator, (_, values, what) in zip(validators, rows, strict=True):
+            for value in validator.value["enum"]:
+                validator.validate(validator.name, value)
+                self.assertIn(f"``{value}``", values)
+            self.assertEqual(validator.description, what)
 
     def test_every_check_in_its_order(self):
         self.assertEqual(
