@@ -70,7 +70,7 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 test-long: export PERFVM_AGREEMENT_STATES ?= 100
 test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 4
-test-long: test fuzz test-sandbox measure guest  ## hours: all, at full length; storms, faults, random operations
+test-long: test demo docs oldest fuzz test-sandbox tempest measure guest  ## hours: all, at full length; storms, faults, random operations
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 	$(BIN)/python -m tests.tempest --scheme slots
 	$(BIN)/python -m tests.tempest --scheme mixed
