@@ -86,7 +86,7 @@ PLACEMENT_ISOLATED: Final = "placement.isolated_aggregate"
 PLACEMENT_GROUPS: Final = "placement.groups"
 # Placement itself was asked, and says no where this arithmetic says yes.
 PLACEMENT_REFUSED: Final = "placement.refused"
-# No API shows the host's NUMA cells, so the rules cannot judge it.
+# No API shows the host's NUMA nodes, so the rules cannot judge it.
 CELLS_UNKNOWN: Final = "cells.unknown"
 
 OUTER_CODES: Final = frozenset(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many broken slots of a cloud migrations win back, before any rule is in force."""
+"""How many unfit slots of a cloud migrations win back, before any rule is in force."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_MOVES: Final = 100
 
 
 def recovery(policy: Policy, snapshot: Snapshot) -> Recovery:
-    """Return what migrations win back of the broken slots of the first pinned class.
+    """Return what migrations win back of the unfit slots of the first pinned class.
 
     In a cloud that has been taken in, by the policy's rules.  Elsewhere by Nova's
     alone: VMs of other sizes may go wherever they have room, as they may today.

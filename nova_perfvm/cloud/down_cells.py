@@ -93,7 +93,7 @@ def gaps(
     )
     if rebuilt:
         yield (
-            "hypervisors: Nova lists none behind a cell that is down: the NUMA cells "
+            "hypervisors: Nova lists none behind a cell that is down: the NUMA nodes "
             f"of {_named(rebuilt)} are not known"
         )
     if unmatched:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NUMA cells and servers from Nova's database; runs on a controller.
+"""NUMA nodes and servers from Nova's database; runs on a controller.
 
 ``ComputeNode.numa_topology``, which no API shows, is what nova-scheduler reads, pins
 and page pools included, and so are the vCPUs and instances that are counted beside

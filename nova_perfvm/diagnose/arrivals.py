@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host with one VM more, on the NUMA cells and CPUs that Nova would give it.
+"""A host with one VM more, on the NUMA nodes and CPUs that Nova would give it.
 
 As :func:`nova.virt.hardware.numa_fit_instance_to_host` chooses: the cells with
 the most free CPUs, then with the most free memory, come first, unless the VM
@@ -20,7 +20,7 @@ from nova_perfvm.rules.slots import cell_cpus, free_cpus, memory_fits
 
 
 class Share(NamedTuple):
-    """What a VM has of one NUMA cell of a host.
+    """What a VM has of one NUMA node of a host.
 
     :ivar cell: the cell's ID
     :ivar cpus: those that it owns, in order

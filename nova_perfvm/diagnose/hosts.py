@@ -47,7 +47,7 @@ class HostSummary:
 
     @property
     def cells(self) -> int | None:
-        """NUMA cells, None where the hypervisor tells no topology."""
+        """NUMA nodes, None where the hypervisor tells no topology."""
         return self.shape.cells if self.shape else None
 
 
@@ -151,7 +151,7 @@ def _class_faults(
     if found != expected:
         yield OfferFault(
             f"the host{shape} offers {found} {name} and has room for {expected} "
-            f"(cells: {host.cells_source})"
+            f"(NUMA nodes: {host.cells_source})"
         )
     elif found and root.inventories[name].max_unit != 1:
         max_unit = root.inventories[name].max_unit

@@ -26,7 +26,7 @@ class PagePool(NamedTuple):
 
 
 class NUMACell(NamedTuple):
-    """One NUMA cell of a host.
+    """One NUMA node of a host.
 
     :ivar cpuset: CPUs that unpinned VMs share
     :ivar pcpuset: CPUs that pinned VMs may own
@@ -56,7 +56,7 @@ class NUMACell(NamedTuple):
 class HostFacts(NamedTuple):
     """One host (compute node) as the scheduler sees it.
 
-    :ivar cells: its NUMA cells; empty where the compute reports none
+    :ivar cells: its NUMA nodes; empty where the compute reports none
     :ivar vcpus_used: vCPUs of all its VMs, pinned ones included, plus
         reserved_host_cpus where that is set
     :ivar num_instances: VMs on the host, those moving in not counted yet
@@ -78,7 +78,7 @@ class HostFacts(NamedTuple):
 
 
 class RequestCell(NamedTuple):
-    """One NUMA cell that a request asks for.
+    """One NUMA node that a request asks for.
 
     :ivar vcpus: unpinned vCPUs on it
     :ivar pcpus: pinned vCPUs on it

@@ -33,8 +33,8 @@ _LONG_COLUMNS: Final = (
     "Service",
     "Placement",
     "Rules",
-    "Cells",
-    "Source of Cells",
+    "NUMA Nodes",
+    "Source of NUMA Nodes",
     "Notes",
     "Fix",
 )
@@ -73,7 +73,7 @@ class Explain(LookingLister):
         argument("--host", metavar="HOST", help="look at this host only"),
         *REQUEST,
         NOVA_CONF,
-        flag("--long", "one row for each host, with the arithmetic of its NUMA cells"),
+        flag("--long", "one row for each host, with the arithmetic of its NUMA nodes"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

@@ -15,7 +15,7 @@ from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
 from nova_perfvm.osc.snapshot import take_hosts
 
 _COLUMNS = (
-    *("Host", "State", "Mode", "Cells", "Slots", "Slots Used", "Classes"),
+    *("Host", "State", "Mode", "NUMA Nodes", "Slots", "Slots Used", "Classes"),
     "Aggregates",
 )
 Row = tuple[tuple[str, ...], tuple[Any, ...]]
@@ -89,7 +89,7 @@ def _facts(host: HostSummary) -> dict[str, Any]:
         "state": host.state,
         "mode": host.mode,
         "shape": str(host.shape or ""),
-        "cells": host.cells,
+        "numa_nodes": host.cells,
         "slots": host.slots,
         "slots_used": host.used,
         "slots_of_shape": None,

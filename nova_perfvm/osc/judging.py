@@ -108,7 +108,7 @@ class ObservingCommand(JudgingCommand, PolicyCommand):
     arguments: Arguments = (
         file_argument(
             "--inventory",
-            help="inventory file that tells hosts' NUMA cells, for those of which "
+            help="inventory file that tells hosts' NUMA nodes, for those of which "
             "Nova's database has told none",
         ),
     )

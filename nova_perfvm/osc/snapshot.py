@@ -37,7 +37,7 @@ def nova_db(what: str) -> Argument:
 
 
 NOVA_DB: Final = nova_db(
-    "the hosts' NUMA cells from Nova's database, as nova-scheduler does"
+    "the hosts' NUMA nodes from Nova's database, as nova-scheduler does"
 )
 
 
@@ -112,7 +112,7 @@ def take(
         return found
     from nova_perfvm.cloud import nova_database  # noqa: PLC0415
 
-    gaps = tuple(f"NUMA cells: {why}" for why in skipped)
+    gaps = tuple(f"NUMA nodes: {why}" for why in skipped)
     found = replace(found, gaps=found.gaps + gaps)
     return nova_database.with_cells(found, nodes)
 

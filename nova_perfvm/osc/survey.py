@@ -41,7 +41,7 @@ _SAVED: Final = file_argument(
 _OWN: Final = (
     file_argument(
         "--inventory",
-        help="inventory file that tells hosts' NUMA cells, for those of which Nova's "
+        help="inventory file that tells hosts' NUMA nodes, for those of which Nova's "
         "database has told none",
     ),
     argument(
@@ -94,7 +94,7 @@ class SurveyCommand(ReportingLister):
             for remark in remarks:
                 self.app.stderr.write(f"{remark}\n")
             found = survey(seen, policy, parsed_args.vcpus)
-        if found.policy is not None and found.slots.broken:
+        if found.policy is not None and found.slots.unfit:
             won = recover.recovery(found.policy, seen)
             found = replace(found, recovery=won)
         for gap in found.gaps:

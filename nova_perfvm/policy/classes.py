@@ -121,7 +121,7 @@ class VMClass:
     :ivar numa_nodes: over how many NUMA nodes a VM is split; None says nothing
     :ivar max_per_host: at most so many VMs of the class on a host
     :ivar exclusive: ``host``: never on a host with VMs of another class;
-        ``cell``: never on their NUMA cell; ``none``
+        ``cell``: never on their NUMA node; ``none``
     :ivar mem_page_size: Nova's ``hw:mem_page_size``; None says nothing
     :ivar host_traits: traits of Placement that hosts of its VMs must have
     """
@@ -177,7 +177,7 @@ class VMClass:
 
     @property
     def cells_per_vm(self) -> int:
-        """NUMA cells that one VM occupies; Nova puts pinned VMs on one."""
+        """NUMA nodes that one VM occupies; Nova puts pinned VMs on one."""
         return self.numa_nodes or 1
 
     @property

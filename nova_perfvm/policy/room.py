@@ -30,7 +30,7 @@ def groups_of(slots: Sequence[int], cells_per_vm: int) -> int:
 
 
 def cell_slots(vm_class: VMClass, shape: HostShape) -> int:
-    """Count the slots of each NUMA cell; 0 for a class whose CPUs are not known."""
+    """Count the slots of each NUMA node; 0 for a class whose CPUs are not known."""
     need = vm_class.cell_pcpus
     return shape.cell_cpus(vm_class.smt) // need if need else 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of a host's NUMA cells in an operator's words."""
+"""The arithmetic of a host's NUMA nodes in an operator's words."""
 
 from nova_perfvm import cpuset
 from nova_perfvm.facts import HostFacts, RequestFacts
@@ -12,7 +12,7 @@ from nova_perfvm.rules.slots import cell_cpus, is_foreign, memory_fits, no_sum
 def describe_cells(
     policy: Policy, request: RequestFacts, host: HostFacts
 ) -> tuple[str, ...]:
-    """Return one line per NUMA cell with the arithmetic of a pinned request.
+    """Return one line per NUMA node with the arithmetic of a pinned request.
 
     Empty for requests that are not pinned and of a class: nothing is counted
     per cell for those.
@@ -26,7 +26,7 @@ def describe_cells(
     for cell in host.cells:
         usable, free = cell_cpus(vm_class, cell)
         line = (
-            f"cell {cell.id}: {max(0, free)} of {usable} pCPUs free, need "
+            f"NUMA node {cell.id}: {max(0, free)} of {usable} pCPUs free, need "
             f"{vm_class.cell_pcpus}; {cell.memory_mb - cell.memory_usage_mb} of "
             f"{cell.memory_mb} MiB free, need {memory_mb}"
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room for VMs of a pinned class: slots per NUMA cell and per host.
+"""Room for VMs of a pinned class: slots per NUMA node and per host.
 
-A *slot* is room for one VM's share on one NUMA cell.  A VM of a class with
+A *slot* is room for one VM's share on one NUMA node.  A VM of a class with
 ``numa_nodes: k`` takes one slot on each of k cells.
 """
 

@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 class PerfVMFilter(filters.BaseHostFilter):
     """Keep VMs of each class where the policy wants them, and others away.
 
-    The filter judges what the scheduler knows: a host's NUMA cells and pins,
+    The filter judges what the scheduler knows: a host's NUMA nodes and pins,
     which are as old as the compute's last report.  Two schedulers at once, or
     an operator who forces a host, go past it, as past any filter.
 

@@ -75,7 +75,7 @@ class MapCase(PageCase):
     def show(self, cloud, flavors=FEW, unknown=()):
         """Show a cloud.
 
-        :param unknown: names of hosts whose NUMA cells nobody tells
+        :param unknown: names of hosts whose NUMA nodes nobody tells
         """
         snapshot = cloud.snapshot()
         hosts = tuple(

@@ -63,7 +63,7 @@ class SurveyPageTest(SurveyPageCase):
             self.texts("h2"),
         )
         counts = self.texts("ul.counts li")
-        self.assertIn("3 held", " ".join(counts[0].split()))
+        self.assertIn("3 used", " ".join(counts[0].split()))
         height = "document.documentElement.scrollHeight"
         before = self.browser.run(height)
         self.browser.run(f"{_OPEN}; null")

@@ -90,7 +90,7 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
 
     def test_audit(self):
         self.assertEqual((0, []), self.audit())
-        # Nova lists no hypervisors behind the first cell, and so no NUMA cells.
+        # Nova lists no hypervisors behind the first cell, and so no NUMA nodes.
         behind = [(codes.NOT_SEEN, "hypervisors"), (codes.CELLS_UNKNOWN, "hp2")]
         for down, more in (("2", []), ("1", behind)):
             with self.down(down):

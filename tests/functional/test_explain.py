@@ -106,7 +106,7 @@ class TestSlots(AgreementMixin, client.ClientMixin, base.FunctionalTest):
         self.assertEqual("placement.resource, host.no_free_slot", row["Reason"])
         self.assertIn("CUSTOM_PERFVM_SLOT: need 1, 0 of 2 free", row["Detail"])
         self.assertRegex(
-            row["Fix"], r"^host hp1: free 20 pCPUs on cell \d: migrate \w+"
+            row["Fix"], r"^host hp1: free 20 pCPUs on NUMA node \d: migrate \w+"
         )
         self.assertIn("No valid host was found", stderr)
         self.assertIn("assumed symmetric", stderr)
@@ -114,7 +114,7 @@ class TestSlots(AgreementMixin, client.ClientMixin, base.FunctionalTest):
             "explain", "--flavor", base.HP_64, "--long"
         )
         self.assertEqual(1, status)
-        self.assertIn("cell 0: 0 of 20 pCPUs free, need 20", stdout)
+        self.assertIn("NUMA node 0: 0 of 20 pCPUs free, need 20", stdout)
         self._bad_input()
         self.cloud.start_configured("g1", self.policy, "shared")
         status, stdout, _ = self.run_command(
@@ -123,7 +123,7 @@ class TestSlots(AgreementMixin, client.ClientMixin, base.FunctionalTest):
         (row,) = json.loads(stdout)
         self.assertIn("PCPU: need 20, the host has none", row["Placement"])
         vcpus = self.cloud.inventory("g1")["VCPU"]
-        self.assertIn(f"Placement counts {vcpus} VCPU and no PCPU", row["Cells"])
+        self.assertIn(f"Placement counts {vcpus} VCPU and no PCPU", row["NUMA Nodes"])
 
     def _bad_input(self):
         for words, *arguments in (

@@ -67,9 +67,7 @@ class TestSurvey(client.ClientMixin, base.FunctionalTest):
         self.assertEqual(2, found["hosts", "2x20 dedicated"])
         self.assertEqual(1, found["hosts", "2x20 open"])
         self.assertEqual(1, found["pinned VMs", "20 vCPUs"])
-        slots = [
-            found["slots", what] for what in ("held", "free", "broken", "possible")
-        ]
+        slots = [found["slots", what] for what in ("used", "free", "unfit", "possible")]
         self.assertEqual([1, 3, 0, 2], slots)
         self.assertIn(("findings", "audit.no_multiqueue"), found)
         policy = loader.load(path)
@@ -88,7 +86,7 @@ class TestSurvey(client.ClientMixin, base.FunctionalTest):
             self.assertIn(("gaps", what), found)
             self.assertIn(rights.RULES[what][0], said)
         self.assertIn("no policy can be proposed", said)
-        self.assertNotIn(("slots", "held"), found)
+        self.assertNotIn(("slots", "used"), found)
 
         page = self.directory / "page.html"
         options = ("-f", "html", "--output", str(page))

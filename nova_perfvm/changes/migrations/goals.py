@@ -276,7 +276,7 @@ def _notes(planning: Planning) -> Iterator[str]:
     guessed = [h.host for h in snapshot.hosts if h.cells_source == ASSUMED]
     if guessed:
         yield (
-            f"NUMA cells of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "
+            f"NUMA nodes of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "
             "--from-nova-db reads them on a controller, --inventory from a file"
         )
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):

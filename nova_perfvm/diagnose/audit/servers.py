@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How servers stand beside each other: number, CPUs, NUMA cells, classes."""
+"""How servers stand beside each other: number, CPUs, NUMA nodes, classes."""
 
 import collections
 import itertools
@@ -32,7 +32,7 @@ class ServerFacts(NamedTuple):
     :ivar host: the hypervisor it is on
     :ivar pinned_cpus: host CPUs that its vCPUs are pinned to
     :ivar resize: the commands that make it one of its class
-    :ivar nodes: the host's NUMA cells that it is on, where they are known;
+    :ivar nodes: the host's NUMA nodes that it is on, where they are known;
         without them its CPUs tell
     :ivar ready: whether it can be migrated as it is
     :ivar vcpus: 0 for as many as its class has
@@ -77,7 +77,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 CELLS_UNKNOWN,
                 host,
-                "it shows no NUMA cells, so that VMs on each cannot be counted",
+                "it shows no NUMA nodes, so that VMs on each cannot be counted",
                 f"openstack hypervisor show {host}",
             )
 
@@ -111,7 +111,7 @@ def check_servers(
 ) -> list[Finding]:
     """List what servers violate, host by host.
 
-    :param cells: the NUMA cells of each host, by its name
+    :param cells: the NUMA nodes of each host, by its name
     :param assumed: names of the hosts of which nobody knows which cells share CPUs
     """
     by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
@@ -175,8 +175,8 @@ def _classes(
             leave = [s for s in others if _disturbs(s, own, assumed=assumed)]
             if leave:
                 where = ", ".join(str(cell.id) for cell in own)
-                wish = f"VMs of {vm_class.name}, which wants cells for itself"
-                yield _mixed(host, f"on cell {where} are {wish}", leave)
+                wish = f"VMs of {vm_class.name}, which wants NUMA nodes for itself"
+                yield _mixed(host, f"on NUMA node {where} are {wish}", leave)
             # Of two such classes only one is told to go.
             stay = [server for server in stay if server not in leave]
 
@@ -209,8 +209,8 @@ def _not_told(host: str, vm_class: VMClass) -> Finding:
     return Finding(
         CELLS_UNKNOWN,
         host,
-        f"which of its cells share CPUs is not known, so that unpinned VMs may run "
-        f"beside those of {vm_class.name}, which wants cells for itself",
+        f"which of its NUMA nodes share CPUs is not known, so that unpinned VMs may "
+        f"run beside those of {vm_class.name}, which wants NUMA nodes for itself",
         "openstack perfvm snapshot save FILE --from-nova-db",
     )
 
@@ -241,7 +241,7 @@ def _counts(
                 yield Finding(
                     TOO_MANY_ON_CELL,
                     host,
-                    f"cell {cell.id} has {slots} slot(s) for {vm_class.name} and "
+                    f"NUMA node {cell.id} has {slots} slot(s) for {vm_class.name} and "
                     f"{len(here)} VMs: {_names(here)}",
                     "\n".join(server.migrate for server in leave),
                 )
@@ -283,8 +283,8 @@ def _spread(
         yield Finding(
             NOT_IN_ONE_CELL,
             server.name,
-            f"on {host}: pinned on cells {', '.join(map(str, sorted(nodes)))}, its "
-            f"class wants {vm_class.cells_per_vm}",
+            f"on {host}: pinned on NUMA nodes {', '.join(map(str, sorted(nodes)))}, "
+            f"its class wants {vm_class.cells_per_vm}",
             server.resize,
         )
 

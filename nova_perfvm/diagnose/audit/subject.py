@@ -78,7 +78,7 @@ class Subject:
 
     @property
     def cells(self) -> dict[str, Sequence[NUMACell]]:
-        """The NUMA cells of each host."""
+        """The NUMA nodes of each host."""
         return {name: host.cells for name, host in self.hosts.items()}
 
     @cached_property

@@ -174,7 +174,7 @@ def _freed(view: HostView, servers: Sequence[Server]) -> str:
     for cell in view.facts.cells:
         own = len(cell.pinned_cpus & pins)
         if own:
-            found.append(f"{own} pCPUs on cell {cell.id}")
+            found.append(f"{own} pCPUs on NUMA node {cell.id}")
     gone = {server.id for server in servers}
     totals: Mapping[str, int] = {
         provider.name: units

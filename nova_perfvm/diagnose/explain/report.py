@@ -262,7 +262,7 @@ def _warnings(request: Request, verdicts: Iterable[HostVerdict]) -> Iterator[str
     guessed = [v.view.name for v in verdicts if v.view.host.cells_source == ASSUMED]
     if guessed:
         yield (
-            f"NUMA cells of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "
+            f"NUMA nodes of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "
             "--from-nova-db reads them on a controller, --inventory from a file"
         )
     if request.unseen:

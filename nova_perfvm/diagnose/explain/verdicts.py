@@ -60,7 +60,7 @@ class HostVerdict:
     :ivar placement: why Placement does not offer it
     :ivar rules: why the rules refuse it
     :ivar numa: why Nova's NUMATopologyFilter does, which the scheduler asks last
-    :ivar cells: the arithmetic of each NUMA cell, in words
+    :ivar cells: the arithmetic of each NUMA node, in words
     :ivar notes: what the verdict rests on
     :ivar allocation: what Placement would give, by provider's UUID
     """
@@ -285,7 +285,7 @@ def _ask(
 def _cells(
     policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
 ) -> tuple[str, ...]:
-    """Return the arithmetic of each NUMA cell, or what is known instead.
+    """Return the arithmetic of each NUMA node, or what is known instead.
 
     Where Placement counts VCPU alone, cells are assumed to be of CPUs of either
     kind.  That is of use where Nova asks for VCPU in place of PCPU; elsewhere it

@@ -98,7 +98,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         d["project"]
     ),
     const.NOVA_NUMA_TOPOLOGY: lambda d: (
-        f"no NUMA cells of the host for {_cells(d['cells'])}, which Nova's "
+        f"no NUMA nodes of the host for {_cells(d['cells'])}, which Nova's "
         "NUMATopologyFilter looks for"
     ),
     const.PLACEMENT_NO_PROVIDER: lambda _: (
@@ -122,7 +122,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         "allocations it could"
     ),
     const.CELLS_UNKNOWN: lambda _: (
-        "the host's NUMA cells are in no API and cannot be guessed, so the rules "
+        "the host's NUMA nodes are in no API and cannot be guessed, so the rules "
         "cannot be asked: see --from-nova-db and --inventory"
     ),
 }

@@ -145,7 +145,7 @@ class ShapeGroup:
     """Hosts that are alike.
 
     :ivar memory_gb: the least and the most that one of them has
-    :ivar sources: where their NUMA cells are known from
+    :ivar sources: where their NUMA nodes are known from
     """
 
     shape: str

@@ -36,7 +36,7 @@ class Gap(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """What migrations win back of broken slots.
+    """What migrations win back of unfit slots.
 
     :ivar live: how many of the migrations leave the VM running
     :ivar memory_mb: of the VMs that move
@@ -59,7 +59,7 @@ class Survey:
     :ivar not_proposed: why none could be made
     :ivar taken_in: whether the cloud knows of the project already
     :ivar findings: what violates the policy today, the worst first
-    :ivar recovery: of broken slots; None where nobody has planned it
+    :ivar recovery: of unfit slots; None where nobody has planned it
     """
 
     taken_at: str
@@ -85,9 +85,9 @@ class Survey:
         """Slots of the class, all hosts together."""
         counted = [host for host in self.hosts if host.slots]
         return SlotSums(
-            held=sum(host.slots.used for host in counted if host.slots),
+            used=sum(host.slots.used for host in counted if host.slots),
             free=sum(host.slots.free for host in counted if host.slots),
-            broken=sum(host.slots.unfit for host in counted if host.slots),
+            unfit=sum(host.slots.unfit for host in counted if host.slots),
             possible=sum(host.possible for host in counted if _is_new(host)),
             at_once=sum(
                 host.possible for host in counted if _is_new(host) and not host.servers
@@ -103,17 +103,17 @@ class Survey:
 class SlotSums(NamedTuple):
     """Slots of one class in the whole cloud.
 
-    :ivar held: with a VM of the class
+    :ivar used: with a VM of the class
     :ivar free: that a VM of the class would get now
-    :ivar broken: on hosts with dedicated CPUs: neither held nor free
+    :ivar unfit: on hosts with dedicated CPUs: neither used nor free
     :ivar possible: that hosts without dedicated CPUs would have, each empty and
         configured for the class
     :ivar at_once: those of them on hosts without any VM
     """
 
-    held: int
+    used: int
     free: int
-    broken: int
+    unfit: int
     possible: int
     at_once: int
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NUMA cells of a host, as far as they can be guessed.
+"""The NUMA nodes of a host, as far as they can be guessed.
 
 No API shows them.  What is shown is how many there are and how large, how many
 CPUs Placement counts of either kind, and for each pinned server on which cell it
@@ -25,7 +25,7 @@ def assume_cells(
 ) -> tuple[HostCell, ...]:
     """Return the cells of a host if all are alike.
 
-    A host that has CPUs of both kinds is taken to have each on NUMA cells of
+    A host that has CPUs of both kinds is taken to have each on NUMA nodes of
     its own if that is how the numbers divide, as ``host config --mode mixed``
     makes it, where a dedicated cell may give one thread of each core and a shared
     one gives all; one that has only VCPU to have no cpu set, so that each CPU may

@@ -18,7 +18,7 @@ from nova_perfvm.policy import HostShape
 
 SCHEMA_VERSION: Final = "1.0"
 
-# Where the NUMA cells of a host are known from; no API shows them.
+# Where the NUMA nodes of a host are known from; no API shows them.
 NOVA_DATABASE: Final = "nova database"
 INVENTORY_FILE: Final = "inventory file"
 COLLECTED: Final = "collected on the host"
@@ -38,7 +38,7 @@ class HostPages:
 
 @dataclass(frozen=True)
 class HostCell:
-    """One NUMA cell of a compute host.
+    """One NUMA node of a compute host.
 
     :ivar cpuset: CPUs that unpinned VMs share
     :ivar pcpuset: CPUs that pinned VMs may own
@@ -70,7 +70,7 @@ class ComputeHost:
     :ivar enabled: whether the scheduler may use it
     :ivar vcpus: as Nova counts them, pinned ones left out
     :ivar shape: NUMA nodes, cores and threads; None where it shows none
-    :ivar cells: its NUMA cells; empty if unknown
+    :ivar cells: its NUMA nodes; empty if unknown
     :ivar cells_source: one of :data:`CELL_SOURCES`
     :ivar vcpus_used: as the compute reports it; None: what its servers have
     :ivar num_instances: as the compute reports it; None: its servers

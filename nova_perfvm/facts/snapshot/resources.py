@@ -114,9 +114,9 @@ class Provider:
 
 @dataclass(frozen=True)
 class ServerCell:
-    """One NUMA cell of a server.
+    """One NUMA node of a server.
 
-    :ivar host_node: the host's NUMA cell that it is on; None where not told
+    :ivar host_node: the host's NUMA node that it is on; None where not told
     :ivar vcpus: the server's vCPUs on it
     :ivar cpu_pinning: the host's CPU of each pinned vCPU; empty if none is
     :ivar siblings: sets of vCPUs that share a core, as Nova tells them

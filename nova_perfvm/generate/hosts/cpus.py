@@ -41,7 +41,7 @@ class CPUSets:
         return self.either if self.housekeeping or self.idle else frozenset()
 
     def cell(self, node: Node) -> dict[str, Any]:
-        """Return what a NUMA cell has for VMs: CPUs of either kind, and their cores."""
+        """Return what a NUMA node has for VMs: CPUs of either kind, and their cores."""
         usable = self.pinnable | self.shared
         cores = (frozenset(core) & usable for core in node.cores)
         return {

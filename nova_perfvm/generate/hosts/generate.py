@@ -36,7 +36,7 @@ class HostConfig:
     :ivar vm_class: the pinned class that the host is for, None for none
     :ivar classes: those whose VMs come to it
     :ivar iops: for ``read`` and ``write`` the capacity, and the guarantee
-    :ivar cells: the NUMA cells that nova-compute will report, without VMs
+    :ivar cells: the NUMA nodes that nova-compute will report, without VMs
     :ivar room: VMs of the class that fit the empty host
     :ivar slots: VMs of the class that it may hold
     :ivar nova: nova.conf of the host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inventory file: the NUMA cells of hosts, as their operator keeps them."""
+"""The inventory file: the NUMA nodes of hosts, as their operator keeps them."""
 
 from nova_perfvm.generate.inventory.document import InventoryError, load, parse
 from nova_perfvm.generate.inventory.merge import with_inventory

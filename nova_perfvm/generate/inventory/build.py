@@ -82,7 +82,7 @@ class Builder:
             made = self._cell(index, cell, here)
             for cpu in sorted(made.cpuset | made.pcpuset):
                 if cpu in taken:
-                    self._say(here, f"CPU {cpu} is on cell {taken[cpu]}, too")
+                    self._say(here, f"CPU {cpu} is on NUMA node {taken[cpu]}, too")
                     break
                 taken[cpu] = index
             found.append(made)
@@ -136,7 +136,7 @@ class Builder:
             names[size_kb], pools[size_kb] = name, int(count)
         left_kb = memory_mb * 1024 - sum(size * n for size, n in pools.items())
         if left_kb < 0:
-            message = f"{-left_kb // 1024 or 1} MiB more than the cell's memory"
+            message = f"{-left_kb // 1024 or 1} MiB more than the NUMA node's memory"
             self._say((*path, "pages"), message)
         if not any(size <= 64 for size in pools):
             pools[_SMALL_KB] = max(0, left_kb) // _SMALL_KB

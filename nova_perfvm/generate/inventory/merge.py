@@ -91,5 +91,5 @@ def _doubts(
         if pins - cell.pcpuset:
             yield (
                 f"{where}: servers own CPUs {cpuset.format_cpus(pins - cell.pcpuset)} "
-                f"of cell {cell.id}, which has {cpuset.format_cpus(cell.pcpuset)}"
+                f"of NUMA node {cell.id}, which has {cpuset.format_cpus(cell.pcpuset)}"
             )

@@ -61,9 +61,7 @@ _HOST: Final = mapping(
         "reserve": _count(0, "cores of each NUMA node"),
         "shared_nodes": _count(1, "NUMA nodes"),
         "memory_gb": _count(1, "GiB"),
-        "cells": _list(
-            _CELL, "a list of NUMA cells, that of NUMA node 0 first", minItems=1
-        ),
+        "cells": _list(_CELL, "a list of NUMA nodes, node 0 first", minItems=1),
     },
 )
 _VERSION: Final = {

@@ -31,7 +31,7 @@ def headline(survey: Survey) -> str:
         return f"{text}; no policy can be proposed: {survey.not_proposed}"
     slots = survey.slots
     return (
-        f"{text}; slots: {slots.held} held, {slots.free} free, {slots.broken} broken, "
+        f"{text}; slots: {slots.used} used, {slots.free} free, {slots.unfit} unfit, "
         f"{slots.possible} possible on hosts without dedicated CPUs; "
         f"{len(survey.findings)} finding(s), {len(survey.gaps)} gap(s)"
     )
@@ -64,17 +64,17 @@ def rows(survey: Survey) -> Iterator[Row]:
 def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
     slots, vm_class = survey.slots, survey.vm_class
     size = f"of {vm_class.vcpus} vCPUs" if vm_class else ""
-    yield "held", slots.held, f"with a VM {size}"
+    yield "used", slots.used, f"with a VM {size}"
     yield "free", slots.free, "a VM of the class would get it now"
     yield (
-        "broken",
-        slots.broken,
+        "unfit",
+        slots.unfit,
         "on dedicated CPUs; other VMs, memory or the service's state are in the way",
     )
     won = survey.recovery
     if won is not None:
         live = f"{won.live} of them live, of {won.memory_mb // 1024} GiB of memory"
-        by = f"of the broken ones, by {len(won.moves)} migration(s), {live}"
+        by = f"of the unfit ones, by {len(won.moves)} migration(s), {live}"
         yield "recoverable", won.slots, by
     emptied = "on hosts without dedicated CPUs, each emptied and configured"
     at_once = f"{slots.at_once} of them on hosts without a VM"
@@ -115,7 +115,7 @@ td:first-child { overflow-wrap: normal; }
 def _counts(survey: Survey) -> str:
     if survey.policy is None:
         return f'<p class="warning">{escape(survey.not_proposed)}</p>\n'
-    colours = {"held": "ok", "free": "ok", "broken": "critical"}
+    colours = {"used": "ok", "free": "ok", "unfit": "critical"}
     items = "".join(
         f'<li><b class="{colours.get(what, "unknown")}">{number}</b>{what}</li>'
         for what, number, _ in _slots(survey)
@@ -272,7 +272,7 @@ def _nodes(hosts: Sequence[HostUse]) -> str:
     ]
     head = (
         *("Host", "Shape", "State", "Nodes known from", "VMs"),
-        *("Held", "Free", "Broken", "If empty", "VMs with own CPUs by NUMA node"),
+        *("Used", "Free", "Unfit", "If empty", "VMs with own CPUs by NUMA node"),
     )
     return (
         "<h2>Host by host</h2>\n<details><summary>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs of a class that wants its host, or its cell, meet none of other classes."""
+"""VMs of a class that wants its host, or its NUMA node, meet none of other classes."""
 
 from typing import Any, Final
 
@@ -17,10 +17,10 @@ def _words(data: dict[str, Any]) -> str:
         )
     if "pinned" in data:
         return (
-            f"cell {data['cell']} has {data['pinned']} pinned CPUs, so a VM of class "
-            f"{data['class']} may run there, which shares with no other class"
+            f"NUMA node {data['cell']} has {data['pinned']} pinned CPUs, so a VM of "
+            f"class {data['class']} may run there, which shares with no other class"
         )
-    return "every NUMA cell that is large enough also serves VMs of other classes"
+    return "every NUMA node that is large enough also serves VMs of other classes"
 
 
 CLASS_CONFLICT: Final = Refusal("host.class_conflict", _words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that owns CPUs is on a host that has such, in NUMA cells.
+"""A VM that owns CPUs is on a host that has such, in NUMA nodes.
 
 A class that wants hosts for itself has none with shared CPUs beside them.
 """
@@ -13,7 +13,7 @@ from nova_perfvm.rules.slots import host_mode
 
 NO_NUMA: Final = Refusal(
     "host.no_numa_topology",
-    lambda _: "the compute reports no NUMA cells",
+    lambda _: "the compute reports no NUMA nodes",
     standing=True,
 )
 NO_DEDICATED_CPUS: Final = Refusal(

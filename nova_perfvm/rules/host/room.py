@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM of a pinned class finds as many NUMA cells with room as it needs."""
+"""A VM of a pinned class finds as many NUMA nodes with room as it needs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -20,22 +20,22 @@ def _numbers(values: Iterable[int]) -> str:
 CELL_TOO_SMALL: Final = Refusal(
     "host.numa_cell_too_small",
     lambda d: (
-        f"pCPUs per NUMA cell: {_numbers(d['usable'])}; need {d['need']} on "
-        f"{d['cells']} cell(s)"
+        f"pCPUs per NUMA node: {_numbers(d['usable'])}; need {d['need']} on "
+        f"{d['cells']} node(s)"
     ),
     standing=True,
 )
 NO_FREE_SLOT: Final = Refusal(
     "host.no_free_slot",
     lambda d: (
-        f"free pCPUs per NUMA cell: {_numbers(d['free'])}; need {d['need']} on "
-        f"{d['cells']} cell(s)"
+        f"free pCPUs per NUMA node: {_numbers(d['free'])}; need {d['need']} on "
+        f"{d['cells']} node(s)"
     ),
 )
 CELL_MEMORY: Final = Refusal(
     "host.numa_cell_memory_too_small",
     lambda d: (
-        f"MiB per NUMA cell: {_numbers(d['memory_mb'])}; need {d['need']} in one (in "
+        f"MiB per NUMA node: {_numbers(d['memory_mb'])}; need {d['need']} in one (in "
         "pages of the requested size)"
     ),
     standing=True,
@@ -43,8 +43,8 @@ CELL_MEMORY: Final = Refusal(
 NO_FREE_MEMORY: Final = Refusal(
     "host.no_free_memory",
     lambda d: (
-        f"free MiB per NUMA cell: {_numbers(d['free_mb'])}; need {d['need']} on a "
-        "cell with free pCPUs (in pages of the requested size)"
+        f"free MiB per NUMA node: {_numbers(d['free_mb'])}; need {d['need']} on a "
+        "node with free pCPUs (in pages of the requested size)"
     ),
 )
 

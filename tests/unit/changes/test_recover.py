@@ -27,7 +27,7 @@ def scattered():
 
 class RecoveryTest(testtools.TestCase):
     def test_small_vms_go_together(self):
-        self.assertEqual(3, survey(scattered().snapshot()).slots.broken)
+        self.assertEqual(3, survey(scattered().snapshot()).slots.unfit)
         found = recovered(scattered())
         # Three of them fit one node.
         self.assertEqual((2, 2, 2), (found.slots, len(found.moves), found.live))

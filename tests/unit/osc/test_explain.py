@@ -37,7 +37,7 @@ class ExplainTest(SavedCase):
         self.assertEqual(0, self.run_saved("explain", "--flavor", HP))
         self.assertIn("accepted", self.stdout)
         self.assertIn("1 of 2 host(s) would take it", self.stderr)
-        self.assertIn("NUMA cells of 2 host(s) are assumed symmetric", self.stderr)
+        self.assertIn("NUMA nodes of 2 host(s) are assumed symmetric", self.stderr)
 
     def test_a_fault_that_a_terminal_would_act_on(self):
         self.cloud.add("new", None, HP, {}, status="ERROR", fault="\x1b[2J\nx\x9b")
@@ -63,8 +63,12 @@ class ExplainTest(SavedCase):
 
         self.assertEqual(1, status)
         rows = json.loads(self.stdout)
-        self.assertEqual({"inventory file"}, {row["Source of Cells"] for row in rows})
-        self.assertIn("cell 1: 18 of 18 pCPUs free, need 20", rows[1]["Cells"])
+        self.assertEqual(
+            {"inventory file"}, {row["Source of NUMA Nodes"] for row in rows}
+        )
+        self.assertIn(
+            "NUMA node 1: 18 of 18 pCPUs free, need 20", rows[1]["NUMA Nodes"]
+        )
         self.assertIn("38 dedicated CPUs, and Placement counts 40", self.stderr)
         self.assertNotIn("assumed symmetric", self.stderr)
         self.assertEqual(0, self.run_saved("capacity", "show", "-f", "value", *told))
@@ -90,8 +94,8 @@ class ExplainTest(SavedCase):
         self.assertEqual(0, status)
         hp1, hp2 = yaml.safe_load(self.stdout)
         self.assertEqual(("refused", "accepted"), (hp1["Result"], hp2["Result"]))
-        self.assertIn("cell 1: 20 of 20 pCPUs free, need 20", hp2["Cells"])
-        self.assertEqual("assumed symmetric", hp2["Source of Cells"])
+        self.assertIn("NUMA node 1: 20 of 20 pCPUs free, need 20", hp2["NUMA Nodes"])
+        self.assertEqual("assumed symmetric", hp2["Source of NUMA Nodes"])
         self.assertIn("PCPU: need 20, 0 of 40 free", hp1["Placement"])
         self.assertIn("host.no_free_slot: ", hp1["Rules"])
 

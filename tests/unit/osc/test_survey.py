@@ -75,8 +75,8 @@ class SurveyTest(SurveyCase):
         self.assertEqual(0, self.survey(cloud, "-f", "json"))
         rows = {(r["Part"], r["What"]): r["Number"] for r in json.loads(self.stdout)}
         self.assertEqual(4, rows["hosts", "2x20 dedicated"])
-        self.assertEqual(3, rows["slots", "broken"])
-        self.assertIn("slots: 3 held, 2 free, 3 broken", self.stderr)
+        self.assertEqual(3, rows["slots", "unfit"])
+        self.assertIn("slots: 3 used, 2 free, 3 unfit", self.stderr)
         self.survey(cloud, "-f", "yaml")
         self.assertEqual(len(rows), len(yaml.safe_load(self.stdout)))
         self.survey(cloud, "-f", "csv")
@@ -134,7 +134,7 @@ class CollectedTest(SurveyCase):
         status = self.run_command("survey", *paths, "--policy-out", str(self.policy))
         # Neither Nova nor Placement was asked.
         self.assertEqual(1, status, self.stderr)
-        self.assertIn("slots: 1 held, 1 free, 0 broken, 2 possible", self.stderr)
+        self.assertIn("slots: 1 used, 1 free, 0 unfit, 2 possible", self.stderr)
         self.assertEqual(20, loader.load(self.policy).pinned_classes[0].vcpus)
 
 

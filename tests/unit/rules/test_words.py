@@ -11,8 +11,8 @@ class DescribeTest(testtools.TestCase):
         busy = host(pinned=range(8, 20), num_instances=1)
         (reason,) = rules.check_host(POLICY, hp_request(), busy)
         self.assertEqual(
-            "cell 0 has 12 pinned CPUs, no multiple of 20: VMs that are not of this "
-            "class run there",
+            "NUMA node 0 has 12 pinned CPUs, no multiple of 20: VMs that are not of "
+            "this class run there",
             rules.describe(reason),
         )
 
@@ -20,7 +20,7 @@ class DescribeTest(testtools.TestCase):
         full = host(pinned=range(40), num_instances=2, vcpus_used=40)
         (reason,) = rules.check_host(POLICY, hp_request(), full)
         self.assertEqual(
-            "free pCPUs per NUMA cell: 0, 0; need 20 on 1 cell(s)",
+            "free pCPUs per NUMA node: 0, 0; need 20 on 1 node(s)",
             rules.describe(reason),
         )
 
@@ -30,10 +30,10 @@ class DescribeCellsTest(testtools.TestCase):
         busy = host(pinned=range(8), memory_gb=500)
         self.assertEqual(
             [
-                "cell 0: 12 of 20 pCPUs free, need 20",
+                "NUMA node 0: 12 of 20 pCPUs free, need 20",
                 "256000 of 256000 MiB free, need 65536",
                 "pinned 0-7, no multiple of 20",
-                "cell 1: 20 of 20 pCPUs free, need 20",
+                "NUMA node 1: 20 of 20 pCPUs free, need 20",
                 "256000 of 256000 MiB free, need 65536",
             ],
             "; ".join(rules.describe_cells(POLICY, hp_request(), busy)).split("; "),

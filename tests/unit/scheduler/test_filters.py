@@ -134,7 +134,7 @@ class VerdictTest(FilterCase):
         log = self.useFixture(fixtures.FakeLogger(level=10))
         self.filter.filter_all([self.full_host("hp2")], states.request_spec())
         self.assertIn("(hp2, hp2) refused: host.no_free_slot", log.output)
-        self.assertIn("(hp2, hp2) cell 1: 0 of 20 pCPUs free, need 20", log.output)
+        self.assertIn("(hp2, hp2) NUMA node 1: 0 of 20 pCPUs free, need 20", log.output)
 
     def test_one_host(self):
         spec = states.request_spec()

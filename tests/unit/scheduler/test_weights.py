@@ -82,12 +82,12 @@ class WeightTest(WeigherCase):
     def test_weights_are_points_of_the_scale_whatever_else_is_in_the_list(self):
         hosts = [
             self.open_host("untouched"),
-            self.open_host("broken", general=3),
+            self.open_host("unfit", general=3),
             slots_left.make_host(1, slots=False),
         ]
         self.config.config(group="perfvm", weight_multiplier=1.0)
         ours = weights.PerfVMWeigher()
-        expected = {"untouched": -0.77, "broken": -0.47, "host1": 0.0}
+        expected = {"untouched": -0.77, "unfit": -0.47, "host1": 0.0}
         for several in (hosts, hosts[:2], hosts[1:]):
             weighed = self.handler.get_weighed_objects(
                 [ours], several, states.request_spec(**GENERAL)

@@ -104,7 +104,9 @@ class CheckServersTest(testtools.TestCase):
         self.assertEqual([], audit.check_servers(policy, cells, found[:2]))
         _, first, second = audit.check_servers(policy, cells, found)
         self.assertEqual({codes.TOO_MANY_ON_CELL}, {first.code, second.code})
-        self.assertIn("cell 0 has 2 slot(s) for high-performance and 3 VMs", str(first))
+        self.assertIn(
+            "NUMA node 0 has 2 slot(s) for high-performance and 3 VMs", str(first)
+        )
 
     def test_split_over_cells(self):
         self.assertEqual([codes.NOT_IN_ONE_CELL], self.codes(hp("a", 10)))
@@ -135,7 +137,7 @@ class CheckServersTest(testtools.TestCase):
 
 
 class ExclusiveCellTest(testtools.TestCase):
-    """A class that wants its NUMA cell for itself, and not the host."""
+    """A class that wants its NUMA node for itself, and not the host."""
 
     POLICY = hosts.policy(exclusive="cell", max_per_host=None)
     # Both kinds of CPUs on each cell of 40.

@@ -75,18 +75,20 @@ class SlotsTest(ExplainCase):
         self.assertEqual("placement.resource, host.no_free_slot", verdict.code)
         self.assertIn("CUSTOM_PERFVM_SLOT: need 1, 0 of 2 free", said)
         self.assertIn("PCPU: need 20, 0 of 40 free", said)
-        self.assertIn("cell 1: 0 of 20 pCPUs free", verdict.cells[1])
+        self.assertIn("NUMA node 1: 0 of 20 pCPUs free", verdict.cells[1])
 
     def test_what_nova_migrates_as_it_is_goes_first(self):
         for name in ("hp1", "hp2"):
             self.cloud.add_host(name)
             self.cloud.add_hp(f"{name}-a", name, status="ERROR")
             self.cloud.add_hp(f"{name}-b", name, first=20, node=1, status="SUSPENDED")
-        words = "host hp1: free 20 pCPUs on cell 0: reboot hard, then migrate hp1-a"
+        words = (
+            "host hp1: free 20 pCPUs on NUMA node 0: reboot hard, then migrate hp1-a"
+        )
         self.assertIn(words, str(explain.smallest(self.explain().fixes)))
         self.cloud.change_server("hp2-b", status="SHUTOFF")
         self.assertEqual(
-            "host hp2: free 20 pCPUs on cell 1: migrate hp2-b (i-hp2-b)",
+            "host hp2: free 20 pCPUs on NUMA node 1: migrate hp2-b (i-hp2-b)",
             str(explain.smallest(self.explain().fixes)),
         )
 
@@ -131,7 +133,7 @@ class SlotsTest(ExplainCase):
         found = self.explain()
         best = explain.smallest(found.fixes)
         self.assertEqual(
-            "host hp2: free 8 pCPUs on cell 1: migrate odd (i-odd)", str(best)
+            "host hp2: free 8 pCPUs on NUMA node 1: migrate odd (i-odd)", str(best)
         )
         self.assertIn("no other host would take odd now", found.notes)
 
@@ -142,7 +144,7 @@ class SlotsTest(ExplainCase):
             self.cloud.add_hp(f"s{n}", "hp1", 20 + 5 * n, 1, 5, vcpus=5)
         (fix,) = self.explain().fixes
         self.assertEqual(["s0", "s1", "s2", "s3"], sorted(s.name for s in fix.servers))
-        self.assertEqual("20 pCPUs on cell 1", fix.frees)
+        self.assertEqual("20 pCPUs on NUMA node 1", fix.frees)
 
     def test_services(self):
         self.cloud.add_host("hp1")
@@ -258,7 +260,7 @@ class SlotsTest(ExplainCase):
         self.assertIn("Placement counts 40 VCPU and no PCPU", line)
         # Unless Nova asks for VCPU instead,
         verdict, _ = self.verdict(options={})
-        self.assertIn("cell 1: 20 of 20 pCPUs free", verdict.cells[1])
+        self.assertIn("NUMA node 1: 20 of 20 pCPUs free", verdict.cells[1])
         # or the cells are known.
         snapshot = self.cloud.snapshot()
         (host,) = snapshot.hosts
@@ -267,7 +269,7 @@ class SlotsTest(ExplainCase):
         )
         known = dataclasses.replace(host, cells=cells, cells_source=INVENTORY_FILE)
         self.cloud.snapshot = lambda: dataclasses.replace(snapshot, hosts=(known,))
-        self.assertIn("cell 1: 0 of 0 pCPUs free", self.verdict()[0].cells[1])
+        self.assertIn("NUMA node 1: 0 of 0 pCPUs free", self.verdict()[0].cells[1])
 
     def test_a_pool_that_is_shared(self):
         self.cloud.add_host("g1", "shared")
@@ -392,7 +394,7 @@ class LabelledTest(ExplainCase):
         self.cloud.add_host("h1")
         verdict, said = self.verdict("own", options=self.options)
         self.assertEqual(const.NOVA_NUMA_TOPOLOGY, verdict.code)
-        self.assertIn("no NUMA cells of the host for 22 pinned vCPU(s)", said)
+        self.assertIn("no NUMA nodes of the host for 22 pinned vCPU(s)", said)
         self.assertEqual("", self.code("apart"))
 
     def test_cells_that_are_too_small(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NUMA cells of requests on those of hosts."""
+"""NUMA nodes of requests on those of hosts."""
 
 import dataclasses
 import itertools

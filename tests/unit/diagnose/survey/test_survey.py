@@ -116,7 +116,7 @@ class TakenInTest(testtools.TestCase):
         found = survey(clouds.pools().snapshot(), policy)
         self.assertIsNone(found.proposal)
         self.assertEqual(policy, found.policy)
-        self.assertEqual(3, found.slots.held)
+        self.assertEqual(3, found.slots.used)
         none = dataclasses.replace(policy, classes=policy.classes[1:])
         snapshot = clouds.pools().snapshot()
         self.assertRaises(ProposalError, survey, snapshot, none)

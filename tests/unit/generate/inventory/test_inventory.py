@@ -178,7 +178,7 @@ hosts:
                 "line 11: hosts.f.cells.1.pages: 1024 MiB more",
                 "line 14: hosts.g.cells.0.memory_gb: missing",
                 "line 14: hosts.g.cells.0.siblings.1: found '1,2'",
-                "line 15: hosts.g.cells.1: CPU 19 is on cell 0, too",
+                "line 15: hosts.g.cells.1: CPU 19 is on NUMA node 0, too",
                 "line 16: hosts.h: found 5, expected a mapping",
                 "line 17: hosts.i.clas: unknown key; did you mean class?",
             ),
@@ -246,7 +246,7 @@ class MergeTest(testtools.TestCase):
         self.assertEqual(1, len(found.hosts))
         said = "\n".join(remarks)
         self.assertIn("39 dedicated CPUs, and Placement counts 40 PCPU", said)
-        self.assertIn("servers own CPUs 0 of cell 0, which has 1-19", said)
+        self.assertIn("servers own CPUs 0 of NUMA node 0, which has 1-19", said)
         self.assertIn("no compute host is called hp7", said)
 
     def test_hosts_that_it_has_not_stay_as_they_are(self):
