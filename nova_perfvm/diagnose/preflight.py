@@ -11,7 +11,7 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
-from nova_perfvm.diagnose.residents import class_name, divide
+from nova_perfvm.diagnose.residents import class_name, divide, misfits
 from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.demand import server_facts
@@ -23,7 +23,7 @@ from nova_perfvm.generate import options
 from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement import units
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import check_request
+from nova_perfvm.rules import check_request, describe
 from nova_perfvm.rules.request.contract import CODES
 
 FileOptions = dict[tuple[str, str], str]
@@ -223,26 +223,33 @@ def flavor_faults(policy: Policy, server: Server) -> Iterator[str]:
     # came to no host.
     movable = server.known and server.built
     if movable and not left_behind(policy, server.extra_specs):
-        lacking = _flavor_lacks(policy, server)
-        if lacking:
-            yield f"{server} on {server.host or 'no host'}: its flavor lacks {lacking}"
+        fault = _flavor_fault(policy, server)
+        if fault:
+            yield f"{server} on {server.host or 'no host'}: {fault}"
 
 
-def _flavor_lacks(policy: Policy, server: Server) -> str:
-    """Return what a server's flavor lacks of its class's contract; empty for nothing.
+def _flavor_fault(policy: Policy, server: Server) -> str:
+    """Return what a server's flavor lacks, or has otherwise, of its class's contract.
 
-    A server of no class cannot have one: its flavor lacks a class.
+    Empty for nothing.  What it asks for beyond that is no fault here.
     """
+    misfit = misfits(policy, server)
+    if misfit:
+        return "; ".join(map(describe, misfit))
     name = class_name(policy, server)
     if name is None:
-        return "a class of the policy"
+        return "its flavor pins CPUs and names no class of the policy"
     request = server_facts(server)._replace(class_name=name)
-    return "; ".join(
-        words
+    reasons = [
+        reason
         for reason in check_request(policy, request)
-        if reason.code in CODES
-        for words in reason.data["expected"]
-    )
+        if reason.code in CODES and reason.data["expected"]
+    ]
+    lacking = [w for r in reasons if not r.data["found"] for w in r.data["expected"]]
+    words = [describe(reason) for reason in reasons if reason.data["found"]]
+    if lacking:
+        words.append(f"its flavor lacks {'; '.join(lacking)}")
+    return "; ".join(words)
 
 
 def _left_behind(policy: Policy, view: CloudView) -> CheckResult:

@@ -3,19 +3,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.allocation import root_amounts
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts import RequestCell
+from nova_perfvm.facts import Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement.units import Child
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
+from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
 from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
 from nova_perfvm.rules.request.vcpus import VCPUS
+
+_OF_NO_CLASS: Final = frozenset({CLASS_UNKNOWN.code, CPU_POLICY.code, VCPUS.code})
 
 
 @dataclass(frozen=True)
@@ -49,16 +53,27 @@ def class_name(policy: Policy, server: Server) -> str | None:
 
     One whose CPUs are not as its class has them is of none.
     """
-    pinned = owns_cpus(server)
-    own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
-    request = server_facts(server)._replace(
-        cells=(own,) if pinned else (), running_vcpus=server.vcpus
-    )
-    vm_class = resolve_class(policy, request)
-    codes = {reason.code for reason in check_request(policy, request)}
-    if vm_class is None or codes & {CPU_POLICY.code, VCPUS.code}:
+    vm_class = resolve_class(policy, _as_it_runs(server))
+    if vm_class is None or misfits(policy, server):
         return None
     return vm_class.name
+
+
+def misfits(policy: Policy, server: Server) -> tuple[Reason, ...]:
+    """Return why a running server is not of the class that its flavor names.
+
+    Empty where it is, and where its flavor names none.
+    """
+    reasons = check_request(policy, _as_it_runs(server))
+    return tuple(reason for reason in reasons if reason.code in _OF_NO_CLASS)
+
+
+def _as_it_runs(server: Server) -> RequestFacts:
+    """Return a server as a request, whose CPUs are those that it has."""
+    own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
+    return server_facts(server)._replace(
+        cells=(own,) if owns_cpus(server) else (), running_vcpus=server.vcpus
+    )
 
 
 def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shares:

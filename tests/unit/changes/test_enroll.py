@@ -786,6 +786,28 @@ class PreflightTest(PlanCase):
         self.assertIn("c (c) on no host: its flavor lacks 1 CUSTOM_PERFVM_UNIT", detail)
         self.assertIn(f"{TRAIT} required", detail)
 
+    def test_flavors_that_name_a_class_in_a_wrong_size_or_amount(self):
+        claims = contract(POLICY, POLICY.get_class("high-performance")).extra_specs()
+        named = {const.CLASS_KEY: "high-performance", **claims}
+        less = {key: "9" if value == "1000" else value for key, value in named.items()}
+        amounts = (
+            "the flavor asks Placement for 9 CUSTOM_PERFVM_UNIT of one provider where "
+            "its class asks for 1000 CUSTOM_PERFVM_UNIT of one provider"
+        )
+        unknown = "perfvm:class=fast is not declared; the policy has general, "
+        for vcpus, pinned, specs, words in (
+            (10, True, named, "the flavor has 10 vCPUs, its class exactly 20"),
+            (20, False, named, "the request's CPU policy is shared, its class's ded"),
+            (20, True, named | {const.CLASS_KEY: "fast"}, unknown),
+            (20, True, claims, "its flavor pins CPUs and names no class of the policy"),
+            (20, True, less, amounts),
+        ):
+            guest = server("a", vcpus, pinned=pinned, **specs)
+            (detail,) = self.results(servers=(guest,))["Embedded flavors"].details
+            self.assertTrue(detail.startswith(f"a (a) on h1: {words}"), detail)
+        right = server("a", 20, pinned=True, **named)
+        self.assertEqual({}, self.found(servers=(right,)))
+
     def test_usage(self):
         host = self.enrolled(view(high("a")), backfill=True)
         child = host.children[0]
