@@ -17,6 +17,7 @@ extensions = [
     "cliff.sphinxext",
     "openstackdocstheme",
     "oslo_config.sphinxext",
+    "perfvm_contributing",
     "perfvm_reference",
     "reno.sphinxext",
 ]

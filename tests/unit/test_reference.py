@@ -3,6 +3,7 @@
 
 import importlib.util
 import pathlib
+import re
 
 import testtools
 
@@ -15,9 +16,9 @@ from nova_perfvm.diagnose.audit.checks import CHECKS
 DOC = pathlib.Path(__file__).parents[2] / "doc"
 
 
-def extension():
+def extension(name="perfvm_reference"):
     """Return the module of the directives, which is no part of the package."""
-    path = DOC / "ext/perfvm_reference.py"
+    path = DOC / f"ext/{name}.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -100,3 +101,31 @@ class DirectivesTest(testtools.TestCase):
         for name, value in vars(const).items():
             if name.startswith(("RC_", "TRAIT_")):
                 self.assertIn(value, shown)
+
+
+@testtools.skipUnless(
+    importlib.util.find_spec("sphinx"), "Sphinx is not installed: see the extra docs"
+)
+class ContributingTest(testtools.TestCase):
+    def test_pages_and_pictures_are_found_from_the_top_of_the_pages(self):
+        text = (
+            "Follow\n``doc/source/user/tutorial.rst``, ten minutes.\n"
+            ".. image:: doc/source/_images/rooms.svg\n"
+            "``doc/source/admin/certify.rst``     what it is for\n"
+        )
+        self.assertEqual(
+            "Follow\n:doc:`/user/tutorial`, ten minutes.\n"
+            ".. image:: /_images/rooms.svg\n"
+            "``doc/source/admin/certify.rst``     what it is for\n",
+            extension("perfvm_contributing").as_page(text),
+        )
+
+    def test_what_the_page_links_to_is_there(self):
+        text = (DOC.parent / "CONTRIBUTING.rst").read_text()
+        page = extension("perfvm_contributing").as_page(text)
+        pages = re.findall(r":doc:`/(\S+)`", page)
+        pictures = re.findall(r"image:: /(\S+)", page)
+        self.assertGreater(len(pages), 2)
+        self.assertEqual(1, len(pictures))
+        for name in (*(f"{name}.rst" for name in pages), *pictures):
+            self.assertTrue((DOC / "source" / name).is_file(), name)
