@@ -14,6 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import rights
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm.diagnose.survey import steps
 from nova_perfvm.generate import flavors, options
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.checks import guest, host, spread
@@ -343,6 +344,42 @@ class InstallTest(testtools.TestCase):
         self.assertEqual((options.FILTER, options.NUMA_FILTER), (last_but_one, last))
         shown = re.findall(r"^    available_filters = (\S+)$", text, re.MULTILINE)
         self.assertEqual(list(options.AVAILABLE_FILTERS.values), shown)
+
+
+class OrderTest(testtools.TestCase):
+    """Pages and the survey have the same steps in the same order."""
+
+    def setUp(self):
+        super().setUp()
+        text = (ROOT / "doc/source/admin/install.rst").read_text()
+        text = text[text.index(".. _order-of-steps:") :]
+        self.order = [
+            word.rstrip("s").lower()
+            for word in re.findall(r"^\d\. \*\*(\w+)\*\*", text, re.MULTILINE)
+        ]
+        self.assertEqual(4, len(self.order))
+
+    def found_in(self, lines):
+        """Return the steps that lines name, in their order."""
+        found = [
+            word
+            for line in lines
+            for word in re.findall("|".join(self.order), line.lower())
+        ]
+        return list(dict.fromkeys(found))
+
+    def test_the_survey(self):
+        taken = steps.steps(loader.load(), (), 0)
+        self.assertEqual(self.order, self.found_in(step.title for step in taken))
+
+    def test_a_running_cloud(self):
+        text = (ROOT / "doc/source/admin/brownfield.rst").read_text()
+        sections = re.split(r"^\d\. (.*)\n=+\n", text, flags=re.MULTILINE)
+        at = [n for n, title in enumerate(sections) if title == "Controllers"]
+        (first,) = at
+        self.assertRegex(sections[first + 1], "(?s)placement.conf.*package.*nova-api")
+        titles = sections[first::2]
+        self.assertEqual(self.order[1:], self.found_in(titles))
 
 
 class TroubleshootTest(testtools.TestCase):

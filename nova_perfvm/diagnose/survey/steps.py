@@ -38,6 +38,8 @@ def steps(
 ) -> Iterator[AdoptionStep]:
     """Yield the steps, in the order in which nothing breaks.
 
+    Why it is this one is in doc/source/admin/install.rst.
+
     :param findings: how many the survey has
     """
     vm_class, *_ = policy.pinned_classes
@@ -60,7 +62,7 @@ def steps(
     wanted, later = _settings(policy, hosts)
     yield AdoptionStep(
         "Install it on the controllers",
-        "Into Nova's environment; restart nova-scheduler and nova-api. "
+        "Into Nova's environment; restart nova-api, then nova-scheduler. "
         f"{nothing}{later}",
         "pip install nova-perfvm\n# nova.conf of nova-scheduler; nova-api needs "
         f"[perfvm], too\n{_ini(wanted)}"
@@ -69,9 +71,13 @@ def steps(
     )
     yield _flavors(vm_class)
     first = _first(hosts)
+    labelled = policy.managed_hosts == "labelled"
+    opened = "" if policy.placement == "units" else _enable(first)
     if policy.placement != "units":
         yield AdoptionStep(
-            "Configure the first hosts", _first_words(first), _configure(first)
+            "Configure the first hosts",
+            _first_words(first),
+            _configure(first) + ("" if labelled else opened),
         )
     else:
         yield AdoptionStep(
@@ -82,16 +88,17 @@ def steps(
                 for host in first
             ),
         )
-    if policy.managed_hosts == "labelled":
+    if labelled:
         name = quote(_AGGREGATE.format(name=vm_class.name))
         label = quote(f"{const.CLASS_KEY}={vm_class.name}")
         yield AdoptionStep(
             "Label them",
             "From now on the filter judges these hosts, and no others.",
-            f"openstack aggregate create --property {label} {name}\n"
-            + "\n".join(
-                f"openstack aggregate add host {name} {_name(host)}" for host in first
-            ),
+            f"openstack aggregate create --property {label} {name}"
+            + "".join(
+                f"\nopenstack aggregate add host {name} {_name(host)}" for host in first
+            )
+            + opened,
         )
     told = f" The {findings} finding(s) of this report have theirs." if findings else ""
     yield AdoptionStep(
@@ -182,8 +189,14 @@ def _configure(first: Sequence[HostUse]) -> str:
         f"nova-perfvm host config --mode dedicated --topology {host.shape} "
         f"--memory-gb {max(1, host.memory_mb // 1024)} --policy {POLICY} "
         f"--output-dir {_name(host)}\n"
-        "# its nova.conf and provider.yaml to the host, restart nova-compute\n"
-        f"openstack compute service set --enable {_name(host)} nova-compute"
+        "# its nova.conf and provider.yaml to the host, restart nova-compute"
+        for host in first
+    )
+
+
+def _enable(first: Sequence[HostUse]) -> str:
+    return "".join(
+        f"\nopenstack compute service set --enable {_name(host)} nova-compute"
         for host in first
     )
 

@@ -199,6 +199,19 @@ class StepsTest(testtools.TestCase):
             drained = {x.split()[4] for x in lines if " plan drain " in x}
             self.assertEqual(configured & moving, drained)
 
+    def test_hosts_take_vms_again_when_all_is_done(self):
+        for make in clouds.ALL:
+            cloud = make()
+            lines = list(self.commands(cloud))
+            enabled = {x.split()[5]: n for n, x in enumerate(lines) if "--enable" in x}
+            disabled = {x.split()[5] for x in lines if "--disable" in x}
+            self.assertEqual(disabled, enabled.keys())
+            for host, number in enabled.items():
+                before = [x for x in lines[:number] if host in x.split()]
+                after = [x for x in lines[number + 1 :] if host in x.split()]
+                self.assertTrue(any("host config" in x for x in before))
+                self.assertEqual([], after)
+
     def test_hosts_that_cost_least_come_first(self):
         lines = [line for line in self.commands(clouds.pools()) if " add host " in line]
         named = [line.split()[-1] for line in lines]
