@@ -131,6 +131,15 @@ class PackageTest(testtools.TestCase):
         self.assertGreater(len(modules), 300)
         self.assertEqual(set(), modules - set(names))
 
+    def test_files_of_monitoring_are_where_their_page_says(self):
+        page = (ROOT / "doc/source/admin/monitoring.rst").read_text()
+        (code,) = re.findall(r"^    python3 -c '(.*)'$", page, re.MULTILINE)
+        data = pathlib.Path(self.run_there("python", "-c", code).strip())
+        named = re.findall(r"``(etc/nova_perfvm/\S+)``", page)
+        self.assertEqual(2, len(named))
+        for name in named:
+            self.assertEqual((ROOT / name).read_text(), (data / name).read_text())
+
     def test_nothing_that_it_needs_is_missing(self):
         self.assertIn("No broken requirements", self.run_there("pip", "check"))
 
