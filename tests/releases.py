@@ -4,7 +4,8 @@
     python -m tests.releases 2025.1=.tox/nova-2025.1 2026.2=. ... > FILE
 
 Takes the cycle of each directory with runs that stestr stored; several may be of one
-cycle.  Which releases those were is in the cycle's constraints.
+cycle.  Of a directory the last whole run of each suite counts.  Which releases those
+were is in the cycle's constraints.
 """
 
 import collections
@@ -37,16 +38,41 @@ def pinned(cycle, name):
     return version
 
 
-def outcomes(repositories):
-    """Return {test: what became of it}; a later run's word counts."""
+def outcomes(directories):
+    """Return {test: what became of it}; of several directories the later one's word.
+
+    Of each suite the last whole run in a directory counts, and stderr says which.
+    """
     ended = {}
     # Reasons of skips are no part of the table.
     with contextlib.redirect_stdout(sys.stderr):
-        for directory in repositories:
+        for directory in directories:
             repository = util.get_repo_open(repo_url=str(directory))
-            for number in range(repository.count()):
-                ended |= count.read(repository.get_test_run(number)).ended
+            numbers = range(repository.count())
+            runs = [count.read(repository.get_test_run(n)).ended for n in numbers]
+            for suite in SUITES:
+                ended |= _last_whole(directory, suite, runs)
     return {test: STATES.get(state, "failed") for test, state in ended.items()}
+
+
+def _last_whole(directory, suite, runs):
+    """Return what became of the tests of a suite in the last run of all of it.
+
+    One whose tests are a part of an earlier run's is a part of the suite.
+    """
+    found = {}
+    for number, ended in enumerate(runs):
+        of_suite = {t: s for t, s in ended.items() if t.startswith(f"tests.{suite}.")}
+        if of_suite and not any(of_suite.keys() < run.keys() for run in found.values()):
+            found[number] = of_suite
+    if not found:
+        return {}
+    last = max(found)
+    sys.stderr.write(
+        f"{directory}: {len(found[last])} {suite} tests of run {last} count; the last "
+        f"run is {len(runs) - 1}\n"
+    )
+    return found[last]
 
 
 def table(repositories):
