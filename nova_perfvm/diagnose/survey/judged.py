@@ -13,7 +13,7 @@ from nova_perfvm.diagnose.audit.claims import check_changed
 from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.residents import owns_cpus
 from nova_perfvm.facts.snapshot import Server, Snapshot
-from nova_perfvm.placement import slots
+from nova_perfvm.placement.contract import is_ours
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules.host.classless import CLASSLESS_PINNED
 
@@ -30,19 +30,19 @@ _NOT_YET = frozenset(
 
 
 def is_taken_in(snapshot: Snapshot) -> bool:
-    """Return whether hosts, labels or VMs are the project's already.
+    """Return whether labels, hosts or most of the pinned VMs are the project's.
 
-    Flavors alone are not: nobody may have used them.
+    Not flavors, which nobody may have used, nor a few VMs on hosts that nobody has
+    configured: somebody has tried them.
     """
-    return (
-        any(const.CLASS_KEY in server.extra_specs for server in snapshot.servers)
-        or any(aggregate.labels for aggregate in snapshot.aggregates)
-        or any(
-            name == const.RC_UNIT or slots.is_slot(name)
-            for provider in snapshot.providers
-            for name in provider.inventories
-        )
-    )
+    if any(aggregate.labels for aggregate in snapshot.aggregates) or any(
+        is_ours(name)
+        for provider in snapshot.providers
+        for name in (*provider.inventories, *provider.traits)
+    ):
+        return True
+    named = [const.CLASS_KEY in s.extra_specs for s in snapshot.servers if owns_cpus(s)]
+    return 2 * sum(named) > len(named)
 
 
 def as_if(policy: Policy, snapshot: Snapshot) -> tuple[Policy, Snapshot]:

@@ -47,9 +47,7 @@ def html(record: Document) -> str:
         _checks(record["checks"]),
         _seen(record),
     ]
-    # No script is in it.
-    head = style.content_policy()
-    return style.document(f"{title}: {verdict}", "".join(body), head)
+    return style.document(f"{title}: {verdict}", "".join(body))
 
 
 def _reasons(reasons: Iterable[Document]) -> str:

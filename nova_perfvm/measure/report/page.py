@@ -78,8 +78,7 @@ def html(content: Content) -> str:
     ]
     if found:
         body.append(_scripts(found))
-    head = style.content_policy(*_ALLOWED)
-    return style.document("perfvm bench report", "".join(body), head)
+    return style.document("perfvm bench report", "".join(body), allowed=_ALLOWED)
 
 
 def _verdicts(content: Content) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from typing import Final
 
@@ -58,31 +59,33 @@ figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: .25rem; }
 """
 
 
-def content_policy(*allowed: str) -> str:
-    """Return the element that forbids a page the network, and all that is not allowed.
-
-    :param allowed: directives, such as ``script-src 'unsafe-inline'``; what has
-        "unsafe" in its name is what stands in the page itself
-    """
+def _content_policy(allowed: Iterable[str]) -> str:
+    """Return the element that forbids a page the network, and what is not allowed."""
     directives = ("default-src 'none'", "style-src 'unsafe-inline'", *allowed)
     content = "; ".join(directives)
     return f'<meta http-equiv="Content-Security-Policy" content="{content}">\n'
 
 
-def document(title: str, body: str, head: str = "") -> str:
-    """Return a whole page.
+def document(
+    title: str, body: str, *, look: str = "", allowed: Iterable[str] = ()
+) -> str:
+    """Return a whole page, which loads nothing and runs nothing that is not allowed.
 
     :param title: plain text
-    :param body: HTML, as is ``head``, which comes after the look of all pages
+    :param body: HTML
+    :param look: a stylesheet, which comes after that of all pages
+    :param allowed: directives of its content security policy, such as ``script-src
+        'unsafe-inline'``; what has "unsafe" in its name is what stands in the page
     """
+    own = f"<style>{look}</style>\n" if look else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-<style>{STYLE}</style>
-{head}</head>
+{_content_policy(allowed)}<style>{STYLE}</style>
+{own}</head>
 <body>
 {body}</body>
 </html>

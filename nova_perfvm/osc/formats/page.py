@@ -32,7 +32,6 @@ def html(report: Report) -> str:
 {checks}<h2>Findings</h2>
 {findings}
 """,
-        style.content_policy(),
     )
 
 

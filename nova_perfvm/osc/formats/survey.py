@@ -97,7 +97,7 @@ def html(survey: Survey) -> str:
         _steps(survey.steps),
         _nodes(survey.hosts),
     ]
-    return style.document("perfvm survey", "".join(parts), f"<style>{_STYLE}</style>\n")
+    return style.document("perfvm survey", "".join(parts), look=_STYLE)
 
 
 _STYLE: Final = """

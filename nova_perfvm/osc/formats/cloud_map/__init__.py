@@ -65,8 +65,8 @@ def html(document: Document) -> str:
         data=json.dumps(shown, separators=(",", ":")).replace("<", "\\u003c"),
         script=script,
     )
-    head = style.content_policy(f"script-src 'sha256-{digest}'")
-    return style.document("perfvm map", body, f"{head}<style>{look}</style>\n")
+    allowed = (f"script-src 'sha256-{digest}'",)
+    return style.document("perfvm map", body, look=look, allowed=allowed)
 
 
 def _counts(document: Document) -> str:

@@ -111,6 +111,28 @@ class TakenInTest(testtools.TestCase):
         cloud.parts["aggregates"] = (aggregate,)
         self.assertTrue(survey(cloud.snapshot()).taken_in)
 
+    def test_a_trait_of_a_host_is_enough(self):
+        cloud = clouds.pools()
+        traits = cloud.providers["p0"].traits | {const.TRAIT_HIGH_PERFORMANCE}
+        cloud.change_provider("p0", traits=traits)
+        self.assertTrue(survey(cloud.snapshot()).taken_in)
+
+    def test_a_few_vms_of_a_class_are_not(self):
+        """Somebody has tried flavors; of all else nothing is the project's."""
+        cloud = clouds.pools()
+        cloud.add_general("tried", "p0", "m1.small")
+        cloud.change_server("tried", extra_specs={const.CLASS_KEY: "general"})
+        self.assertFalse(survey(cloud.snapshot()).taken_in)
+        pinned = [s.name for s in cloud.snapshot().servers if s.pinned]
+        self.assertGreater(len(pinned), 2)
+        for number, name in enumerate(pinned, 1):
+            specs = cloud.servers[name].extra_specs
+            named = {**specs, const.CLASS_KEY: "high-performance"}
+            cloud.change_server(name, extra_specs=named)
+            self.assertEqual(
+                2 * number > len(pinned), survey(cloud.snapshot()).taken_in
+            )
+
     def test_with_a_policy_none_is_proposed(self):
         policy = loader.load()
         found = survey(clouds.pools().snapshot(), policy)
