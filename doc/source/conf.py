@@ -30,7 +30,14 @@ nitpicky = True
 openstackdocs_auto_name = False
 openstackdocs_repo_name = ""
 openstackdocs_use_storyboard = False
-html_theme_options = {"display_global_toc_section": True, "sidebar_mode": "toctree"}
+html_theme_options = {
+    "display_global_toc_section": True,
+    "sidebar_mode": "toctree",
+    # Nothing is loaded from elsewhere: no analytics, and a search of these pages.
+    "analytics_tracking_code": "",
+    "sidebar_search": True,
+}
+templates_path = ["_templates"]
 # What cliff gives to every command that lists something.
 autoprogram_cliff_ignored = [
     *("-f", "-c", "--quote", "--noindent", "--max-width", "--fit-width"),

@@ -4,7 +4,10 @@
 import importlib.util
 import pathlib
 import re
+import subprocess
+import sys
 
+import fixtures
 import testtools
 
 from nova_perfvm import constants as const
@@ -129,3 +132,26 @@ class ContributingTest(testtools.TestCase):
         self.assertEqual(1, len(pictures))
         for name in (*(f"{name}.rst" for name in pages), *pictures):
             self.assertTrue((DOC / "source" / name).is_file(), name)
+
+
+@testtools.skipUnless(
+    importlib.util.find_spec("sphinx"), "Sphinx is not installed: see the extra docs"
+)
+class ThemeTest(testtools.TestCase):
+    def test_pages_load_nothing_from_elsewhere(self):
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        source, built = folder / "source", folder / "built"
+        source.mkdir()
+        (source / "index.rst").write_text("Page\n====\n\nText.\n")
+        build = (sys.executable, "-m", "sphinx", "-q", "-c", DOC / "source")
+        subprocess.run((*build, source, built), check=True)
+        text = (built / "index.html").read_text()
+        loaded = re.findall(r"<(?:script|img|iframe)[^>]*? src=\"([^\"]+)", text)
+        loaded += re.findall(r"<link[^>]*? href=\"([^\"]+)", text)
+        self.assertGreater(len(loaded), 10)
+        for name in loaded:
+            self.assertNotRegex(name, "^(https?:)?//")
+        scripts = re.findall(r"(?s)<script(?: [^>]*)?>(.*?)</script>", text)
+        self.assertGreater(len(scripts), 5)
+        self.assertEqual([], [found for found in scripts if "http" in found])
+        self.assertIn('action="search.html"', text)
