@@ -12,6 +12,7 @@ import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from docutils import nodes
@@ -24,7 +25,7 @@ from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit.checks import CHECKS
 from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
 from nova_perfvm.rules import host, request
-from nova_perfvm.rules.rule import HOSTS
+from nova_perfvm.rules.rule import HOSTS, Refusal
 
 Row = tuple[str, ...]
 _ORDER = tuple(Severity)
@@ -68,22 +69,37 @@ class RulesDirective(TableDirective):
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for each reason of each rule."""
-        for package in (request, host):
-            modules = [
-                importlib.import_module(info.name)
-                for info in pkgutil.iter_modules(
-                    package.__path__, f"{package.__name__}."
-                )
-            ]
-            for module in sorted(modules, key=lambda m: m.RULE.order):
-                says = (module.__doc__ or "").splitlines()[0]
-                for refusal in module.RULE.refusals:
-                    yield (
-                        literal(refusal.code),
-                        says,
-                        literal(refusal.audit),
-                        _subject(module.RULE),
-                    )
+        for module, refusal in _refusals():
+            yield (
+                literal(refusal.code),
+                (module.__doc__ or "").splitlines()[0],
+                literal(refusal.audit),
+                _subject(module.RULE),
+            )
+
+
+class ReasonsDirective(TableDirective):
+    """What the same reasons mean, and what to do about them."""
+
+    header = ("code", "meaning", "remedy")
+    widths = (25, 40, 35)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each reason of each rule."""
+        for _, refusal in _refusals():
+            yield literal(refusal.code), refusal.meaning, refusal.advice
+
+
+def _refusals() -> Iterator[tuple[ModuleType, Refusal]]:
+    """Yield the reasons of the rules with the modules that they are in."""
+    for package in (request, host):
+        modules = [
+            importlib.import_module(info.name)
+            for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+        ]
+        for module in sorted(modules, key=lambda m: m.RULE.order):
+            for refusal in module.RULE.refusals:
+                yield module, refusal
 
 
 def _subject(rule: Any) -> str:
@@ -204,6 +220,7 @@ class NamesDirective(TableDirective):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx the directives."""
     app.add_directive("perfvm-rules", RulesDirective)
+    app.add_directive("perfvm-reasons", ReasonsDirective)
     app.add_directive("perfvm-outer-codes", OuterCodesDirective)
     app.add_directive("perfvm-audit-codes", AuditCodesDirective)
     app.add_directive("perfvm-audit-checks", AuditChecksDirective)

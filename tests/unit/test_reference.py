@@ -47,6 +47,14 @@ class DirectivesTest(testtools.TestCase):
             self.assertIn(audit.strip("`"), {"", *SEVERITIES})
             self.assertRegex(subject, "flavors|request|hosts")
 
+    def test_every_reason_with_its_remedy(self):
+        self.assertEqual(
+            sorted(rules.REASON_CODES), self.first_column("ReasonsDirective")
+        )
+        for code, meaning, remedy in self.rows("ReasonsDirective"):
+            for text in (meaning, remedy):
+                self.assertRegex(text, r"^[\w`].*[^.]$", code)
+
     def test_every_code_of_other_layers(self):
         self.assertEqual(
             sorted(const.OUTER_CODES), self.first_column("OuterCodesDirective")

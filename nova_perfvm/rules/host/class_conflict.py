@@ -23,7 +23,12 @@ def _words(data: dict[str, Any]) -> str:
     return "every NUMA node that is large enough also serves VMs of other classes"
 
 
-CLASS_CONFLICT: Final = Refusal("host.class_conflict", _words)
+CLASS_CONFLICT: Final = Refusal(
+    "host.class_conflict",
+    _words,
+    meaning="VMs of another class are on the host or NUMA node",
+    advice="migrate them, or wait",
+)
 
 
 def _check(case: HostCase[VMClass]) -> Reason | None:

@@ -14,6 +14,11 @@ CLASSLESS_PINNED: Final = Refusal(
         f"a pinned VM of no class would strand one of the host's {d['slots']} slot(s) "
         f"for class {d['class']}"
     ),
+    meaning="a pinned VM of no class would strand a slot",
+    advice=(
+        "give the flavor a class, or keep the host out of the policy (``managed_hosts: "
+        "labelled``)"
+    ),
     audit="audit.classless_pinned",
     standing=True,
 )

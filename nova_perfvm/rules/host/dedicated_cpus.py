@@ -14,11 +14,15 @@ from nova_perfvm.rules.slots import host_mode
 NO_NUMA: Final = Refusal(
     "host.no_numa_topology",
     lambda _: "the compute reports no NUMA nodes",
+    meaning="the compute reports no NUMA nodes",
+    advice="none: it is no libvirt/KVM host",
     standing=True,
 )
 NO_DEDICATED_CPUS: Final = Refusal(
     "host.no_dedicated_cpus",
     lambda _: "no CPU of the host may be pinned: [compute]cpu_dedicated_set is not set",
+    meaning="only ``cpu_shared_set`` is configured",
+    advice="none: it is a host of general VMs",
     standing=True,
 )
 MODE_MIXED: Final = Refusal(
@@ -27,6 +31,8 @@ MODE_MIXED: Final = Refusal(
         "the host has both shared and dedicated CPUs, and the class wants hosts for "
         "itself (exclusive: host)"
     ),
+    meaning="shared and dedicated CPUs, under ``exclusive: host``",
+    advice="divide by hosts, or use ``exclusive: cell``",
     standing=True,
 )
 

@@ -42,6 +42,17 @@ TRAIT_MISSING: Final = Refusal(
         f"VMs of class {d['class']} run only on hosts with trait "
         f"{', '.join(d['missing'])}, which this one lacks"
     ),
+    meaning=(
+        "the host lacks a trait of the class's ``host_traits``. Generated flavors "
+        "require them, so that Placement offers no such host; ``--availability-zone "
+        "ZONE:HOST`` asks nobody. nova-scheduler is not told the traits of hosts: "
+        "``explain`` says it, and the audit of servers that are there"
+    ),
+    advice=(
+        "if the host has what the trait stands for, add it to the host's resource "
+        "provider as ``explain`` shows, or, if it begins with ``CUSTOM_``, in its "
+        "``provider.yaml``; else none needed"
+    ),
     audit="audit.wrong_host",
     remedy="migrate",
     standing=True,

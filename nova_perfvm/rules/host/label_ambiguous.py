@@ -16,6 +16,8 @@ LABEL_AMBIGUOUS: Final = Refusal(
         f"aggregates offer the host to the pinned classes {', '.join(d['found'])}, "
         "which cannot be told apart by their pins"
     ),
+    meaning="several pinned classes, one of them exclusive",
+    advice="one aggregate, and so one host, for each",
     standing=True,
 )
 

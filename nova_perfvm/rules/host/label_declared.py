@@ -13,6 +13,8 @@ LABEL_UNKNOWN: Final = Refusal(
         f"an aggregate of the host has perfvm:class={', '.join(d['found'])}, which is "
         f"not declared; the policy has {', '.join(d['expected'])}"
     ),
+    meaning="an aggregate's ``perfvm:class`` is not declared",
+    advice="correct the aggregate's metadata",
     standing=True,
 )
 

@@ -17,6 +17,8 @@ NOT_MANAGED: Final = Refusal(
         "managed_hosts is labelled, and no aggregate of the host has metadata "
         "perfvm:class"
     ),
+    meaning="``managed_hosts: labelled``, and the host has no label",
+    advice="add the host to an aggregate with ``perfvm:class``",
     audit="audit.host_not_managed",
     remedy="migrate",
     standing=True,

@@ -16,6 +16,15 @@ NOT_A_REBUILD: Final = Refusal(
         "the request's scheduler hint _nova_check_type says that it is a rebuild, so "
         "that Nova claims nothing in Placement, but it is none"
     ),
+    meaning=(
+        "the scheduler hint ``_nova_check_type`` says that the request is a rebuild, "
+        "so that Nova claims nothing in Placement for it; but no server is being "
+        "rebuilt, or not on this host"
+    ),
+    advice=(
+        "upgrade Nova; a server that was created with the hint "
+        "is moved to no host: make a new one of its volume"
+    ),
     standing=True,
 )
 

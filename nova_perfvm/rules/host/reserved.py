@@ -10,6 +10,8 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 CLASS_RESERVED: Final = Refusal(
     "host.class_reserved",
     lambda d: f"an aggregate reserves the host for class {', '.join(d['reserved'])}",
+    meaning="an aggregate reserves the host for other classes",
+    advice="none needed, or change the aggregate",
     audit="audit.host_reserved",
     remedy="migrate",
     standing=True,

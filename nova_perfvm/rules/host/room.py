@@ -23,6 +23,8 @@ CELL_TOO_SMALL: Final = Refusal(
         f"pCPUs per NUMA node: {_numbers(d['usable'])}; need {d['need']} on "
         f"{d['cells']} node(s)"
     ),
+    meaning="no node has the CPUs of one VM",
+    advice="none: such hosts are for other classes",
     standing=True,
 )
 NO_FREE_SLOT: Final = Refusal(
@@ -31,6 +33,8 @@ NO_FREE_SLOT: Final = Refusal(
         f"free pCPUs per NUMA node: {_numbers(d['free'])}; need {d['need']} on "
         f"{d['cells']} node(s)"
     ),
+    meaning="the nodes are taken",
+    advice="free a host, or add one",
 )
 CELL_MEMORY: Final = Refusal(
     "host.numa_cell_memory_too_small",
@@ -38,6 +42,8 @@ CELL_MEMORY: Final = Refusal(
         f"MiB per NUMA node: {_numbers(d['memory_mb'])}; need {d['need']} in one (in "
         "pages of the requested size)"
     ),
+    meaning="no node has the memory of one VM",
+    advice="a smaller flavor",
     standing=True,
 )
 NO_FREE_MEMORY: Final = Refusal(
@@ -46,6 +52,8 @@ NO_FREE_MEMORY: Final = Refusal(
         f"free MiB per NUMA node: {_numbers(d['free_mb'])}; need {d['need']} on a "
         "node with free pCPUs (in pages of the requested size)"
     ),
+    meaning="CPUs are free, the memory beside them is not",
+    advice="a smaller flavor, or migrate what uses it",
 )
 
 

@@ -10,6 +10,8 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 NO_SHARED_CPUS: Final = Refusal(
     "host.no_shared_cpus",
     lambda _: "no CPU of the host may be shared: [compute]cpu_shared_set is not set",
+    meaning="only ``cpu_dedicated_set`` is configured",
+    advice="none: it is a host of pinned VMs",
     standing=True,
 )
 

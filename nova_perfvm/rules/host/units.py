@@ -18,6 +18,8 @@ UNITS_LACKING: Final = Refusal(
         "the host is elastic (an aggregate of it requires "
         f"{', '.join(d['traits'])}), and the flavor asks for no {const.RC_UNIT}"
     ),
+    meaning="an elastic host, whatever its labels say, and the flavor has no units",
+    advice="use a generated flavor",
     standing=True,
 )
 

@@ -14,6 +14,8 @@ CLASS_UNKNOWN: Final = Refusal(
         f"perfvm:class={d['found']} is not declared; the policy has "
         f"{', '.join(d['expected'])}"
     ),
+    meaning="``perfvm:class`` names a class that the policy does not declare",
+    advice="correct the flavor, or declare the class",
     audit="audit.class_unknown",
 )
 

@@ -26,8 +26,26 @@ def _words(data: dict[str, Any]) -> str:
     )
 
 
-RESOURCES: Final = Refusal("flavor.resources", _words, audit="audit.contract_differs")
-TRAITS: Final = Refusal("flavor.traits", _words, audit="audit.contract_differs")
+_ADVICE: Final = (
+    "``openstack perfvm flavor sync``; a server that has it embedded: resize it"
+)
+RESOURCES: Final = Refusal(
+    "flavor.resources",
+    _words,
+    meaning=(
+        "the flavor asks Placement for other amounts than VMs of its class take, such "
+        "as no slot; or it names PCPU, VCPU or MEMORY_MB of its own"
+    ),
+    advice=_ADVICE,
+    audit="audit.contract_differs",
+)
+TRAITS: Final = Refusal(
+    "flavor.traits",
+    _words,
+    meaning="the flavor requires or forbids other traits of the project than its class",
+    advice=_ADVICE,
+    audit="audit.contract_differs",
+)
 CODES: Final = frozenset({RESOURCES.code, TRAITS.code})
 
 

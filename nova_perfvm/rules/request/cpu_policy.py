@@ -11,6 +11,8 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 CPU_POLICY: Final = Refusal(
     "flavor.cpu_policy",
     lambda d: f"the request's CPU policy is {d['found']}, its class's {d['expected']}",
+    meaning="pinned where the class is shared, or the reverse",
+    advice="use a generated flavor; look for ``hw_cpu_policy`` on the image",
     audit="audit.not_of_class",
 )
 

@@ -14,6 +14,8 @@ CPU_THREAD_POLICY: Final = Refusal(
     lambda d: (
         f"the request's CPU thread policy is {d['found']}, its class's {d['expected']}"
     ),
+    meaning="another thread policy than the class's",
+    advice="use a generated flavor; look for ``hw_cpu_thread_policy`` on the image",
     audit="audit.not_of_class",
 )
 

@@ -15,6 +15,8 @@ EMULATOR_THREADS: Final = Refusal(
         f"the request's emulator threads policy is {d['found'] or 'not set'}, its "
         f"class's {d['expected'] or 'not set'}"
     ),
+    meaning="``hw:emulator_threads_policy`` is not the class's",
+    advice="use a generated flavor",
     audit="audit.not_of_class",
 )
 

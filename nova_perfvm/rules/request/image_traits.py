@@ -16,6 +16,11 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 IMAGE_TRAIT: Final = Refusal(
     "request.image_trait",
     lambda d: f"the image requires {', '.join(d['found'])}, which only a flavor may",
+    meaning=(
+        "the image, or the volume's copy of its properties, requires a trait of the "
+        "project; only flavors may"
+    ),
+    advice="``openstack image unset --property trait:CUSTOM_PERFVM_...``",
     audit="audit.image_trait",
 )
 

@@ -20,6 +20,8 @@ MEM_PAGE_SIZE: Final = Refusal(
         f"the class wants hw:mem_page_size={d['expected']}, and neither flavor nor "
         "image asks for it"
     ),
+    meaning="the class wants a page size that nothing asks for",
+    advice="use a generated flavor",
     audit="audit.not_of_class",
 )
 

@@ -14,6 +14,10 @@ NO_MULTIQUEUE: Final = Refusal(
         "the class wants multiqueue, and neither hw:vif_multiqueue_enabled of the "
         "flavor nor hw_vif_multiqueue_enabled of the image is true"
     ),
+    meaning="neither flavor nor image turn multiqueue on",
+    advice=(
+        "set ``hw_vif_multiqueue_enabled=true`` on the image, or use a generated flavor"
+    ),
     audit="audit.no_multiqueue",
 )
 

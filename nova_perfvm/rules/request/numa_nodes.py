@@ -16,6 +16,8 @@ NUMA_NODES: Final = Refusal(
         f"{', '.join(map(str, d['found']))} vCPUs, its class {d['expected']} of equal "
         "size"
     ),
+    meaning="split over another number of NUMA nodes, or not evenly",
+    advice="use a generated flavor; look for ``hw_numa_nodes`` on the image",
     audit="audit.not_of_class",
 )
 

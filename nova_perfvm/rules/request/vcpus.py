@@ -14,6 +14,11 @@ VCPUS: Final = Refusal(
         f"the flavor has {d['found']} vCPUs, its class exactly {d['expected']}"
         + (", or a server that runs has them already" if d["former"] else "")
     ),
+    meaning="the flavor's vCPUs are not the class's",
+    advice=(
+        "use a generated flavor: ``nova-perfvm flavor generate``; for servers from "
+        "before the class was changed: ``former_vcpus``"
+    ),
     audit="audit.wrong_size",
 )
 

@@ -14,6 +14,8 @@ NOT_VOLUME_BACKED: Final = Refusal(
         "VMs of this class boot from a volume, this one boots from an image: use "
         "openstack server create --boot-from-volume, or --volume"
     ),
+    meaning="the class lives on volumes, this server boots from an image",
+    advice="``openstack server create --boot-from-volume SIZE``",
     audit="audit.not_of_class",
 )
 
