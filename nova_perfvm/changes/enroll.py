@@ -19,7 +19,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
-from nova_perfvm.diagnose.sizing import SlotsError, desired_inventory, host_slots
+from nova_perfvm.diagnose.sizing import SlotsError, desired_inventory, slots_to_enroll
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.facts.snapshot import Aggregate, Provider
@@ -47,7 +47,7 @@ def plan_enroll(
 ) -> do.Plan:
     """Return the steps from what is seen of a host to what should be.
 
-    :param slots: see :func:`nova_perfvm.diagnose.sizing.host_slots`
+    :param slots: see :func:`nova_perfvm.diagnose.sizing.slots_to_enroll`
     :param aggregate: name of the isolated aggregate for the host, unless it is in
         one for the policy's trait; None for the default
     :param backfill: give VMs that run on the host the units that they should have
@@ -59,7 +59,7 @@ def plan_enroll(
         )
         return do.Plan(refusals=(refusal,))
     try:
-        slots = host_slots(policy, view, slots)
+        slots = slots_to_enroll(policy, view, slots)
     except SlotsError as exc:
         return do.Plan(refusals=(str(exc),))
     trait = units.elastic_trait(policy)

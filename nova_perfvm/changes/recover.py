@@ -9,7 +9,7 @@ from typing import Final
 
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.commands import command
-from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose.explain.verdicts import settings_for
 from nova_perfvm.diagnose.survey import Recovery, pinned_sizes
 from nova_perfvm.diagnose.survey.judged import as_if, is_taken_in
@@ -38,7 +38,7 @@ def recovery(policy: Policy, snapshot: Snapshot) -> Recovery:
         )
     judging, seen = as_if(policy, snapshot)
     settings = replace(settings_for(judging), assumed=False)
-    planning = Planning(judging, seen, settings, Wishes())
+    planning = Planning(judging, seen, settings, PlanOptions())
     plan = goals.defragment(planning, judging.pinned_classes[0], MOST_MOVES)
     return Recovery(
         slots=plan.gained,

@@ -47,7 +47,7 @@ def enroll(
 ) -> int:
     """Make a host elastic, or repair it; return the number of changes made.
 
-    :param slots: see :func:`nova_perfvm.diagnose.sizing.host_slots`
+    :param slots: see :func:`nova_perfvm.diagnose.sizing.slots_to_enroll`
     :param aggregate: see :func:`nova_perfvm.changes.enroll.plan_enroll`
     :param backfill: give VMs that run on the host the units that they should have
     :param tell: called before each change

@@ -56,7 +56,7 @@ def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
     return [_summary(policy, snapshot, host) for host in snapshot.hosts]
 
 
-def host_slots(policy: Policy, shape: HostShape) -> int:
+def largest_slots_on(policy: Policy, shape: HostShape) -> int:
     """Return how many VMs of a pinned class an empty host of a shape holds."""
     return largest_slots(replace(policy, host_shapes=(shape,)))
 

@@ -10,7 +10,7 @@ from nova_perfvm.diagnose.audit import Subject, check_servers
 from nova_perfvm.diagnose.audit.claims import former_size
 from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND, FORMER_SIZE
 from nova_perfvm.diagnose.audit.servers import server_on_host
-from nova_perfvm.diagnose.hosts import host_slots
+from nova_perfvm.diagnose.hosts import largest_slots_on
 from nova_perfvm.diagnose.preflight import left_behind, left_behind_faults
 from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts.snapshot import Snapshot
@@ -152,7 +152,7 @@ def _hosts(old: Policy, new: Policy) -> Iterator[Difference]:
 
 def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
     """Return what an empty host of a shape has for VMs of pinned classes."""
-    most = host_slots(policy, shape)
+    most = largest_slots_on(policy, shape)
     found = {"slots": str(most)}
     if policy.placement == "slots":
         found |= {

@@ -20,7 +20,7 @@ def desired_inventory(child: units.Child) -> dict[str, Inventory]:
     return {const.RC_UNIT: Inventory(total=child.total, max_unit=child.max_unit)}
 
 
-def host_slots(policy: Policy, view: ElasticHost, asked: int | None = None) -> int:
+def slots_to_enroll(policy: Policy, view: ElasticHost, asked: int | None = None) -> int:
     """Return the slots of a host.
 
     Those asked for; else those that its children say, if it has them all, or if

@@ -128,7 +128,7 @@ class UnreadError(Exception):
         super().__init__(reason)
 
 
-class Machine:
+class LocalMachine:
     """The machine that this runs on.
 
     Anything with these methods and values can be collected from.
@@ -469,7 +469,7 @@ def collect(
     :param machine: another than this one
     :param progress: is told what is being read
     """
-    machine = machine or Machine()
+    machine = machine or LocalMachine()
     tell = progress or _tell_nobody
     found = Collector(machine)
     tell("files of CPUs, memory, NICs and disks")
@@ -601,7 +601,7 @@ def interval(text: str) -> float:
     return value
 
 
-class ProgressLine:
+class CollectorProgress:
     """A line of standard error that says what is being done, on a terminal."""
 
     def __init__(self) -> None:
@@ -615,7 +615,7 @@ class ProgressLine:
             sys.stderr.flush()
             self._width = len(what)
 
-    def __enter__(self) -> "ProgressLine":  # noqa: PYI034 - not in Python 3.6
+    def __enter__(self) -> "CollectorProgress":  # noqa: PYI034 - not in Python 3.6
         """Return the line itself."""
         return self
 
@@ -654,7 +654,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        with ProgressLine() as progress:
+        with CollectorProgress() as progress:
             document = collect(options.kind, options.interval, progress=progress)
         if options.output == "-":
             sys.stdout.write(dumps(document))

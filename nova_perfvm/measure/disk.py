@@ -96,7 +96,7 @@ class Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
-class VMCount:
+class Consolidation:
     """How many VMs, and what says so.
 
     :ivar limit: what the count rests on
@@ -121,7 +121,7 @@ class DiskPlan:
         and not by the disk; None if that cannot be told
     """
 
-    counts: tuple[VMCount, ...]
+    counts: tuple[Consolidation, ...]
     capacity: tuple[int, int]
     guarantee: Guarantee
     depth_limited: bool | None
@@ -198,9 +198,9 @@ def read_fio(text: str, source: str) -> Figures:
     )
 
 
-def _by_rule(alone: Figures, guarantee: Guarantee) -> VMCount:
+def _by_rule(alone: Figures, guarantee: Guarantee) -> Consolidation:
     vms, limit = _fitting((alone.read_iops, alone.write_iops), guarantee)
-    return VMCount(
+    return Consolidation(
         "rule",
         vms,
         limit,
@@ -210,7 +210,7 @@ def _by_rule(alone: Figures, guarantee: Guarantee) -> VMCount:
     )
 
 
-def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> VMCount:
+def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consolidation:
     """Count those that ran at once if each of them got what is promised."""
     worst_read = min(vm.read_iops for vm in contended)
     worst_write = min(vm.write_iops for vm in contended)
@@ -230,7 +230,7 @@ def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> VMCount
             broken.append(f"latency {slowest:.4g} of {guarantee.latency_ms:g} ms")
     together = _vms(contended)
     at_least = f"{together} at once; more were not measured"
-    return VMCount(
+    return Consolidation(
         "demonstrated",
         0 if broken else len(contended),
         f"broken with {together}: {', '.join(broken)}" if broken else at_least,
@@ -245,7 +245,7 @@ def _extrapolated(
     contended: Sequence[Figures],
     guarantee: Guarantee,
     total: tuple[float, float],
-) -> VMCount:
+) -> Consolidation:
     vms, limit = _fitting(total, guarantee)
     # Each VM keeps as many I/Os outstanding as it did.
     own = [vm.outstanding for vm in contended]
@@ -257,7 +257,7 @@ def _extrapolated(
         by_latency = math.floor(guarantee.latency_ms / per_vm)
         if by_latency < vms:
             vms, limit = by_latency, f"latency of {guarantee.latency_ms:g} ms"
-    return VMCount(
+    return Consolidation(
         "extrapolated",
         vms,
         f"{limit}; nobody measured more than {_vms(contended)} at once",

@@ -64,7 +64,7 @@ def most_bytes(path: str) -> int:
 
 
 class SosReport:
-    """Has what :class:`nova_perfvm.measure.collector.Machine` has."""
+    """Has what :class:`nova_perfvm.measure.collector.LocalMachine` has."""
 
     def __init__(self, archive: Archive) -> None:
         """Look for outputs of commands."""

@@ -16,7 +16,7 @@ from nova_perfvm.osc.compare import positive
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
-    from nova_perfvm.measure.certify.judge import Judged, Reason
+    from nova_perfvm.measure.certify.judge import Judged, Shortfall
     from nova_perfvm.measure.certify.record import Document
 
 
@@ -153,7 +153,7 @@ def _check_names(parsed_args: argparse.Namespace, page_path: str) -> None:
 
 
 def _lines(judged: Judged, found: Document) -> list[str]:
-    groups: dict[tuple[str, ...], list[Reason]] = {}
+    groups: dict[tuple[str, ...], list[Shortfall]] = {}
     for reason in judged.reasons:
         key = (reason.verdict.value, reason.where, reason.subject, reason.text)
         groups.setdefault(key, []).append(reason)

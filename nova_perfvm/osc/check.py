@@ -315,6 +315,6 @@ def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
     path = parsed_args.sosreport if parsed_args.file is None else parsed_args.file
     if path is not None:
         return reading.read(path, kind)
-    with collector.ProgressLine() as progress:
+    with collector.CollectorProgress() as progress:
         found = collector.collect(kind, parsed_args.interval, progress=progress)
     return reading.loads(collector.dumps(found), "this machine", kind)

@@ -47,7 +47,7 @@ class _Collect(PerfVMCommand):
         if parsed_args.script:
             self.write(Path(collector.__file__).read_text(encoding="utf-8"))
             return
-        with collector.ProgressLine() as progress:
+        with collector.CollectorProgress() as progress:
             found = collector.collect(
                 self.kind, parsed_args.interval, progress=progress
             )

@@ -11,7 +11,7 @@ from cliff.columns import FormattableColumn
 
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.commands import command
-from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
 from nova_perfvm.facts.demand import Request
@@ -142,7 +142,7 @@ def _offered_plan(
     policy: Policy, snapshot: Snapshot, settings: SchedulerSettings, request: Request
 ) -> Iterator[str]:
     """Yield the migrations that make room for a VM, as commands, in words around."""
-    planning = Planning(policy, snapshot, settings, Wishes(max_moves=_MOST_MOVES))
+    planning = Planning(policy, snapshot, settings, PlanOptions(max_moves=_MOST_MOVES))
     plan = goals.free(planning, request, 1)
     if not plan.wanted:
         # One host was asked about alone.

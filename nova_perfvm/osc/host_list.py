@@ -9,7 +9,7 @@ from typing import Any
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
-from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, host_slots, summarize
+from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, largest_slots_on, summarize
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
 from nova_perfvm.osc.snapshot import take_hosts
@@ -70,7 +70,7 @@ class ShowHost(PolicyCommand, ShowOne):
             raise PerfVMError(_no_provider(found[0]))
         facts = _facts(found[0])
         if found[0].shape:
-            facts["slots_of_shape"] = host_slots(policy, found[0].shape)
+            facts["slots_of_shape"] = largest_slots_on(policy, found[0].shape)
         texts = ("\n".join(v) if isinstance(v, list) else v for v in facts.values())
         return tuple(facts), tuple(texts)
 

@@ -10,7 +10,7 @@ from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.model import MigrationPlan
-from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
@@ -101,7 +101,7 @@ class MigrationsLister(PlanningCommand, LookingLister):
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
-        wishes = Wishes(
+        wishes = PlanOptions(
             cold=True if parsed_args.cold else False if parsed_args.no_cold else None,
             excluded=_excluded(snapshot, parsed_args.exclude),
             any_zone=parsed_args.any_zone,

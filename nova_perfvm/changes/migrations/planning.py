@@ -22,7 +22,7 @@ from nova_perfvm.rules import check_request, resolve_class
 
 
 @dataclass(frozen=True)
-class Wishes:
+class PlanOptions:
     """What an operator wants of every plan.
 
     :ivar cold: True: all servers are migrated cold, those that run, too; False: none
@@ -65,12 +65,12 @@ class Planning:
         policy: Policy,
         snapshot: Snapshot,
         settings: SchedulerSettings,
-        wishes: Wishes | None = None,
+        wishes: PlanOptions | None = None,
     ) -> None:
         self.policy = policy
         self.snapshot = snapshot
         self.settings = settings
-        self.wishes = wishes or Wishes()
+        self.wishes = wishes or PlanOptions()
         self.views = views_of(snapshot)
         self._kinds: dict[Hashable, ServerKind] = {}
         self._kind_of: dict[str, ServerKind] = {}

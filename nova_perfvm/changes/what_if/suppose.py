@@ -11,7 +11,7 @@ from typing import Final
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.migrations.goals import drain
 from nova_perfvm.changes.migrations.model import Move, moved
-from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.changes.what_if.new_hosts import NewHosts, with_new_hosts
 from nova_perfvm.changes.what_if.steps import with_changes
 from nova_perfvm.diagnose.explain import SchedulerSettings
@@ -265,7 +265,9 @@ def _removed(
     notes = list(found.notes)
     for name in names:
         others = frozenset(names) - {name}
-        planning = Planning(found.policy, snapshot, settings, Wishes(excluded=others))
+        planning = Planning(
+            found.policy, snapshot, settings, PlanOptions(excluded=others)
+        )
         plan = drain(planning, name)
         for move in plan.moves:
             snapshot = moved(snapshot, found.policy, move, settings=settings)

@@ -88,7 +88,7 @@ Members = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TargetGroup:
     """Targets that measure at the same time."""
 
     name: str = field(metadata=NAME)
@@ -115,7 +115,7 @@ class Scenario:
         says(description="a mapping of names to targets"),
     ]
     groups: Annotated[
-        tuple[Group, ...],
+        tuple[TargetGroup, ...],
         Form.BY_NAME,
         says(minProperties=1, propertyNames=_NAME),
         says(description="a mapping of names to groups of targets"),
@@ -157,7 +157,7 @@ class Scenario:
                 for name in order:
                     yield Step(number, name, runs[name][index])
 
-    def _runs(self, group: Group) -> list[dict[str, Run]]:
+    def _runs(self, group: TargetGroup) -> list[dict[str, Run]]:
         places = [Place(who, number) for number, who in enumerate(group.targets)]
         of_each = [
             [run for tool in self.tools.used() for run in tool.runs(place)]

@@ -10,7 +10,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.measure.certify import record, regression
 from nova_perfvm.measure.certify.inputs import Inputs, InputsError, Paths, load
-from nova_perfvm.measure.certify.judge import Judged, Verdict, judge
+from nova_perfvm.measure.certify.judge import Certification, Judged, judge
 from nova_perfvm.measure.certify.record import Document
 
 
@@ -72,7 +72,7 @@ def _made(
     if before is None:
         return judged, found
     worse = regression.find(before, judged, found)
-    order = list(Verdict)
+    order = list(Certification)
     reasons = sorted(
         (*judged.reasons, *worse.reasons), key=lambda one: -order.index(one.verdict)
     )

@@ -46,7 +46,7 @@ class InputsError(PerfVMError):
         super().__init__("\n".join(mistakes))
 
 
-class Source(NamedTuple):
+class EvidenceFile(NamedTuple):
     """A file that a certificate rests on.
 
     :ivar role: policy, host, guest, samples...
@@ -58,7 +58,7 @@ class Source(NamedTuple):
     sha256: str
 
 
-class Target(NamedTuple):
+class RunTarget(NamedTuple):
     """A machine as bench run saw it, before it measured."""
 
     who: str
@@ -66,7 +66,7 @@ class Target(NamedTuple):
     hostname: str
 
 
-class Run(NamedTuple):
+class RunNotes(NamedTuple):
     """What bench run noted beside its measurements.
 
     :ivar begun: and ``ended``: when it measured
@@ -74,7 +74,7 @@ class Run(NamedTuple):
     :ivar beside: {host: what its VMs did while it was measured}
     """
 
-    targets: tuple[Target, ...]
+    targets: tuple[RunTarget, ...]
     begun: datetime
     ended: datetime
     failures: tuple[str, ...]
@@ -125,8 +125,8 @@ class Inputs:
     host: HostSubject
     collected: tuple[Collected, ...]
     samples: Samples
-    run: Run | None = None
-    sources: tuple[Source, ...] = ()
+    run: RunNotes | None = None
+    sources: tuple[EvidenceFile, ...] = ()
     within_s: float = DEFAULT_WITHIN_S
 
     @cached_property
@@ -155,7 +155,7 @@ class Inputs:
             if domain.nova is not None and domain.nova.flavor == self.flavor.name
         )
 
-    def target_of(self, guest: Guest) -> Target | None:
+    def target_of(self, guest: Guest) -> RunTarget | None:
         """Return who a VM is in the samples; None if that is not to be told."""
         alike = [
             target
@@ -268,7 +268,7 @@ class _Reading:
         found = [self.attempt(reading.read, path, "guest") for path in good]
         return tuple(one for one in found if one is not None)
 
-    def samples(self) -> tuple[Samples | None, Run | None]:
+    def samples(self) -> tuple[Samples | None, RunNotes | None]:
         path = self.paths.samples
         if path not in self._good:
             return None, None
@@ -292,14 +292,14 @@ def _named(paths: Paths) -> Iterator[tuple[str, str]]:
     yield "samples", paths.samples
 
 
-def _hashed(role: str, path: str) -> Source:
+def _hashed(role: str, path: str) -> EvidenceFile:
     try:
         with Path(path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError) as exc:
         reason = getattr(exc, "strerror", None) or str(exc)
         raise UnreadableFileError(path, reason) from exc
-    return Source(role, path, digest)
+    return EvidenceFile(role, path, digest)
 
 
 def _flavor(policy: Policy, name: str) -> PolicyFlavor:
@@ -332,7 +332,7 @@ def _matched(collected: Collected, domains: Sequence[Domain]) -> Guest:
     )
 
 
-def _run(path: str, measured: Collection[str]) -> Run | None:
+def _run(path: str, measured: Collection[str]) -> RunNotes | None:
     """Return what bench run noted in a file of measurements.
 
     :param measured: who has some; others only served
@@ -350,9 +350,11 @@ def _run(path: str, measured: Collection[str]) -> Run | None:
         ) from exc
 
 
-def _noted(run: Mapping[str, Any], measured: Collection[str]) -> Run:
+def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
     targets = dict.fromkeys(
-        Target(str(who), run["scenario"]["targets"][who]["kind"], str(seen["hostname"]))
+        RunTarget(
+            str(who), run["scenario"]["targets"][who]["kind"], str(seen["hostname"])
+        )
         for session in run["sessions"]
         for who, seen in session["targets"].items()
         if who in measured
@@ -363,7 +365,7 @@ def _noted(run: Mapping[str, Any], measured: Collection[str]) -> Run:
     ]
     if not times or any(time.tzinfo is None for time in times):
         raise ValueError("when it was started is not told, or not in UTC")
-    return Run(
+    return RunNotes(
         targets=tuple(targets),
         begun=min(times),
         ended=max(times),

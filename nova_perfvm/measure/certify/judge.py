@@ -16,7 +16,7 @@ from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.report import CheckReport, CheckResult
+from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.outcome import Status
@@ -32,7 +32,7 @@ from nova_perfvm.measure.statistics.verdict import Verdict as Compared
 COMPARED: Final = "certify.compared"
 
 
-class Verdict(enum.Enum):
+class Certification(enum.Enum):
     """From what keeps the promise to what breaks it."""
 
     CERTIFIED = "certified"
@@ -42,16 +42,16 @@ class Verdict(enum.Enum):
     @property
     def exit_code(self) -> int:
         """What a command ends with: 0, 1 or 2."""
-        return list(Verdict).index(self)
+        return list(Certification).index(self)
 
 
-class Reason(NamedTuple):
+class Shortfall(NamedTuple):
     """Why a verdict is not CERTIFIED.
 
     :ivar where: the host, the VM or the file that it is about
     """
 
-    verdict: Verdict
+    verdict: Certification
     code: str
     where: str
     subject: str
@@ -80,12 +80,12 @@ class Judged:
     inputs: Inputs
     sections: tuple[Section, ...]
     comparisons: tuple[Comparison, ...]
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Shortfall, ...]
     target: float
     latency_target: float
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Certification:
         """The worst of the reasons."""
         return worst(reason.verdict for reason in self.reasons)
 
@@ -103,10 +103,10 @@ class Judged:
         return tuple(dict.fromkeys([*found, *remarks]))
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
+def worst(verdicts: Iterable[Certification]) -> Certification:
     """Return the worst of verdicts; without any it is CERTIFIED."""
-    order = list(Verdict)
-    return max(verdicts, key=order.index, default=Verdict.CERTIFIED)
+    order = list(Certification)
+    return max(verdicts, key=order.index, default=Certification.CERTIFIED)
 
 
 def judge(
@@ -121,9 +121,11 @@ def judge(
             inputs.samples.measurements, target=target, latency_target=latency_target
         )
     except CannotCompareError as exc:
-        reasons.append(Reason(Verdict.NOT_PROVEN, COMPARED, "--samples", "", str(exc)))
+        reasons.append(
+            Shortfall(Certification.NOT_PROVEN, COMPARED, "--samples", "", str(exc))
+        )
     reasons += _of_comparisons(comparisons)
-    order = list(Verdict)
+    order = list(Certification)
     reasons.sort(key=lambda reason: -order.index(reason.verdict))
     return Judged(
         inputs, sections, tuple(comparisons), tuple(reasons), target, latency_target
@@ -152,22 +154,22 @@ def _sections(inputs: Inputs) -> Iterator[Section]:
         yield Section("guest", domain.uuid, inside)
 
 
-def _of_checks(inputs: Inputs, sections: Sequence[Section]) -> Iterator[Reason]:
+def _of_checks(inputs: Inputs, sections: Sequence[Section]) -> Iterator[Shortfall]:
     for section in sections:
         for result in section.report.results:
             yield from _of_result(inputs, section, result)
 
 
 def _of_result(
-    inputs: Inputs, section: Section, result: CheckResult
-) -> Iterator[Reason]:
+    inputs: Inputs, section: Section, result: CheckFindings
+) -> Iterator[Shortfall]:
     evidence = EVIDENCE[result.code]
     where = "files" if section.kind == "files" else section.report.hostname
     for one in result.outcomes:
         if one.status is Status.FAIL:
             text = f"expected {one.expected}; found {one.observed}"
-            yield Reason(
-                *(Verdict.REFUSED, one.code, where, one.subject, text, one.remedy)
+            yield Shortfall(
+                *(Certification.REFUSED, one.code, where, one.subject, text, one.remedy)
             )
     if not evidence.needed(inputs.vm_class):
         return
@@ -177,18 +179,27 @@ def _of_result(
         if one.status is Status.SKIP and not allowed:
             told = True
             text = one.observed + (f" ({one.source})" if one.source else "")
-            yield Reason(
-                *(Verdict.NOT_PROVEN, one.code, where, one.subject, text, one.remedy)
+            yield Shortfall(
+                *(
+                    Certification.NOT_PROVEN,
+                    one.code,
+                    where,
+                    one.subject,
+                    text,
+                    one.remedy,
+                )
             )
     proved = [one for one in result.outcomes if one.status is not Status.SKIP]
     if evidence.proof == "once" and not proved and not told:
         text = f"nothing was seen, and it is needed: {evidence.why}"
-        yield Reason(Verdict.NOT_PROVEN, result.code, where, "", text)
+        yield Shortfall(Certification.NOT_PROVEN, result.code, where, "", text)
     if evidence.proof == "each VM":
         yield from _of_each_vm(inputs, where, result)
 
 
-def _of_each_vm(inputs: Inputs, where: str, result: CheckResult) -> Iterator[Reason]:
+def _of_each_vm(
+    inputs: Inputs, where: str, result: CheckFindings
+) -> Iterator[Shortfall]:
     """Look for VMs of which a check says nothing at all, or only what is allowed."""
     evidence = EVIDENCE[result.code]
     try:
@@ -210,15 +221,19 @@ def _of_each_vm(inputs: Inputs, where: str, result: CheckResult) -> Iterator[Rea
             for one in own
         ):
             text = f"nothing was seen of it, and it is needed: {evidence.why}"
-            yield Reason(Verdict.NOT_PROVEN, result.code, where, name, text)
+            yield Shortfall(Certification.NOT_PROVEN, result.code, where, name, text)
 
 
-def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Reason]:
+def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
     for row in comparisons:
         subject = f"{row.metric}, {row.threads} thread(s), {row.at_once} at once"
         if row.verdict is Compared.FAIL:
-            yield Reason(Verdict.REFUSED, COMPARED, row.who, subject, row.reason)
+            yield Shortfall(
+                Certification.REFUSED, COMPARED, row.who, subject, row.reason
+            )
         elif row.verdict is Compared.INCONCLUSIVE:
-            yield Reason(Verdict.NOT_PROVEN, COMPARED, row.who, subject, row.reason)
+            yield Shortfall(
+                Certification.NOT_PROVEN, COMPARED, row.who, subject, row.reason
+            )
         for doubt in row.doubts:
-            yield Reason(Verdict.NOT_PROVEN, COMPARED, row.who, subject, doubt)
+            yield Shortfall(Certification.NOT_PROVEN, COMPARED, row.who, subject, doubt)

@@ -192,7 +192,7 @@ EVIDENCE: Final[dict[str, Evidence]] = {
 }
 
 
-class Figure(NamedTuple):
+class ComparedMetric(NamedTuple):
     """What has to be compared with the host.
 
     :ivar metric: how names of such metrics begin; ``*`` stands for what is before
@@ -216,7 +216,7 @@ class Figure(NamedTuple):
 
 
 MEASURED: Final = (
-    Figure(
+    ComparedMetric(
         "CPU throughput",
         "cpu.",
         "higher",
@@ -224,7 +224,7 @@ MEASURED: Final = (
         "with few threads the host's scheduler hides a CPU that is shared",
         busy=True,
     ),
-    Figure(
+    ComparedMetric(
         "tail latency",
         "*latency",
         "lower",
@@ -232,9 +232,15 @@ MEASURED: Final = (
         "means hide what users wait for: LINE's VM did 97.7 % of its host's work, and "
         "its worst latency was 20 times the host's",
     ),
-    Figure("memory throughput", "memory.", "higher", _pinned, "it is promised near"),
-    Figure("network throughput", "network.", "higher", _queues, "queues are for it"),
-    Figure("disk throughput", "disk.", "higher", _iops, "the class promises IOPS"),
+    ComparedMetric(
+        "memory throughput", "memory.", "higher", _pinned, "it is promised near"
+    ),
+    ComparedMetric(
+        "network throughput", "network.", "higher", _queues, "queues are for it"
+    ),
+    ComparedMetric(
+        "disk throughput", "disk.", "higher", _iops, "the class promises IOPS"
+    ),
 )
 
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import FileMistakesError, Problem
 from nova_perfvm.measure.certify import promise
-from nova_perfvm.measure.certify.inputs import Guest, Source
-from nova_perfvm.measure.certify.judge import Judged, Reason, Section
+from nova_perfvm.measure.certify.inputs import EvidenceFile, Guest
+from nova_perfvm.measure.certify.judge import Judged, Section, Shortfall
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.outcome import Outcome
 from nova_perfvm.measure.statistics.compare import Comparison
@@ -31,7 +31,7 @@ _SUM: Final = "sha256"
 _NAME: Final = "nova-perfvm"
 
 
-class RecordError(FileMistakesError):
+class CertificateError(FileMistakesError):
     """A file that is no record of a certificate, or was changed."""
 
     title = "{source}: {count} in the record of a certificate"
@@ -79,7 +79,7 @@ def document(
         "checks": [_section(section) for section in judged.sections],
         "comparisons": [comparison(row) for row in judged.comparisons],
         "tools": _tools(judged),
-        "inputs": [Source._asdict(source) for source in inputs.sources],
+        "inputs": [EvidenceFile._asdict(source) for source in inputs.sources],
         "previous": dict(previous) if previous else None,
     }
     # As it is when it is read again: JSON has lists only.
@@ -121,7 +121,7 @@ def _record(text: str, source: str) -> Document:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as exc:
         problem = Problem((), f"no JSON: {exc}: expected what certify writes")
-        raise RecordError(source, [problem]) from None
+        raise CertificateError(source, [problem]) from None
     problems = form_problems(dict(_SCHEMA), found)
     if not problems and found[_SUM] != checksum(found):
         problems = [
@@ -132,7 +132,7 @@ def _record(text: str, source: str) -> Document:
             )
         ]
     if problems:
-        raise RecordError(source, problems)
+        raise CertificateError(source, problems)
     return dict(found)
 
 
@@ -141,7 +141,7 @@ def _no_number(text: str) -> None:
     raise ValueError(message)
 
 
-def _reason(reason: Reason) -> Document:
+def _reason(reason: Shortfall) -> Document:
     return reason._asdict() | {"verdict": reason.verdict.value}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from scipy import stats
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.certify.judge import Judged, Reason, Verdict
+from nova_perfvm.measure.certify.judge import Certification, Judged, Shortfall
 from nova_perfvm.measure.certify.record import Document
 from nova_perfvm.measure.outcome import Status
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
@@ -28,7 +28,7 @@ class Regressions(NamedTuple):
     :ivar remarks: what has changed, and what could not be compared
     """
 
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Shortfall, ...]
     remarks: tuple[str, ...]
 
 
@@ -65,7 +65,7 @@ def find(before: Document, judged: Judged, now: Document) -> Regressions:
     return Regressions(tuple(reasons), tuple(remarks))
 
 
-def _checks(before: Document, now: Document) -> Iterator[Reason]:
+def _checks(before: Document, now: Document) -> Iterator[Shortfall]:
     """Look for what passed and no longer does.
 
     Of machines that are in both records each thing that a check looked at; of
@@ -103,14 +103,16 @@ def _by_check(
 
 def _changed(
     before: Document, place: _Place, status: Status | None
-) -> Iterator[Reason]:
+) -> Iterator[Shortfall]:
     """Say that something that passed no longer does, unless it does."""
     _, where, code, subject = place
     if status is Status.PASS:
         return
     words = f"is {status.value}" if status else "is not there"
-    yield Reason(
-        Verdict.NOT_PROVEN if status in {None, Status.SKIP} else Verdict.REFUSED,
+    yield Shortfall(
+        Certification.NOT_PROVEN
+        if status in {None, Status.SKIP}
+        else Certification.REFUSED,
         CODE,
         where,
         f"{code}, {subject}" if subject else code,
@@ -135,14 +137,14 @@ def _statuses(record: Mapping[str, Any]) -> dict[_Place, Status]:
     return found
 
 
-def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Reason]:
+def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Shortfall]:
     """Look for ratios that are worse by more than chance."""
     old, new = _runs(before), _runs(now)
     common = old.keys() & new.keys()
     for run, row in old.items():
         if run not in common and row["verdict"] == Compared.PASS.value:
-            yield Reason(
-                Verdict.NOT_PROVEN,
+            yield Shortfall(
+                Certification.NOT_PROVEN,
                 CODE,
                 run[0],
                 _named(run),
@@ -156,8 +158,8 @@ def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Rea
         if chance is None:
             remarks.append(f"{run[0]}: {_named(run)}: too few rounds to compare")
         elif chance < CHANCE / len(common):
-            yield Reason(
-                Verdict.REFUSED,
+            yield Shortfall(
+                Certification.REFUSED,
                 CODE,
                 run[0],
                 _named(run),

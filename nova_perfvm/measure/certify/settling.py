@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nova_perfvm.measure.certify.promise import EVIDENCE
-from nova_perfvm.measure.checks.report import CheckReport, CheckResult
+from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.outcome import Outcome, Status
 
@@ -20,7 +20,7 @@ def settled(guest: CheckReport, host: CheckReport, domain: Domain) -> CheckRepor
     return replace(guest, results=results)
 
 
-def _settled(result: CheckResult, host: CheckReport, domain: Domain) -> CheckResult:
+def _settled(result: CheckFindings, host: CheckReport, domain: Domain) -> CheckFindings:
     rule = EVIDENCE[result.code].settled
     if rule is None:
         return result

@@ -16,7 +16,7 @@ from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.outcome import Outcome, Status
 
 
-class Finding(NamedTuple):
+class Observation(NamedTuple):
     """What a check's function yields; see :class:`Outcome`."""
 
     status: Status
@@ -40,11 +40,11 @@ class Check(NamedTuple):
     order: int
     code: str
     title: str
-    find: Callable[[Any], Iterable[Finding]]
+    find: Callable[[Any], Iterable[Observation]]
 
     def outcomes(self, subject: Any) -> list[Outcome]:
         """Return what it found; a SKIP with the reason where it could not look."""
-        found: list[Finding] = []
+        found: list[Observation] = []
         try:
             found.extend(self.find(subject))
         except NotReadError as exc:
@@ -53,7 +53,7 @@ class Check(NamedTuple):
             found.append(skipped("", "there is nothing that it is about"))
         return [Outcome(self.code, *self._proved(finding)) for finding in found]
 
-    def _proved(self, finding: Finding) -> tuple[Any, ...]:
+    def _proved(self, finding: Observation) -> tuple[Any, ...]:
         """Look that nothing passes without evidence."""
         subject, source = finding.subject, finding.source
         if finding.status is not Status.SKIP and not (source and finding.observed):
@@ -63,28 +63,30 @@ class Check(NamedTuple):
         return (subject, finding.status, *rest)
 
 
-def passed(subject: str, expected: str, observed: str, source: str) -> Finding:
+def passed(subject: str, expected: str, observed: str, source: str) -> Observation:
     """Return that a rule holds."""
-    return Finding(Status.PASS, subject, expected, observed, source)
+    return Observation(Status.PASS, subject, expected, observed, source)
 
 
 def warned(
     subject: str, expected: str, observed: str, source: str, remedy: str
-) -> Finding:
+) -> Observation:
     """Return that a rule does not hold, which costs performance at times."""
-    return Finding(Status.WARN, subject, expected, observed, source, remedy)
+    return Observation(Status.WARN, subject, expected, observed, source, remedy)
 
 
 def failed(
     subject: str, expected: str, observed: str, source: str, remedy: str
-) -> Finding:
+) -> Observation:
     """Return that a rule does not hold, which breaks the promise."""
-    return Finding(Status.FAIL, subject, expected, observed, source, remedy)
+    return Observation(Status.FAIL, subject, expected, observed, source, remedy)
 
 
-def skipped(subject: str, reason: str, source: str = "") -> Finding:
+def skipped(subject: str, reason: str, source: str = "") -> Observation:
     """Return that nobody can tell, why, and what lets it be told."""
-    return Finding(Status.SKIP, subject, "", reason, source, not_read.remedy(reason))
+    return Observation(
+        Status.SKIP, subject, "", reason, source, not_read.remedy(reason)
+    )
 
 
 def judged(
@@ -96,11 +98,11 @@ def judged(
     holds: bool,
     remedy: str,
     otherwise: Status = Status.FAIL,
-) -> Finding:
+) -> Observation:
     """Return that a rule holds, or what is to be done."""
     if holds:
         return passed(subject, expected, observed, source)
-    return Finding(otherwise, subject, expected, observed, source, remedy)
+    return Observation(otherwise, subject, expected, observed, source, remedy)
 
 
 def checks_of(package: ModuleType) -> tuple[Check, ...]:

@@ -45,7 +45,7 @@ class GuestSubject:
         return nics.read(self.collected, self._vectors)
 
     @cached_property
-    def disks(self) -> tuple[disks.Disk, ...]:
+    def disks(self) -> tuple[disks.DiskDevice, ...]:
         """The disks that are devices."""
         return disks.read(self.collected)
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from nova_perfvm import constants as const
 from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
-from nova_perfvm.measure.checks.check import Finding, skipped
+from nova_perfvm.measure.checks.check import Observation, skipped
 from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collected import Collected, NotReadError
 from nova_perfvm.measure.nova_conf import NovaConfError
@@ -25,7 +25,7 @@ from nova_perfvm.policy import Policy, VMClass
 NO_POLICY: Final = "there is no policy to judge it by"
 
 
-class CPUSets(NamedTuple):
+class VMCPUSets(NamedTuple):
     """Which CPUs VMs own, and which they share.
 
     :ivar whole: whether it is what Nova was told; else it is what the VMs that are
@@ -156,7 +156,7 @@ class HostSubject:
         return domain.pinned_cpus or domain.cpus or self.online.numbers
 
     @cached_property
-    def cpu_sets(self) -> CPUSets:
+    def cpu_sets(self) -> VMCPUSets:
         """What Nova was told of the host's CPUs, else what its VMs have."""
         if nova_conf.PATH in self.collected.files:
             try:
@@ -164,15 +164,15 @@ class HostSubject:
             except NovaConfError as exc:
                 raise NotReadError(nova_conf.PATH, str(exc)) from exc
             if told.dedicated or told.shared:
-                return CPUSets(*told, nova_conf.PATH, whole=True)
+                return VMCPUSets(*told, nova_conf.PATH, whole=True)
         if self.nova is not None and self.nova.cells_are_known:
             cells = self.nova.host.cells
             dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
             shared = frozenset().union(*(cell.cpuset for cell in cells))
             # With neither set each CPU is in both.
             if dedicated != shared:
-                return CPUSets(dedicated, shared, self.nova.source, whole=True)
-        return CPUSets(
+                return VMCPUSets(dedicated, shared, self.nova.source, whole=True)
+        return VMCPUSets(
             frozenset().union(*(domain.pinned_cpus for domain in self.pinned)),
             frozenset().union(
                 *(self.cpus_of(d) for d in self.domains if d not in self.pinned)
@@ -198,13 +198,13 @@ class HostSubject:
         raise NotReadError(place, "no such process was collected")
 
 
-Look = Callable[[HostSubject, Domain], Iterator[Finding]]
+Look = Callable[[HostSubject, Domain], Iterator[Observation]]
 
 
-def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Finding]]:
+def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Observation]]:
     """Return a check's function that looks at each VM that owns its CPUs."""
 
-    def find(subject: HostSubject) -> Iterator[Finding]:
+    def find(subject: HostSubject) -> Iterator[Observation]:
         for domain in subject.pinned:
             try:
                 yield from look(subject, domain)
@@ -215,7 +215,7 @@ def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Finding]]:
     return find
 
 
-def unread(subject: HostSubject) -> Iterator[Finding]:
+def unread(subject: HostSubject) -> Iterator[Observation]:
     """Say of which VMs nobody can tell anything."""
     for uuid, reason in subject.unread_domains.items():
         yield skipped(uuid, reason, domains.dumpxml(uuid))

@@ -13,7 +13,7 @@ from nova_perfvm.measure.collected import Collected
 from nova_perfvm.measure.outcome import Outcome, Status, worst
 
 
-class CheckResult(NamedTuple):
+class CheckFindings(NamedTuple):
     """What one check found: something, always."""
 
     code: str
@@ -37,7 +37,7 @@ class CheckReport:
     kind: str
     hostname: str
     taken_at: str
-    results: tuple[CheckResult, ...]
+    results: tuple[CheckFindings, ...]
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -91,7 +91,7 @@ def run(checks: Iterable[Check], collected: Collected, subject: Any) -> CheckRep
         collected.hostname,
         collected.taken_at,
         tuple(
-            CheckResult(check.code, check.title, tuple(check.outcomes(subject)))
+            CheckFindings(check.code, check.title, tuple(check.outcomes(subject)))
             for check in checks
         ),
     )

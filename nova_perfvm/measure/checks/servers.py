@@ -15,11 +15,11 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import ComputeHost, Server, ServerCell
 from nova_perfvm.measure.checks import nova_view
-from nova_perfvm.measure.checks.check import Finding, failed, skipped
+from nova_perfvm.measure.checks.check import Observation, failed, skipped
 from nova_perfvm.measure.checks.host import three_way
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.nova_view import NovaView
-from nova_perfvm.measure.checks.report import CheckReport, CheckResult
+from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
 from nova_perfvm.measure.collected import Collected, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.outcome import Status
@@ -77,7 +77,7 @@ def check(
         "server",
         ", ".join(sorted(question.hosts)),
         question.asked_at,
-        (CheckResult(rule.code, rule.title, outcomes),),
+        (CheckFindings(rule.code, rule.title, outcomes),),
     )
 
 
@@ -125,7 +125,7 @@ class _Looked:
         self.subjects[host.host] = HostSubject(collected, self.policy, view)
 
 
-def _find(looked: _Looked) -> Iterator[Finding]:
+def _find(looked: _Looked) -> Iterator[Observation]:
     """Compare each server, and look for VMs that Nova does not have there."""
     question = looked.question
     for server in question.servers:
@@ -168,7 +168,7 @@ def _domain(subject: HostSubject, server: Server) -> Domain | None:
         return None
 
 
-def _of_server(looked: _Looked, server: Server) -> Finding:
+def _of_server(looked: _Looked, server: Server) -> Observation:
     source = looked.question.source
     if not server.known:
         reason = "Nova cannot reach its cell, and does not tell where it is"
@@ -186,10 +186,10 @@ def _of_server(looked: _Looked, server: Server) -> Finding:
     return found._replace(subject=str(server))
 
 
-def _nova_alone(server: Server, source: str) -> Finding:
+def _nova_alone(server: Server, source: str) -> Observation:
     """Return what Nova says of a server on whose host nobody has looked."""
     has = ", ".join(_shown(cell) for cell in server.cells or () if cell.cpu_pinning)
-    return Finding(
+    return Observation(
         Status.SKIP,
         str(server),
         three_way.AGREEMENT,
@@ -217,7 +217,7 @@ def _shown(cell: ServerCell) -> str:
 
 def _elsewhere(
     subject: HostSubject, domain: Domain, server: Server, question: Question
-) -> Finding:
+) -> Observation:
     """Return that a server runs where Nova does not have it."""
     collected = subject.collected
     there, source = collected.hostname, f"{question.source}; {domain.source}"

@@ -50,7 +50,7 @@ class Direction(NamedTuple):
         return f"{self.nic.name} {self.name}"
 
 
-class Place(NamedTuple):
+class VectorCPU(NamedTuple):
     """Where a vector is handled, and how that is known."""
 
     cpu: int
@@ -94,7 +94,7 @@ def _of_device(subject: GuestSubject, nic: NIC) -> dict[int, Vector]:
     }
 
 
-def place(subject: GuestSubject, vector: Vector) -> Place | None:
+def place(subject: GuestSubject, vector: Vector) -> VectorCPU | None:
     """Return the CPU that handles a vector; None if nothing tells.
 
     The kernel says which CPU it has chosen, kernels before 4.15 only from which
@@ -107,16 +107,16 @@ def place(subject: GuestSubject, vector: Vector) -> Place | None:
         except CPUSetError:
             continue
         if len(cpus) == 1:
-            return Place(next(iter(cpus)), f"/proc/irq/*/{name}")
+            return VectorCPU(next(iter(cpus)), f"/proc/irq/*/{name}")
     if not vector.total:
         return None
     cpu, most = max(vector.counts.items(), key=lambda item: item[1])
     if most < _NEARLY_ALL * vector.total:
         return None
-    return Place(cpu, subject.interrupts.source)
+    return VectorCPU(cpu, subject.interrupts.source)
 
 
-def most_on_one_cpu(places: list[Place | None]) -> int:
+def most_on_one_cpu(places: list[VectorCPU | None]) -> int:
     """Return how many of some vectors the busiest CPU handles, of those known."""
     return max(Counter(p.cpu for p in places if p).values(), default=0)
 

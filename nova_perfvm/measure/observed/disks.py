@@ -14,7 +14,7 @@ VIRTIO_BLK: Final = "virtio_blk"
 VIRTIO_SCSI: Final = "virtio_scsi"
 
 
-class Disk(NamedTuple):
+class DiskDevice(NamedTuple):
     """One disk that is a device.
 
     :ivar driver: empty if unknown
@@ -28,7 +28,7 @@ class Disk(NamedTuple):
     scheduler: str
 
 
-def read(collected: Collected) -> tuple[Disk, ...]:
+def read(collected: Collected) -> tuple[DiskDevice, ...]:
     """Return the disks that are devices: no loop devices, LVM, zram..."""
     pattern = re.compile(rf"{BLOCK}/([^/]+)(?:/.*)?")
     places = (*collected.links, *collected.files)
@@ -40,13 +40,13 @@ def _is_device(name: str) -> bool:
     return re.fullmatch(r"(?:vd|sd|xvd)[a-z]+|nvme\d+n\d+", name) is not None
 
 
-def _disk(collected: Collected, name: str) -> Disk:
+def _disk(collected: Collected, name: str) -> DiskDevice:
     base = f"{BLOCK}/{name}"
     lists = [path for path in collected.files if path.startswith(f"{base}/mq/")]
     told = collected.files.get(f"{base}/queue/nr_hw_queues", "").strip()
     schedulers = collected.files.get(f"{base}/queue/scheduler", "")
     match = re.search(r"\[([\w-]+)\]", schedulers)
-    return Disk(
+    return DiskDevice(
         name,
         _driver(collected, name),
         len({path.split("/")[5] for path in lists})

@@ -59,7 +59,7 @@ class Interface(NamedTuple):
     mac: str = ""
 
 
-class Disk(NamedTuple):
+class DomainDisk(NamedTuple):
     """A disk of a VM.
 
     :ivar queues: None if QEMU chooses
@@ -125,7 +125,7 @@ class Domain:
     cells: Mapping[int, frozenset[int]] = field(default_factory=dict)
     page_sizes_kb: tuple[int, ...] = ()
     interfaces: tuple[Interface, ...] = ()
-    disks: tuple[Disk, ...] = ()
+    disks: tuple[DomainDisk, ...] = ()
     nova: NovaMetadata | None = None
 
     @property
@@ -276,11 +276,11 @@ def _interface(element: ET.Element) -> Interface:
     )
 
 
-def _disk(element: ET.Element) -> Disk:
+def _disk(element: ET.Element) -> DomainDisk:
     driver, target = element.find("driver"), element.find("target")
     queues = None if driver is None else driver.get("queues")
     iothread = None if driver is None else driver.get("iothread")
-    return Disk(
+    return DomainDisk(
         target="" if target is None else target.get("dev", ""),
         bus="" if target is None else target.get("bus", ""),
         queues=None if queues is None else int(queues),

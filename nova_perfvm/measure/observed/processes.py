@@ -83,7 +83,7 @@ class Process(NamedTuple):
         return tuple(task for task in self.tasks if task.role is role)
 
 
-class Memory(NamedTuple):
+class ProcessMemory(NamedTuple):
     """The memory of a VM that its process has in use.
 
     :ivar by_node: KiB on each NUMA node
@@ -196,7 +196,7 @@ def _parsed(path: str, text: str) -> frozenset[int]:
         raise NotReadError(path, str(exc)) from exc
 
 
-def memory(collected: Collected, process: Process) -> Memory:
+def memory(collected: Collected, process: Process) -> ProcessMemory:
     """Return where the memory of a VM is.
 
     Files that QEMU has mapped, its program and libraries, are left out: they are
@@ -221,7 +221,7 @@ def memory(collected: Collected, process: Process) -> Memory:
                 by_page[size_kb] += used_kb
     if not by_node:
         raise NotReadError(path, "it names no memory on any node")
-    return Memory(dict(by_node), dict(by_page), path)
+    return ProcessMemory(dict(by_node), dict(by_page), path)
 
 
 def _count(path: str, text: str) -> int:

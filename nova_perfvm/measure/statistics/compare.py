@@ -64,7 +64,7 @@ class Comparison:
     doubts: tuple[str, ...] = ()
 
 
-class Group(NamedTuple):
+class ComparedGroup(NamedTuple):
     """What is compared with each other's like."""
 
     metric: str
@@ -148,7 +148,7 @@ def compare(
     return found
 
 
-def grouped(measurements: Iterable[Measurement]) -> dict[Group, Rounds]:
+def grouped(measurements: Iterable[Measurement]) -> dict[ComparedGroup, Rounds]:
     """Return the values of measurements of one kind, hosts or guests.
 
     :returns: {(metric, threads, how many at once): {round: {who: value}}}
@@ -158,10 +158,10 @@ def grouped(measurements: Iterable[Measurement]) -> dict[Group, Rounds]:
     for m in measured:
         if m.at_once is None:
             together[m.metric, m.threads, m.round].add(m.who)
-    values: dict[Group, dict[int, dict[str, list[float]]]] = {}
+    values: dict[ComparedGroup, dict[int, dict[str, list[float]]]] = {}
     for m in measured:
         at_once = m.at_once or len(together[m.metric, m.threads, m.round])
-        rounds = values.setdefault(Group(m.metric, m.threads, at_once), {})
+        rounds = values.setdefault(ComparedGroup(m.metric, m.threads, at_once), {})
         rounds.setdefault(m.round, {}).setdefault(m.who, []).append(m.value)
     return {
         group: {
@@ -232,7 +232,9 @@ def _ratios(
     )
 
 
-def _baseline(hosts: Mapping[Group, Rounds], group: Group) -> Rounds | None:
+def _baseline(
+    hosts: Mapping[ComparedGroup, Rounds], group: ComparedGroup
+) -> Rounds | None:
     """Return the host's runs, as many at once as VMs if there are."""
     fitting = {
         key.at_once: rounds
@@ -245,7 +247,7 @@ def _baseline(hosts: Mapping[Group, Rounds], group: Group) -> Rounds | None:
     return fitting[max(below) if below else min(fitting)]
 
 
-def _is_of(m: Measurement, group: Group) -> bool:
+def _is_of(m: Measurement, group: ComparedGroup) -> bool:
     return (m.metric, m.threads) == (group.metric, group.threads)
 
 

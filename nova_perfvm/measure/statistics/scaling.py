@@ -77,7 +77,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ScalingFinding:
     """One judgement.
 
     :ivar name: the metric and the threads of each VM; the service
@@ -95,7 +95,7 @@ class Finding:
     reason: str = ""
 
 
-def judge_all(samples: Samples, target: float = TARGET) -> list[Finding]:
+def judge_all(samples: Samples, target: float = TARGET) -> list[ScalingFinding]:
     """Judge all that there is.
 
     :param target: the least part of what is expected that passes
@@ -155,14 +155,14 @@ def shape(points: Sequence[tuple[float, float]]) -> Shape:
     return Shape(peak, flat_from, peak if falls else None)
 
 
-def judge_scale_out(found: ScaleOut, target: float = TARGET) -> list[Finding]:
+def judge_scale_out(found: ScaleOut, target: float = TARGET) -> list[ScalingFinding]:
     """Judge a service: the generator first, then linearity, then decay.
 
     :param target: the least part of N times one server's throughput that passes
     """
     ordered = sorted(found.loads, key=lambda load: load.servers)
     smallest = ordered[0]
-    findings: list[Finding] = []
+    findings: list[ScalingFinding] = []
     for load in ordered:
         if load.generator_cpu_percent is not None:
             findings.append(_generator(found.name, load, load.generator_cpu_percent))
@@ -191,7 +191,7 @@ def steady_window(timeline: Sequence[Moment]) -> Sequence[Moment]:
     return ()
 
 
-def _judge_at_once(rows: Sequence[AtOnce], target: float) -> list[Finding]:
+def _judge_at_once(rows: Sequence[AtOnce], target: float) -> list[ScalingFinding]:
     findings = []
     curves: dict[str, list[AtOnce]] = {}
     for row in rows:
@@ -200,7 +200,7 @@ def _judge_at_once(rows: Sequence[AtOnce], target: float) -> list[Finding]:
             continue
         judged = judge(row.of_alone, target, "higher")
         findings.append(
-            Finding(
+            ScalingFinding(
                 f"{row.metric}, {row.threads} thread(s) each",
                 row.vms,
                 "of alone",
@@ -219,13 +219,13 @@ def _judge_at_once(rows: Sequence[AtOnce], target: float) -> list[Finding]:
     return findings
 
 
-def _of_the_peak(metric: str, totals: dict[int, float]) -> Finding:
+def _of_the_peak(metric: str, totals: dict[int, float]) -> ScalingFinding:
     found = shape([(float(vms), total) for vms, total in totals.items()])
     most = max(totals)
     reason = ""
     if found.falls_from is not None:
         reason = f"{most} VMs do less together than {found.falls_from:g}"
-    return Finding(
+    return ScalingFinding(
         metric,
         most,
         "of the peak",
@@ -266,9 +266,9 @@ def _served(load: Load) -> float:
     return statistics.fmean(moment.per_second for moment in window)
 
 
-def _generator(name: str, load: Load, busy: float) -> Finding:
+def _generator(name: str, load: Load, busy: float) -> ScalingFinding:
     saturated = _saturated(load)
-    return Finding(
+    return ScalingFinding(
         name,
         load.servers,
         "generator",
@@ -281,7 +281,9 @@ def _generator(name: str, load: Load, busy: float) -> Finding:
     )
 
 
-def _linearity(name: str, load: Load, linearity: float, target: float) -> Finding:
+def _linearity(
+    name: str, load: Load, linearity: float, target: float
+) -> ScalingFinding:
     verdict, reason = Verdict.PASS, ""
     if linearity < target:
         verdict = Verdict.FAIL
@@ -292,10 +294,12 @@ def _linearity(name: str, load: Load, linearity: float, target: float) -> Findin
     elif load.timeline and not steady_window(load.timeline):
         verdict = Verdict.INCONCLUSIVE
         reason = "no steady window in the run: measure for longer"
-    return Finding(name, load.servers, "linearity", linearity, target, verdict, reason)
+    return ScalingFinding(
+        name, load.servers, "linearity", linearity, target, verdict, reason
+    )
 
 
-def _decay(name: str, load: Load) -> Finding:
+def _decay(name: str, load: Load) -> ScalingFinding:
     values = [moment.per_second for moment in load.timeline]
     # A moment's peak may be one of the clock.
     peak = max(
@@ -303,7 +307,7 @@ def _decay(name: str, load: Load) -> Finding:
     )
     decay = 1 - _served(load) / peak
     failed = decay > MOST_DECAY
-    return Finding(
+    return ScalingFinding(
         name,
         load.servers,
         "decay",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nova_perfvm.measure.checks.report import CheckReport, CheckResult
+from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
 from nova_perfvm.measure.outcome import Outcome, Status
 from nova_perfvm.osc.formats import metrics
 from nova_perfvm.osc.formats.junit import Case, suite
@@ -19,7 +19,7 @@ def junit(report: CheckReport) -> str:
     return suite(name, report.taken_at, cases)
 
 
-def _case(kind: str, result: CheckResult) -> Case:
+def _case(kind: str, result: CheckFindings) -> Case:
     named = (f"perfvm.{kind}", result.title)
     text = "\n\n".join(map(_lines, result.outcomes))
     if result.status is Status.PASS:

@@ -7,7 +7,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.hosts import host_slots, summarize
+from nova_perfvm.diagnose.hosts import largest_slots_on, summarize
 from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
 from nova_perfvm.diagnose.result import Code
@@ -112,7 +112,7 @@ class SummarizeTest(testtools.TestCase):
 
     def test_slots_of_a_shape(self):
         for shape, slots in (("2x20", 2), ("2x10", 0), ("1x40", 2), ("4x20", 2)):
-            self.assertEqual(slots, host_slots(POLICY, HostShape.parse(shape)))
+            self.assertEqual(slots, largest_slots_on(POLICY, HostShape.parse(shape)))
 
 
 class CheckTest(testtools.TestCase):
@@ -350,7 +350,7 @@ class DiffTest(testtools.TestCase):
         both = dataclasses.replace(
             wide, host_shapes=(HostShape(2, 20), HostShape(1, 40))
         )
-        self.assertEqual([1, 0], [host_slots(both, s) for s in both.host_shapes])
+        self.assertEqual([1, 0], [largest_slots_on(both, s) for s in both.host_shapes])
         found = [d for d in compare(POLICY, both) if d.name == "1x40"]
         self.assertEqual(
             [("slots", "2", "0"), (const.RC_SLOT, "2", "0")],

@@ -361,7 +361,7 @@ class CommandsTest(testtools.TestCase):
         self.useFixture(
             fixtures.MonkeyPatch("nova_perfvm.measure.collector._TIMEOUT_S", 0.5)
         )
-        found = collector.Collector(collector.Machine())
+        found = collector.Collector(collector.LocalMachine())
         found.domains()
         self.assertEqual(
             {"virsh -r capabilities", "virsh -r list --all --uuid"}, {*found.unread}
@@ -384,7 +384,7 @@ class CommandsTest(testtools.TestCase):
 
     def test_one_that_cannot_be_run(self):
         self.program("virsh", "#!/no/such/interpreter\n")
-        found = collector.Collector(collector.Machine())
+        found = collector.Collector(collector.LocalMachine())
         found.domains()
         self.assertEqual({"no such file or directory"}, {*found.unread.values()})
 
@@ -604,7 +604,7 @@ class PretendedTest(testtools.TestCase):
     def test_long_files_and_odd_bytes(self):
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "file"
         path.write_bytes(b"a\xffb")
-        machine = collector.Machine()
+        machine = collector.LocalMachine()
         self.assertEqual("a\ufffdb", machine.read(str(path)))
         with fixtures.MonkeyPatch("nova_perfvm.measure.collector.MOST_BYTES", 1 << 20):
             path.write_bytes(b"x" * (1 << 20))
@@ -710,7 +710,7 @@ class OutputTest(testtools.TestCase):
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, before)
         with fixtures.MonkeyPatch(
-            "nova_perfvm.measure.collector.Machine.now",
+            "nova_perfvm.measure.collector.LocalMachine.now",
             lambda _self: signal.raise_signal(signal.SIGINT),
         ):
             self.assertEqual((130, "", "\n"), self.main("guest"))

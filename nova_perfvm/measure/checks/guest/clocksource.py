@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged
+from nova_perfvm.measure.checks.check import Check, Observation, judged
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.outcome import Status
 
@@ -13,7 +13,7 @@ _DIRECTORY = "/sys/devices/system/clocksource/clocksource0"
 _FAST = ("kvm-clock", "tsc", "arch_sys_counter", "timebase", "tod")
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
+def find(subject: GuestSubject) -> Iterator[Observation]:
     """Look at the clock source."""
     path = f"{_DIRECTORY}/current_clocksource"
     current = subject.collected.text(path).strip()

@@ -3,9 +3,14 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.observed.disks import BLOCK, VIRTIO_BLK, VIRTIO_SCSI, Disk
+from nova_perfvm.measure.observed.disks import (
+    BLOCK,
+    VIRTIO_BLK,
+    VIRTIO_SCSI,
+    DiskDevice,
+)
 from nova_perfvm.measure.outcome import Status
 
 _DRIVERS = (VIRTIO_BLK, VIRTIO_SCSI)
@@ -15,13 +20,13 @@ _MOST = 1022
 _SCHEDULERS = ("none", "noop", "mq-deadline", "deadline")
 
 
-def find_queues(subject: GuestSubject) -> Iterator[Finding]:
+def find_queues(subject: GuestSubject) -> Iterator[Observation]:
     """Count the queues of each disk."""
     for disk in subject.disks:
         yield _queues(subject, disk)
 
 
-def _queues(subject: GuestSubject, disk: Disk) -> Finding:
+def _queues(subject: GuestSubject, disk: DiskDevice) -> Observation:
     if disk.driver not in _DRIVERS:
         reason = f"no rule for the driver {disk.driver or 'that was not read'}"
         return skipped(disk.name, reason)
@@ -43,7 +48,7 @@ def _queues(subject: GuestSubject, disk: Disk) -> Finding:
     )
 
 
-def find_scheduler(subject: GuestSubject) -> Iterator[Finding]:
+def find_scheduler(subject: GuestSubject) -> Iterator[Observation]:
     """Look at the scheduler of each disk."""
     for disk in subject.disks:
         path = f"{BLOCK}/{disk.name}/queue/scheduler"

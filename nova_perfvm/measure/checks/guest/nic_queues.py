@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, failed, passed, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, failed, passed, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import FIX_SCRIPT, MULTIQUEUE
 from nova_perfvm.measure.observed.nics import NIC, Kind
@@ -12,13 +12,13 @@ from nova_perfvm.measure.observed.nics import NIC, Kind
 _MOST_OF_TAP = 256
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
+def find(subject: GuestSubject) -> Iterator[Observation]:
     """Judge each network interface."""
     for nic in subject.nics:
         yield _judged(subject, nic)
 
 
-def _judged(subject: GuestSubject, nic: NIC) -> Finding:
+def _judged(subject: GuestSubject, nic: NIC) -> Observation:
     if reason := _no_rule(subject, nic):
         return skipped(nic.name, reason)
     if nic.present is None:

@@ -15,7 +15,7 @@ badly: that is a warning.  With a fault of queues or vectors it is a failure.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, failed, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, failed, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.spread import busy_queues, least_effective
 from nova_perfvm.measure.checks.vectors import (
@@ -37,7 +37,7 @@ LEAST_INTERRUPTS = 1000
 _TELLING = 1.5
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
+def find(subject: GuestSubject) -> Iterator[Observation]:
     """Judge each direction of each network interface."""
     for nic in subject.nics:
         try:
@@ -51,7 +51,7 @@ def find(subject: GuestSubject) -> Iterator[Finding]:
             yield _of_direction(subject, direction)
 
 
-def _of_direction(subject: GuestSubject, direction: Direction) -> Finding:
+def _of_direction(subject: GuestSubject, direction: Direction) -> Observation:
     name, source = direction.subject, subject.interrupts.source
     fired = by_cpu(direction.vectors)
     total, queues = sum(fired.values()), len(direction.vectors)
@@ -78,7 +78,7 @@ def _compared(
     flows: Flows,
     spread: float,
     observed: str,
-) -> Finding:
+) -> Observation:
     name, queues = direction.subject, len(direction.vectors)
     source = f"{subject.interrupts.source}; {flows.source}"
     least = least_effective(flows.number, queues)
@@ -105,7 +105,9 @@ def _compared(
     )
 
 
-def _one_queue(subject: GuestSubject, direction: Direction, observed: str) -> Finding:
+def _one_queue(
+    subject: GuestSubject, direction: Direction, observed: str
+) -> Observation:
     nic, vm_class = direction.nic, subject.vm_class
     if vm_class is not None and not vm_class.vif_multiqueue:
         reason = f"class {vm_class.name} promises no multiqueue"

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import cpus
@@ -15,7 +15,7 @@ _NO_CLASS = "nobody said of which class the guest is: name it with --class"
 _RESIZE = "openstack server resize --flavor FLAVOR SERVER, to a flavor of class {}"
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
+def find(subject: GuestSubject) -> Iterator[Observation]:
     """Compare the guest with its class; whether nodes have memory needs none."""
     vm_class = subject.vm_class
     for name, look in (
@@ -33,7 +33,7 @@ def find(subject: GuestSubject) -> Iterator[Finding]:
     yield _memory(subject)
 
 
-def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Finding:
+def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Observation:
     if not vm_class.sizes:
         return skipped("vCPUs", f"class {vm_class.name} allows any number")
     return judged(
@@ -47,7 +47,7 @@ def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Finding:
     )
 
 
-def _nodes(subject: GuestSubject, vm_class: VMClass) -> Finding:
+def _nodes(subject: GuestSubject, vm_class: VMClass) -> Observation:
     if vm_class.numa_nodes is None:
         return skipped("NUMA nodes", f"class {vm_class.name} allows any number")
     path = f"{cpus.NODE}/online"
@@ -62,7 +62,7 @@ def _nodes(subject: GuestSubject, vm_class: VMClass) -> Finding:
     )
 
 
-def _threads(subject: GuestSubject, vm_class: VMClass) -> Finding:
+def _threads(subject: GuestSubject, vm_class: VMClass) -> Observation:
     name = "threads of a core"
     if not vm_class.pinned or vm_class.smt != "cores":
         return skipped(name, f"class {vm_class.name} promises no whole cores")
@@ -79,7 +79,7 @@ def _threads(subject: GuestSubject, vm_class: VMClass) -> Finding:
     )
 
 
-def _memory(subject: GuestSubject) -> Finding:
+def _memory(subject: GuestSubject) -> Observation:
     path = f"{cpus.NODE}/has_memory"
     nodes = cpus.some_numbers(subject.collected, f"{cpus.NODE}/online")
     empty = nodes - cpus.numbers(subject.collected, path)

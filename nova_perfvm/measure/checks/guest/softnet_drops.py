@@ -8,7 +8,7 @@ sqrt(loss)), MSS 1448 bytes); so from there on it breaks the promise.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.observed import softnet
 from nova_perfvm.measure.outcome import Status
@@ -20,7 +20,7 @@ _BUDGET = 300
 SQUEEZED_ABOVE = 0.1
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
+def find(subject: GuestSubject) -> Iterator[Observation]:
     """Judge what is lost, and what waited, on the CPU where it is worst."""
     backlogs = softnet.read(subject.collected)
     processed = sum(b.processed for b in backlogs.values())

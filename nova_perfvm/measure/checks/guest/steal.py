@@ -6,7 +6,7 @@ The guest's side of what ``hypervisor.vcpu_wait`` sees on the host.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, passed, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, passed, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.waiting import EXPECTED, FAIL_ABOVE, WARN_ABOVE
 from nova_perfvm.measure.observed import stat
@@ -18,7 +18,7 @@ _LEAST_TICKS = 200
 NEVER_STOLEN = "it stands at 0 since boot"
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
+def find(subject: GuestSubject) -> Iterator[Observation]:
     """Judge the vCPU that loses most."""
     times = stat.read(subject.collected)
     name = "steal time"
@@ -41,7 +41,7 @@ def find(subject: GuestSubject) -> Iterator[Finding]:
         return
     shared = subject.vm_class is not None and not subject.vm_class.pinned
     grave = most.share > FAIL_ABOVE and not shared
-    yield Finding(
+    yield Observation(
         Status.FAIL if grave else Status.WARN,
         name,
         EXPECTED,

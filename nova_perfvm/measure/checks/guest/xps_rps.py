@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import FIX_SCRIPT
 from nova_perfvm.measure.observed.cpus import mask
@@ -22,7 +22,7 @@ def _masks(
     return {q: mask(seen, path) for q, path in paths.items() if path in seen.files}
 
 
-def find_xps(subject: GuestSubject) -> Iterator[Finding]:
+def find_xps(subject: GuestSubject) -> Iterator[Observation]:
     """Look that each CPU sends over one queue."""
     online = subject.online.numbers
     for nic in subject.nics:
@@ -49,7 +49,7 @@ def find_xps(subject: GuestSubject) -> Iterator[Finding]:
         )
 
 
-def find_rps(subject: GuestSubject) -> Iterator[Finding]:
+def find_rps(subject: GuestSubject) -> Iterator[Observation]:
     """Look that no CPU hands packets on that came to the right one."""
     for nic in subject.nics:
         masks = _masks(subject, nic, "rx", "rps_cpus")

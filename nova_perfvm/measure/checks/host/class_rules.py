@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.measure.checks.check import (
     Check,
-    Finding,
+    Observation,
     failed,
     judged,
     skipped,
@@ -20,7 +20,7 @@ from nova_perfvm.policy import VMClass
 _MOVE = "openstack server migrate {}; how it came here: openstack perfvm audit"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look at the VMs that run, by their classes."""
     if subject.policy is None:
         yield skipped("", NO_POLICY)
@@ -61,7 +61,7 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     yield from unread(subject)
 
 
-def _unmanaged(subject: HostSubject) -> Iterator[Finding]:
+def _unmanaged(subject: HostSubject) -> Iterator[Observation]:
     """Look for QEMU that libvirt does not know: Nova counts none of it."""
     known = {domain.uuid for domain in subject.domains} | subject.unread_domains.keys()
     try:
@@ -83,7 +83,7 @@ def _names(domains: list[Domain]) -> str:
     return ", ".join(domain.name for domain in domains[:5])
 
 
-def _sizes(vm_class: VMClass, own: list[Domain]) -> Iterator[Finding]:
+def _sizes(vm_class: VMClass, own: list[Domain]) -> Iterator[Observation]:
     if not vm_class.sizes:
         return
     for domain in own:
@@ -103,7 +103,7 @@ def _beside(
     own: list[Domain],
     others: list[Domain],
     source: str,
-) -> Finding:
+) -> Observation:
     nodes = frozenset().union(*(subject.nodes_of(d.pinned_cpus) for d in own))
     met = [d for d in others if subject.nodes_of(subject.cpus_of(d)) & nodes]
     return judged(

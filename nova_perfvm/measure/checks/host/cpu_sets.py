@@ -4,11 +4,11 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import (
     NO_POLICY,
-    CPUSets,
     HostSubject,
+    VMCPUSets,
     unread,
 )
 from nova_perfvm.measure.observed import topology
@@ -17,7 +17,7 @@ from nova_perfvm.measure.outcome import Status
 _CONFIGURE = "nova-perfvm host config; drain the host before its sets change"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look at Nova's sets, or at what the VMs have."""
     sets = subject.cpu_sets
     if not sets.dedicated:
@@ -29,7 +29,7 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     yield from unread(subject)
 
 
-def _disjoint(sets: CPUSets) -> Finding:
+def _disjoint(sets: VMCPUSets) -> Observation:
     both = sets.dedicated & sets.shared
     return judged(
         "dedicated and shared",
@@ -45,7 +45,7 @@ def _disjoint(sets: CPUSets) -> Finding:
     )
 
 
-def _online(subject: HostSubject, sets: CPUSets) -> Finding:
+def _online(subject: HostSubject, sets: VMCPUSets) -> Observation:
     online = subject.online
     absent = (sets.dedicated | sets.shared) - online.numbers
     return judged(
@@ -61,7 +61,7 @@ def _online(subject: HostSubject, sets: CPUSets) -> Finding:
     )
 
 
-def _enough(subject: HostSubject, sets: CPUSets) -> Iterator[Finding]:
+def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Observation]:
     """Look whether each node that has dedicated CPUs has them for whole VMs."""
     name = "CPUs of each node"
     if subject.policy is None:
@@ -93,7 +93,7 @@ def _enough(subject: HostSubject, sets: CPUSets) -> Iterator[Finding]:
             )
 
 
-def _housekeeping(subject: HostSubject, sets: CPUSets) -> Finding:
+def _housekeeping(subject: HostSubject, sets: VMCPUSets) -> Observation:
     left = subject.online.numbers - sets.dedicated
     source = f"{sets.source}; {subject.online.source}"
     if left and not sets.whole:

@@ -7,7 +7,7 @@ A cpuset overrules what a thread was bound to; one that lacks a vCPU's CPU moves
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged
+from nova_perfvm.measure.checks.check import Check, Observation, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import processes
@@ -16,7 +16,7 @@ from nova_perfvm.measure.observed.processes import CPUSet, Process, Role
 from nova_perfvm.measure.outcome import Status
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
     """Look at the cgroups of a VM's vCPUs; where libvirt makes none, at QEMU's."""
     process = subject.process_of(domain)
     groups = dict(_groups(subject, process))

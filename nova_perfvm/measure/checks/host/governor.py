@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.observed.cpus import CPU
 from nova_perfvm.measure.outcome import Status
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look at the governor of each CPU that VMs own; of all if none does."""
     numbers = subject.cpu_sets.dedicated & subject.online.numbers
     found: dict[str, set[int]] = defaultdict(set)

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, unread
 from nova_perfvm.measure.observed.domains import Domain, Interface
 
@@ -11,7 +11,7 @@ from nova_perfvm.measure.observed.domains import Domain, Interface
 _MOST_OF_TAP = 256
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look at the interfaces of each VM."""
     for domain in subject.domains:
         vm_class = subject.class_of(domain)
@@ -25,7 +25,7 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     yield from unread(subject)
 
 
-def _judged(domain: Domain, interface: Interface, name: str) -> Finding:
+def _judged(domain: Domain, interface: Interface, name: str) -> Observation:
     if domain.kind != "kvm":
         reason = f"Nova gives queues to VMs of KVM only, and this is {domain.kind}"
         return skipped(name, reason, domain.source)

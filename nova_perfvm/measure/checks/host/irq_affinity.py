@@ -8,7 +8,7 @@ what ``guest.steal`` calls too much; 10 a second are not to be measured.
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import cpus, interrupts
@@ -26,7 +26,7 @@ _REMEDY = (
 )
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look where interrupts may fire, and where they did."""
     dedicated = subject.cpu_sets.dedicated
     if not dedicated:
@@ -46,7 +46,9 @@ def _devices(vectors: tuple[Vector, ...]) -> list[Vector]:
     ]
 
 
-def _affinity(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Finding:
+def _affinity(
+    subject: HostSubject, name: str, dedicated: frozenset[int]
+) -> Observation:
     text = subject.collected.text(interrupts.PATH)
     if not subject.online.numbers - dedicated:
         reason = (
@@ -89,7 +91,7 @@ def _allowed(subject: HostSubject, vector: Vector) -> frozenset[int] | None:
     return None
 
 
-def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Finding:
+def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Observation:
     subject.collected.looks(interrupts.PATH)
     seconds = subject.collected.interval_s
     if not seconds:

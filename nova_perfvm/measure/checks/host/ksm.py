@@ -3,14 +3,14 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged, passed
+from nova_perfvm.measure.checks.check import Check, Observation, judged, passed
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.outcome import Status
 
 _KSM = "/sys/kernel/mm/ksm"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look whether it runs, and whether over nodes."""
     if not subject.cpu_sets.dedicated:
         return

@@ -6,7 +6,7 @@ Packets of the others cross the link between the sockets.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.observed import nics
 from nova_perfvm.measure.observed.nics import NET
@@ -15,7 +15,7 @@ from nova_perfvm.measure.outcome import Status
 _SOURCE = f"{NET}/*/device/numa_node"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look for a NIC with a link on each node that has CPUs for pinned VMs."""
     where = subject.nodes_of(subject.cpu_sets.dedicated)
     if not where:

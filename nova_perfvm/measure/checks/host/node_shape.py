@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.measure.observed.cpus import NODE
@@ -15,7 +15,7 @@ _MOST_UNEVEN = 0.1
 _MEMINFO = f"{NODE}/node*/meminfo"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Compare the shape, then the memory of the nodes with each other and with VMs."""
     yield _shape(subject)
     yield _evenness(subject)
@@ -24,7 +24,7 @@ def find(subject: HostSubject) -> Iterator[Finding]:
             yield _room(subject, vm_class)
 
 
-def _shape(subject: HostSubject) -> Finding:
+def _shape(subject: HostSubject) -> Observation:
     name = "shape"
     if subject.policy is None:
         return skipped(name, NO_POLICY)
@@ -46,7 +46,7 @@ def _memory_kb(subject: HostSubject) -> dict[int, int]:
     return {node.number: node.memory_kb for node in nodes if node.memory_kb is not None}
 
 
-def _evenness(subject: HostSubject) -> Finding:
+def _evenness(subject: HostSubject) -> Observation:
     name = "memory of the nodes"
     memory = _memory_kb(subject)
     unread = [n.source for n in subject.nodes if n.cpus and n.number not in memory]
@@ -65,7 +65,7 @@ def _evenness(subject: HostSubject) -> Finding:
     )
 
 
-def _room(subject: HostSubject, vm_class: VMClass) -> Finding:
+def _room(subject: HostSubject, vm_class: VMClass) -> Observation:
     name = f"memory for class {vm_class.name}"
     sizes = vm_class.flavors.sizes if vm_class.flavors else ()
     memory = _memory_kb(subject)

@@ -3,14 +3,14 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged
+from nova_perfvm.measure.checks.check import Check, Observation, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.outcome import Status
 
 _PATH = "/proc/sys/kernel/numa_balancing"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look whether it is on where VMs own CPUs."""
     if not subject.cpu_sets.dedicated:
         return

@@ -15,7 +15,7 @@ import yaml
 from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell
 from nova_perfvm.generate.hosts import HostRequest, Mode, provider
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.outcome import Status
@@ -46,7 +46,7 @@ class Offer(NamedTuple):
         return ", ".join([*parts, *sorted(self.traits)]) or "nothing"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Compare the files with the policy, and Placement with the files."""
     if subject.policy is None:
         yield skipped("", NO_POLICY)
@@ -143,7 +143,7 @@ def _totals(document: dict[str, Any]) -> dict[str, int]:
 
 def _against_policy(
     subject: HostSubject, policy: Policy, offer: Offer, source: str
-) -> Finding:
+) -> Observation:
     sets = subject.cpu_sets
     if not sets.whole:
         reason = "Nova's sets are not known: add --nova-conf or --snapshot"

@@ -8,7 +8,7 @@ agent, a cgroup that was changed) does not change the XML.
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.checks.own_threads import others_cpus
 from nova_perfvm.measure.collected import NotReadError
@@ -21,7 +21,7 @@ from nova_perfvm.measure.outcome import Status
 _OTHERS_SERVE = ("vhostuser", "vdpa", "hostdev")
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
     """Look at the threads of a VM, by what they do."""
     process = subject.process_of(domain)
     if not process.tasks:
@@ -70,7 +70,7 @@ def _judged(
     domain: Domain,
     name: str,
     tasks: tuple[Task, ...],
-) -> Iterator[Finding]:
+) -> Iterator[Observation]:
     taken = others_cpus(subject, domain)
     strays, hurts = [], False
     for task in tasks:

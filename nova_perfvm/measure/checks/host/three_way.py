@@ -15,7 +15,7 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.measure.checks.check import (
     Check,
-    Finding,
+    Observation,
     failed,
     judged,
     skipped,
@@ -37,7 +37,7 @@ _RUNS: Final = "ACTIVE"
 _MOST_SHOWN: Final = 4
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Compare the three for each VM, and look for VMs that only one knows."""
     if subject.nova is None:
         reason = "what Nova says is not known: add --snapshot"
@@ -53,7 +53,7 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     yield from strangers(subject, nova)
 
 
-def strangers(subject: HostSubject, nova: NovaView) -> Iterator[Finding]:
+def strangers(subject: HostSubject, nova: NovaView) -> Iterator[Observation]:
     """Look for pinned VMs that run without Nova, and say which were not read."""
     for domain in subject.pinned:
         if domain.uuid not in nova.servers:
@@ -69,7 +69,7 @@ def strangers(subject: HostSubject, nova: NovaView) -> Iterator[Finding]:
     yield from unread(subject)
 
 
-def of_server(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
+def of_server(subject: HostSubject, nova: NovaView, server: Server) -> Observation:
     """Compare the three for a server that Nova has on the host.
 
     :raises NotReadError: when it is not known which domains there are
@@ -128,7 +128,7 @@ def changed_since(collected: Collected, server: Server) -> str:
 
 def _stale(
     subject: HostSubject, server: Server, name: str, saw: str, source: str
-) -> Finding | None:
+) -> Observation | None:
     """Return that what was seen may be from before Nova changed a server, if so."""
     changed = changed_since(subject.collected, server)
     if not changed:
@@ -136,7 +136,7 @@ def _stale(
     return skipped(name, f"{saw}: {changed}: collect there once more", source)
 
 
-def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
+def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Observation:
     """Return that a server runs for Nova only."""
     saw = "libvirt runs none of that UUID"
     source = f"{nova.source}; {observed.LIST}"
@@ -152,7 +152,7 @@ def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
 
 def _compared(
     subject: HostSubject, domain: Domain, server: Server, nova: NovaView
-) -> Finding:
+) -> Observation:
     if server.cells is None:
         reason = "Nova did not tell its NUMA topology"
         return skipped(domain.name, reason, nova.source)

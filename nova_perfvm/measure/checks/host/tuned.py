@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Finding, passed, skipped, warned
+from nova_perfvm.measure.checks.check import Check, Observation, passed, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject
 
 _PATH = "/etc/tuned/active_profile"
@@ -24,7 +24,7 @@ _BAD = frozenset(
 )
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
+def find(subject: HostSubject) -> Iterator[Observation]:
     """Look at the active profile; it may name several."""
     profiles = subject.collected.text(_PATH).split()
     shown = " ".join(profiles) or "none"

@@ -12,7 +12,7 @@ for less than 5 % of the time, five times what may be lost, tells nothing.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from nova_perfvm.measure.checks.check import Check, Finding, judged, skipped
+from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.checks.waiting import EXPECTED, FAIL_ABOVE, WARN_ABOVE
 from nova_perfvm.measure.collected import NotReadError
@@ -26,7 +26,7 @@ from nova_perfvm.measure.outcome import Status
 _LEAST_ASKED: Final = 0.05
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
     """Judge the vCPU of a VM that waited longest."""
     process = subject.process_of(domain)
     tasks = {task.number: task for task in process.of(Role.VCPU)}

@@ -12,7 +12,7 @@ from nova_perfvm.changes.migrations import goals, model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.failure import unsafe_hosts
-from nova_perfvm.changes.migrations.planning import Planning, Wishes
+from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.changes.migrations.room import Demanded, newcomers
 from nova_perfvm.changes.migrations.sequence import order
 from nova_perfvm.diagnose import audit
@@ -24,7 +24,7 @@ from tests.unit.changes.migrations import clouds
 
 
 def planning_of(policy, snapshot, **wishes):
-    return Planning(policy, snapshot, settings_for(policy), Wishes(**wishes))
+    return Planning(policy, snapshot, settings_for(policy), PlanOptions(**wishes))
 
 
 def found_by_audit(policy, snapshot):

@@ -14,7 +14,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.certify import page, promise, record, regression
 from nova_perfvm.measure.certify.consistency import CHECKS
 from nova_perfvm.measure.certify.inputs import UUID, InputsError, cpu_models
-from nova_perfvm.measure.certify.judge import Verdict
+from nova_perfvm.measure.certify.judge import Certification
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks.check import checks_of
@@ -60,7 +60,7 @@ class SoundTest(CertifyTestCase):
     def assert_certified(self, case):
         judged, _ = case.made(self.directory)
         self.assertEqual((), judged.reasons)
-        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+        self.assertIs(Certification.CERTIFIED, judged.verdict)
 
     def test_without_nova_conf(self):
         case = Case()
@@ -74,7 +74,7 @@ class SoundTest(CertifyTestCase):
         case = Case(snapshot=hosts.snapshot(hosts.server(1)))
         judged, _ = case.made(self.directory)
         self.assertIn("hypervisor.three_way", {one.code for one in judged.reasons})
-        self.assertIs(Verdict.REFUSED, judged.verdict)
+        self.assertIs(Certification.REFUSED, judged.verdict)
 
     def test_guests_that_were_not_collected_by_root(self):
         case = Case()
@@ -127,20 +127,20 @@ class SoundTest(CertifyTestCase):
         case = Case()
         case.guests[0] = guests.having(case.guests[0], files={path: "hpet\n"})
         judged, found = case.made(self.directory)
-        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+        self.assertIs(Certification.CERTIFIED, judged.verdict)
         self.assertIn("hpet", page.html(found).partition("<h2>Warnings</h2>")[2][:400])
 
     def test_verdicts(self):
         for name, verdict in (
-            ("vm1: 4 queue(s) on the host", Verdict.REFUSED),
+            ("vm1: 4 queue(s) on the host", Certification.REFUSED),
             (
                 "vm2: cpu.events_per_second with 20 threads 20 times worse",
-                Verdict.REFUSED,
+                Certification.REFUSED,
             ),
-            ("vm1: its pages were not read", Verdict.NOT_PROVEN),
-            ("3 round(s) only", Verdict.NOT_PROVEN),
-            ("vm2: its file is missing", Verdict.NOT_PROVEN),
-            ("what VMs did beside node0 is noted of no step", Verdict.NOT_PROVEN),
+            ("vm1: its pages were not read", Certification.NOT_PROVEN),
+            ("3 round(s) only", Certification.NOT_PROVEN),
+            ("vm2: its file is missing", Certification.NOT_PROVEN),
+            ("what VMs did beside node0 is noted of no step", Certification.NOT_PROVEN),
         ):
             judged, _ = self.planted(name).made(self.directory)
             self.assertIs(verdict, judged.verdict, name)
@@ -200,12 +200,14 @@ class RecordTest(CertifyTestCase):
             {"sha256": "0" * 64},
         ):
             path = self.save(found | change)
-            error = self.assertRaises(record.RecordError, record.read, path)
+            error = self.assertRaises(record.CertificateError, record.read, path)
             self.assertIn("the record was changed", str(error))
 
     def test_what_is_no_record(self):
         for text in ("", "{}", "[]", '{"schema_version": "1.0"}', '{"a": NaN}'):
-            error = self.assertRaises(record.RecordError, record.loads, text, "x.json")
+            error = self.assertRaises(
+                record.CertificateError, record.loads, text, "x.json"
+            )
             self.assertIn("x.json", str(error))
 
 
@@ -256,7 +258,7 @@ class PreviousTest(CertifyTestCase):
 
     def test_the_same_again(self):
         judged, found = self.made(Case())
-        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+        self.assertIs(Certification.CERTIFIED, judged.verdict)
         self.assertEqual(0, found["previous"]["regressions"])
         self.assertEqual(self.before["sha256"], found["previous"]["sha256"])
 
@@ -265,7 +267,7 @@ class PreviousTest(CertifyTestCase):
         case = Case()
         case.guests[0] = guests.having(case.guests[0], files={path: "hpet\n"})
         judged, found = self.made(case)
-        self.assertIs(Verdict.REFUSED, judged.verdict)
+        self.assertIs(Certification.REFUSED, judged.verdict)
         (reason,) = judged.reasons
         self.assertEqual(regression.CODE, reason.code)
         self.assertIn("guest.clocksource", reason.subject)
@@ -276,7 +278,7 @@ class PreviousTest(CertifyTestCase):
         case = Case()
         case.guests[0] = guests.having(case.guests[0], files={path: None})
         judged, _ = self.made(case)
-        self.assertIs(Verdict.NOT_PROVEN, judged.verdict)
+        self.assertIs(Certification.NOT_PROVEN, judged.verdict)
 
     def test_a_ratio_that_is_lower_beyond_chance(self):
         for metric, factor in (
@@ -287,12 +289,12 @@ class PreviousTest(CertifyTestCase):
             case = Case()
             faults.scaled("vm1", metric, factor)(case)
             judged, _ = self.made(case)
-            self.assertIs(Verdict.REFUSED, judged.verdict)
+            self.assertIs(Certification.REFUSED, judged.verdict)
             self.assertEqual({regression.CODE}, {r.code for r in judged.reasons})
             self.assertTrue(all(metric in r.subject for r in judged.reasons))
             # Without the record before it keeps its promise.
             alone, _ = case.made(self.directory)
-            self.assertIs(Verdict.CERTIFIED, alone.verdict)
+            self.assertIs(Certification.CERTIFIED, alone.verdict)
 
     def test_a_ratio_that_is_better_or_as_good_by_chance(self):
         for factor in (0.99, 1.0, 1.02):
@@ -305,7 +307,7 @@ class PreviousTest(CertifyTestCase):
         case = Case()
         faults.samples(lambda m: None if "max_us" in m.metric else m)(case)
         judged, _ = self.made(case)
-        self.assertIs(Verdict.NOT_PROVEN, judged.verdict)
+        self.assertIs(Certification.NOT_PROVEN, judged.verdict)
         self.assertEqual({regression.CODE}, {r.code for r in judged.reasons})
 
     def test_another_policy_and_host_are_noted(self):
@@ -314,7 +316,7 @@ class PreviousTest(CertifyTestCase):
         for who in ("node0", "node1"):
             case.run["sessions"][0]["targets"][who]["hostname"] = "compute7"
         judged, found = self.made(case)
-        self.assertIs(Verdict.CERTIFIED, judged.verdict)
+        self.assertIs(Certification.CERTIFIED, judged.verdict)
         remarks = found["previous"]["remarks"]
         self.assertEqual("host: compute1 before, compute7 now", remarks[0])
         self.assertIn("policy", remarks[1])

@@ -7,7 +7,7 @@ import fixtures
 import testtools
 
 from nova_perfvm.measure.certify.inputs import InputsError
-from nova_perfvm.measure.certify.judge import Verdict
+from nova_perfvm.measure.certify.judge import Certification
 from tests.unit.measure.certify import faults
 from tests.unit.measure.certify.sound import Case
 
@@ -30,7 +30,7 @@ class PlantedFaultsTest(testtools.TestCase):
                     missed.append((fault.name, str(exc)))
                 continue
             codes = {one.code for one in judged.reasons}
-            certified = Verdict.CERTIFIED.value in {
+            certified = Certification.CERTIFIED.value in {
                 *(judged.verdict.value, record["verdict"])
             }
             if certified or fault.code not in codes:

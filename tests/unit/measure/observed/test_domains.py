@@ -7,7 +7,7 @@ import testtools
 
 from nova_perfvm.measure.collected import CommandOutput, NotReadError
 from nova_perfvm.measure.observed import domains
-from nova_perfvm.measure.observed.domains import Binding, Disk, Interface
+from nova_perfvm.measure.observed.domains import Binding, DomainDisk, Interface
 from tests.unit.measure import hosts
 from tests.unit.measure.hosts import UUIDS
 
@@ -42,7 +42,7 @@ class DomainTest(testtools.TestCase):
         mac = "fa:16:3e:00:00:01"
         nic = Interface("bridge", "virtio", 20, "tap1", mac)
         self.assertEqual((nic,), found.interfaces)
-        self.assertEqual((Disk("vda", "virtio", None, 1),), found.disks)
+        self.assertEqual((DomainDisk("vda", "virtio", None, 1),), found.disks)
 
     def test_what_nova_notes(self):
         nova = self.read(hosts.domain_xml(1)).nova
