@@ -10,22 +10,27 @@ import dataclasses
 import itertools
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import Inventory
-from nova_perfvm.policy import FlavorSize, FlavorTemplate
+from nova_perfvm.facts.snapshot import INVENTORY_FILE, HostCell, Inventory
+from nova_perfvm.policy import FlavorSize, FlavorTemplate, HostShape
 from tests.unit.facts.snapshot import clouds
 from tests.unit.rules import hosts
 
 HP_GB = (16, 32, 48)
 GENERAL = ((1, 2), (2, 4), (4, 8), (8, 16))
 VCPUS = 4
-SHAPE = "2x8"
+MOST = 4
+PLAIN = ("1x8", "2x8", "4x8")
+# With SMT: a vCPU owns a core of the first, a thread of the second.
+CORES, THREADS = "2x8x2", "2x4x2"
 
 
-def policy(placement="slots", *, most=4):
+def policy(placement="slots", *, exclusive="host", smt="cores", shapes=("2x8",)):
     """Return a policy whose pinned VMs have four vCPUs, as hosts here are small."""
     found = hosts.policy(
         vcpus=VCPUS,
-        max_per_host=most,
+        max_per_host=MOST,
+        exclusive=exclusive,
+        smt=smt,
         flavors=FlavorTemplate(
             "hp{memory_gb}", tuple(FlavorSize(VCPUS, gb, 0) for gb in HP_GB)
         ),
@@ -35,11 +40,67 @@ def policy(placement="slots", *, most=4):
             )
         },
     )
-    return dataclasses.replace(found, placement=placement)
+    shapes = tuple(HostShape.parse(shape) for shape in shapes)
+    return dataclasses.replace(found, placement=placement, host_shapes=shapes)
 
 
 class Cloud(clouds.Cloud):
-    """A cloud whose pinned VMs are small."""
+    """A cloud whose pinned VMs are small, and whose NUMA nodes are known.
+
+    CPUs have the kernel's usual numbers: first a thread of each core of the first
+    NUMA node, of the second, and so on; then the other threads.
+    """
+
+    def __init__(self, policy):
+        super().__init__(policy)
+        self._cells = {}
+
+    def add_host(self, name, mode="dedicated", shape="2x8", memory_gb=64):
+        """Add a host.
+
+        :param mode: ``dedicated``; ``shared``; ``mixed``: the last NUMA node is
+            shared; ``threads``: as ``dedicated``, with all threads of each core
+        """
+        super().add_host(name, "shared", shape, memory_gb)
+        shape = self.hosts[name].shape
+        elastic = mode == "shared" and self.policy.placement == "units"
+        cells = [
+            _cell(shape, number, memory_gb, self._kind(mode, shape, number, elastic))
+            for number in range(shape.cells)
+        ]
+        self._cells[name] = tuple(cells)
+        pcpus = sum(len(c.pcpuset - c.cpuset) for c in cells)
+        vcpus = sum(len(c.cpuset) for c in cells)
+        changes = {
+            "VCPU": Inventory(vcpus, vcpus, allocation_ratio=4) if vcpus else None,
+            "DISK_GB": Inventory(500, 500),
+        }
+        if pcpus:
+            changes["PCPU"] = Inventory(pcpus, pcpus)
+            cpus = shape.cores * (shape.threads if self.smt == "threads" else 1)
+            owned = sum(bool(c.pcpuset) for c in cells)
+            slots = min(MOST, owned * (cpus // VCPUS))
+            changes[const.RC_SLOT] = Inventory(slots, 1)
+            traits = frozenset({const.TRAIT_HIGH_PERFORMANCE})
+            self.change_provider(name, traits=traits)
+        self.change_inventories(name, **changes)
+
+    @property
+    def smt(self):
+        (vm_class,) = self.policy.pinned_classes
+        return vm_class.smt
+
+    def _kind(self, mode, shape, number, elastic):
+        """Return (whether CPUs are shared, dedicated, of all threads) of a cell."""
+        if elastic:
+            return True, True, self.smt == "threads"
+        shared = mode == "shared" or (mode == "mixed" and number == shape.cells - 1)
+        every = shared or mode == "threads" or self.smt == "threads"
+        return shared, not shared, every
+
+    def _with_cells(self, host):
+        cells = self._cells[host.host]
+        return dataclasses.replace(host, cells=cells, cells_source=INVENTORY_FILE)
 
     def add_small(self, name, host, first, node, flavor):
         """Add a pinned VM that owns CPUs from the first on."""
@@ -49,6 +110,24 @@ class Cloud(clouds.Cloud):
         self.change_server(name, cells=(cell,))
         held = {"PCPU": VCPUS, "MEMORY_MB": cell.memory_mb, const.RC_SLOT: 1}
         self.allocate(f"i-{name}", host, held)
+
+
+def _cell(shape, number, memory_gb, kind):
+    shared, dedicated, every = kind
+    first = number * shape.cores
+    cores = [
+        frozenset(first + core + n * shape.cells * shape.cores for n in range(threads))
+        for threads in [shape.threads if every else 1]
+        for core in range(shape.cores)
+    ]
+    cpus = frozenset().union(*cores)
+    return HostCell(
+        id=number,
+        cpuset=cpus if shared else frozenset(),
+        pcpuset=cpus if dedicated else frozenset(),
+        memory_mb=memory_gb * 1024 // shape.cells,
+        siblings=tuple(cores) if every and shape.threads > 1 else (),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,20 +142,29 @@ class Scene:
 class Builder:
     """Lets servers come to hosts wherever the judge has nothing against it."""
 
-    def __init__(self, rng, placement):
+    def __init__(self, rng, policy):
         self.rng = rng
-        self.cloud = Cloud(policy(placement))
-        self.slots = {}
+        self.cloud = Cloud(policy)
         self.number = itertools.count()
 
-    def add_host(self, name, mode, memory_gb):
-        """Add a host: ``dedicated``, ``shared`` or, under units, ``elastic``."""
-        if self.cloud.policy.placement == "units":
-            slots = 4 if mode == "elastic" else 0
-            self.cloud.add_elastic(name, slots, SHAPE, memory_gb)
-        else:
-            self.cloud.add_host(name, mode, SHAPE, memory_gb)
+    def add_host(self, name):
+        """Add a host of any shape and mode that the policy has."""
+        policy = self.cloud.policy
+        (vm_class,) = policy.pinned_classes
+        shape = self.rng.choice(policy.host_shapes)
+        memory_gb = self.rng.choice((64, 96, 128, 192))
+        if policy.placement == "units":
+            most = min(MOST, shape.cells * (shape.cell_cpus(vm_class.smt) // VCPUS))
+            slots = self.rng.choice((most, most, 0))
+            self.cloud.add_elastic(name, slots, str(shape), memory_gb)
             self.cloud.change_inventories(name, DISK_GB=Inventory(500, 500))
+            return
+        modes = ["dedicated", "dedicated", "shared"]
+        if vm_class.exclusive == "cell" and shape.cells > 1:
+            modes += ["mixed", "mixed"]
+        if shape.threads > 1 and vm_class.smt == "cores":
+            modes += ["threads"]
+        self.cloud.add_host(name, self.rng.choice(modes), str(shape), memory_gb)
 
     def add(self, flavor, host):
         """Add a server; return whether it may be there."""
@@ -105,18 +193,23 @@ class Builder:
             if s.host == host
             for cpu in s.pinned_cpus
         }
-        starts = [n for n in range(0, 16, VCPUS) if n not in taken]
+        # Of the first thread of each core.
+        shape = self.cloud.hosts[host].shape
+        firsts = range(0, shape.cells * shape.cores, VCPUS)
+        starts = [n for n in firsts if n not in taken]
         if not starts:
             return False
         first = self.rng.choice(starts)
-        self.cloud.add_small(name, host, first, first // 8, flavor)
+        self.cloud.add_small(name, host, first, first // shape.cores, flavor)
         memory_mb = self.cloud.flavors[flavor].memory_mb
         if self.cloud.policy.placement == "units":
             held = {"VCPU": VCPUS, "MEMORY_MB": memory_mb}
             children = [
-                f"{host}_perfvm_{letter}"
-                for letter in "abcd"
-                if not self.cloud.providers[f"{host}_perfvm_{letter}"].allocations
+                p.name
+                for p in self.cloud.providers.values()
+                if p.parent == f"p-{host}"
+                and not p.allocations
+                and p.inventories[const.RC_UNIT].max_unit == const.UNITS_PER_CHILD
             ]
             if not children:
                 return False
@@ -126,15 +219,21 @@ class Builder:
         return True
 
 
+def any_policy(rng):
+    """Return a random policy: of each placement, with SMT and without."""
+    placement = rng.choice(("slots", "units"))
+    exclusive = rng.choice(("host", "cell")) if placement == "slots" else "host"
+    smt = rng.choice(("cores", "cores", "threads"))
+    more = CORES if smt == "cores" else THREADS
+    return policy(placement, exclusive=exclusive, smt=smt, shapes=(*PLAIN, more))
+
+
 def scene(rng, most_hosts=6, most_servers=14):
     """Return a random cloud."""
-    placement = rng.choice(("slots", "units", "units"))
-    builder = Builder(rng, placement)
-    modes = ("elastic", "elastic", "shared") if placement == "units" else None
+    builder = Builder(rng, any_policy(rng))
     names = [f"h{n}" for n in range(rng.randint(3, most_hosts))]
     for name in names:
-        mode = rng.choice(modes or ("dedicated", "dedicated", "shared"))
-        builder.add_host(name, mode, rng.choice((64, 96, 128, 192)))
+        builder.add_host(name)
     flavors = sorted(builder.cloud.flavors)
     for _ in range(rng.randint(4, most_servers)):
         name = rng.choice(flavors)
@@ -147,12 +246,13 @@ def scene(rng, most_hosts=6, most_servers=14):
 def complaints(policy, snapshot):
     """List what is wrong with the servers and the books of a cloud, in words."""
     providers = {p.uuid: p for p in snapshot.providers}
+    (vm_class,) = policy.pinned_classes
     found = []
     for host in snapshot.hosts:
         here = [s for s in snapshot.servers if s.host == host.host]
         tree = [p for p in snapshot.providers if (p.root or p.uuid) == host.provider]
-        found += _company(host, here, providers[host.provider])
-        found += _cells(host, here)
+        found += _company(vm_class.exclusive, host, here, providers[host.provider])
+        found += _cells(vm_class.smt, host, here)
         for server in here:
             found += _books(policy, server, tree)
     found += _stock(snapshot)
@@ -163,29 +263,35 @@ def _high(server):
     return server.flavor.startswith("hp")
 
 
-def _company(host, here, provider):
+def _company(exclusive, host, here, provider):
     high = [s for s in here if _high(s)]
-    if high and len(high) < len(here):
+    # Without units, general VMs beside others are on CPUs of other NUMA nodes.
+    apart = exclusive == "cell" and not any(c.cpuset & c.pcpuset for c in host.cells)
+    if high and len(high) < len(here) and not apart:
         yield f"{host.host}: servers of both classes"
-    if len(high) > 4:
+    if len(high) > MOST:
         yield f"{host.host}: {len(high)} high-performance servers"
-    if "PCPU" in provider.inventories and len(high) < len(here):
+    if "VCPU" not in provider.inventories and len(high) < len(here):
         yield f"{host.host}: a general server where all CPUs are dedicated"
 
 
-def _cells(host, here):
+def _cells(smt, host, here):
     owners = collections.Counter(cpu for s in here for cpu in s.pinned_cpus)
     if [cpu for cpu, count in owners.items() if count > 1]:
         yield f"{host.host}: a CPU with two owners"
-    for number in range(len(host.cells)):
+    for number, known in enumerate(host.cells):
         mine = [c for s in here for c in s.cells or () if c.host_node == number]
         used = sum(cell.memory_mb for cell in mine)
-        if used > host.cells[number].memory_mb:
+        if used > known.memory_mb:
             yield f"{host.host}: {used} MiB on cell {number}"
         for cell in mine:
             cpus = set(cell.cpu_pinning.values())
-            if not cpus <= set(range(number * 8, number * 8 + 8)):
+            if not cpus <= known.pcpuset:
                 yield f"{host.host}: CPUs {cpus} on cell {number}"
+        # Each vCPU is promised a core, on whichever threads Nova pins it.
+        vcpus = sum(len(cell.cpu_pinning) for cell in mine)
+        if smt == "cores" and vcpus > host.shape.cores:
+            yield f"{host.host}: {vcpus} pinned vCPUs on cell {number}"
     for server in here:
         if _high(server) and len(server.pinned_cpus) != VCPUS:
             yield f"{server.name} owns {len(server.pinned_cpus)} CPUs"
@@ -206,7 +312,7 @@ def _books(policy, server, tree):
     wanted = {"MEMORY_MB": server.memory_mb}
     if policy.placement == "units":
         wanted["VCPU"] = server.vcpus
-        right = [1000] if _high(server) else [1, 1, 1, 1]
+        right = [1000] if _high(server) else [1] * MOST
         if units != right:
             yield f"{server.name} on {server.host} holds units {units}"
     elif _high(server):
