@@ -38,16 +38,16 @@ def svg(records):
             x=alt.X(
                 "arm:N", title=None, sort=list(dict.fromkeys(_KINDS.values()))
             ).axis(labels=False, ticks=False),
-            y=alt.Y("ms:Q", title="CPU ms"),
+            y=alt.Y("ms:Q", title=None),
             color=alt.Color(
                 "arm:N", title=None, sort=list(dict.fromkeys(_KINDS.values()))
-            ).legend(orient="bottom", columns=2, labelLimit=300),
+            ).legend(orient="bottom", columns=2, columnPadding=30, labelLimit=300),
             column=alt.Column("taken:O", title="taken", sort=None),
-            row=alt.Row("pool:N", title=f"{largest} hosts", sort=None).header(
-                labelAngle=0, labelAlign="left", labelLimit=200
+            row=alt.Row("pool:N", title=None, sort=None).header(
+                labelAngle=0, labelAlign="left", labelLimit=200, labelPadding=40
             ),
         )
-        .properties(width=90, height=80)
+        .properties(width=90, height=80, title=f"CPU ms of a request, {largest} hosts")
     )
     found: str = vl_convert.vegalite_to_svg(chart.to_dict())
     return found
