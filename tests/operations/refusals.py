@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boots that are refused, and a plan of migrations after which they are not.
 
-A cloud is filled and emptied by chance until there is a flavor for which ``plan
-free`` knows a few migrations that make room, and none without them.  Its boot has to
+A cloud is filled and emptied by chance, where ``explain`` knows room, until there is
+a flavor for which ``plan free`` knows a few migrations that make some, and which has
+none without them.  Its boot has to
 find no valid host.  Then they are made, and it has to boot.  After each migration,
 and after the boot, the product's audit has to find nothing, nor the judge that shares
 nothing with it.
 """
 
 import collections
+import dataclasses
 import random
 import sys
 import time
@@ -20,6 +22,8 @@ from nova_perfvm.cloud import migrate, snapshot
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Severity
 from nova_perfvm.diagnose.explain import request_of, settings_for
+from nova_perfvm.diagnose.explain.verdicts import judge_all
+from nova_perfvm.facts.host_view import views_of
 from tests.functional.minutes import MinutesPass
 from tests.operations import verdict
 
@@ -39,6 +43,7 @@ class Refusals:
     :param most: servers beyond which some are deleted
     :ivar moves: how many plans had so many migrations
     :ivar seen: what else happened, and how often
+    :ivar moved: IDs of servers that were migrated
     """
 
     def __init__(self, test, count, seed, most=10):
@@ -53,6 +58,7 @@ class Refusals:
         connection = test.connection("admin", "admin,member,reader")
         self.judge = verdict.Judge(test.cloud, connection, test.hosts, test.CHILDREN)
         self.moves, self.seen = collections.Counter(), collections.Counter()
+        self.moved = set()
         self._began = time.monotonic()
 
     @property
@@ -63,24 +69,44 @@ class Refusals:
         """Go on until so many refusals had a plan; each has to be cured by it."""
         self._tell(f"{self.count} refusals with a plan, seed {self.seed}")
         while self.cured < self.count:
-            flavor = self._curable()
+            seen = snapshot.take(self.test.api)
+            flavor = self._curable(seen)
             if flavor is not None:
                 self._refuse(flavor)
-            servers = self._servers()
-            if len(servers) > self.most or (servers and self.rng.random() < 0.3):
-                self._delete(self.rng.choice(servers))
-            else:
-                self._boot(self.rng.choice(self.test.flavors))
+                seen = snapshot.take(self.test.api)
+            self._change(seen)
         self._tell(str(self))
 
-    def _curable(self):
+    def _change(self, seen):
+        """Delete a server or boot one, by chance; rather what leads to a refusal."""
+        servers = self._servers()
+        for server in self.rng.sample(servers, len(servers)):
+            if self._curable(without(seen, server.id)) is not None:
+                self._delete(server)
+                return
+        places = [*self._places(seen)]
+        full = not places or len(servers) > self.most
+        if full or (servers and self.rng.random() < 0.3):
+            self._delete(self.rng.choice(servers))
+        else:
+            self._boot(*self.rng.choice(places))
+
+    def _curable(self, seen):
         """Return a flavor that is refused, and would not be after a few moves."""
-        seen = snapshot.take(self.test.api)
         for flavor in self.rng.sample(self.test.flavors, len(self.test.flavors)):
             plan = self._plan(flavor, seen)
             if plan.wanted and plan.complete and len(plan.moves) <= MOST_MOVES:
                 return flavor
         return None
+
+    def _places(self, seen):
+        """Yield all pairs of a flavor and a host that takes it."""
+        views = views_of(seen)
+        for flavor in self.test.flavors:
+            request, _ = request_of(seen, flavor=flavor, volume_backed=True)
+            for found in judge_all(self.test.policy, request, views, self.settings):
+                if found.accepted:
+                    yield flavor, found.view.name
 
     def _plan(self, flavor, seen):
         request, _ = request_of(seen, flavor=flavor, volume_backed=True)
@@ -108,19 +134,17 @@ class Refusals:
 
     def _delete(self, server):
         self.test.cloud.servers.delete(server)
-        # Computes count anew each minute; until then one may count what has gone.
-        self.test.cloud.run_periodics()
+        if server.id in self.moved:
+            # Where it came to counts it until the next minute.
+            self.test.cloud.run_periodics()
         self.seen["deletions"] += 1
 
-    def _boot(self, flavor):
-        # Left to the weigher alone, there would be little to put together.
-        host = self.rng.choice([None, self.rng.choice(list(self.test.hosts))])
+    def _boot(self, flavor, host):
+        # Left to the weigher, there would be little to put together.
         server = self.test.cloud.boot(flavor, from_volume=True, host=host)
-        if server.status != "ACTIVE":
-            self.test.assertIn(NO_HOST, server.fault)
-            self.test.cloud.servers.delete(server)
-            self.seen["other refusals"] += 1
-            return
+        self.test.assertEqual(
+            ("ACTIVE", ""), (server.status, server.fault), f"{flavor} on {host}"
+        )
         self.seen["boots"] += 1
         if self.rng.random() < 0.2:
             # Such a server is migrated cold.
@@ -157,6 +181,7 @@ class Refusals:
             watcher=migrate.Watcher(keep=keep),
         )
         self.test.assertEqual(("", len(plan.moves)), (outcome.why, len(done)), plan)
+        self.moved |= {move.server for move in plan.moves}
         self.seen["live migrations"] += plan.live
         self.seen["cold migrations"] += plan.cold
 
@@ -185,3 +210,13 @@ class Refusals:
             f"[{type(self.test).__name__} {time.monotonic() - self._began:6.0f} s] "
             f"{text}\n"
         )
+
+
+def without(seen, server_id):
+    """Return a cloud, as far as Placement knows it, that a server has left."""
+    gone = frozenset({server_id})
+    return dataclasses.replace(
+        seen,
+        servers=tuple(s for s in seen.servers if s.id != server_id),
+        providers=tuple(p.without(gone) for p in seen.providers),
+    )
