@@ -5,14 +5,14 @@ import json
 import os
 import re
 import shlex
-import shutil
+import subprocess
 from typing import ClassVar
 
 import yaml
 
 from nova_perfvm.measure import fleet, reading, samples
 from nova_perfvm.measure.bench import scenario
-from tests import ansible, shown
+from tests import ansible, documented
 from tests.bench import machine, test_run
 
 SCENARIO = {
@@ -21,6 +21,11 @@ SCENARIO = {
     "warm_up": 0,
     "tools": {"sysbench_cpu": {"threads": [1], "seconds": 1}},
 }
+
+
+def words_of(command):
+    """Return a program of Ansible and its arguments, as ``ansible.run`` takes them."""
+    return shlex.split(command.replace(" -i inventory.yml", ""))
 
 
 class FleetCase(test_run.RunCase):
@@ -50,7 +55,8 @@ class FleetCase(test_run.RunCase):
 
 class ScenarioTest(FleetCase):
     def test_the_example_makes_one_that_bench_run_takes(self):
-        shutil.copy(self.directory / fleet.INVENTORY, self.directory / "inventory.yml")
+        (copy,) = documented.of(self)
+        subprocess.run(shlex.split(copy.text), check=True, cwd=self.directory)
         # Numbers of VMs for bench scaling, and what else a machine may have.
         more = {
             "name": "vm1",
@@ -146,16 +152,11 @@ class HereTest(FleetCase):
         self.assertNotIn("Know what has to be there for compute]", said)
 
     def test_results_elsewhere(self):
-        (text,) = [
-            command.text
-            for command in shown.commands("doc/source/admin/benchmarks.rst")
-            if "perfvm_results" in command.text
-        ]
+        (command,) = documented.of(self)
         self.fleet()
         elsewhere = self.directory / "elsewhere"
-        text = re.sub("(perfvm_results=)[^ ]+", rf"\1{elsewhere}", text)
-        program, _, _, *typed = shlex.split(text)
-        status, said = self.ansible(program, *typed, "--tags", "collect")
+        text = re.sub("(perfvm_results=)[^ ]+", rf"\1{elsewhere}", command.text)
+        status, said = self.ansible(*words_of(text), "--tags", "collect")
         self.assertEqual(0, status, said)
         self.assertFalse(self.results.exists())
         self.results = elsewhere
@@ -205,20 +206,21 @@ class PlaybookTest(FleetCase):
             }
         )
 
-    def play(self, *more):
-        return self.ansible("ansible-playbook", "fleet.yml", "-e", self.COMMAND, *more)
+    def play(self, command):
+        return self.ansible(*words_of(command.text), "-e", self.COMMAND)
 
     def test_a_fleet(self):
+        check, run = documented.of(self)
         # Nobody listens there, and there is no such Python.
         self.fleet(
             vm2={"ansible_port": 9}, compute2={"perfvm_python": "/nonexistent/python"}
         )
-        status, said = self.play("--check")
+        status, said = self.play(check)
         self.assertEqual(2, status, said)
         self.assertIn("run compute2: not begun without vm2", said)
         self.assertFalse(self.results.exists())
 
-        status, said = self.play()
+        status, said = self.play(run)
         self.assertEqual(2, status, said)
         end = said[said.index("Not all is done") :]
         for words in (
@@ -244,7 +246,7 @@ class PlaybookTest(FleetCase):
 
         # Mended, the rest is done; what was done is kept.
         self.fleet()
-        status, said = self.play()
+        status, said = self.play(run)
         self.assertEqual(0, status, said)
         second = self.files()
         self.assertEqual(first, {name: second[name] for name in first})
@@ -252,7 +254,7 @@ class PlaybookTest(FleetCase):
         samples.load([str(self.results / "runs/compute2.json")])
 
         # Once more: nothing is changed, here or there, nor installed.
-        status, said = self.play()
+        status, said = self.play(run)
         self.assertEqual(0, status, said)
         self.assertEqual(second, self.files())
         self.assertNotIn("changed: [", said)

@@ -75,8 +75,13 @@ class ClientMixin(SDKMixin):
         """Run a command of ours; see run_client."""
         return self.run_client("perfvm", *arguments, **identity)
 
-    def run_client(self, *arguments, user="admin", roles="admin,member,reader"):
-        """Run the client, and give its exit status and what it printed."""
+    def run_client(
+        self, *arguments, user="admin", roles="admin,member,reader", stdin=None
+    ):
+        """Run the client, and give its exit status and what it printed.
+
+        :param stdin: a file; nobody is there if it is None
+        """
         connection = self.connection(user, roles)
         # The client keeps what make_client gave for the life of its process.
         for member in vars(clientmanager.ClientManager).values():
@@ -98,7 +103,7 @@ class ClientMixin(SDKMixin):
             fixtures.MonkeyPatch("stevedore.extension.LOG.propagate", False),
             # Each run adds one for its own stderr.
             fixtures.MonkeyPatch("logging.root.handlers", []),
-            fixtures.MonkeyPatch("sys.stdin", io.StringIO()),
+            fixtures.MonkeyPatch("sys.stdin", stdin or io.StringIO()),
             contextlib.redirect_stdout(stdout),
             contextlib.redirect_stderr(stderr),
         ):

@@ -11,14 +11,13 @@ from unittest import mock
 import fixtures
 
 from nova_perfvm.cloud import nova_database
-from tests import shown
+from tests import documented
 from tests.functional import base, client
 from tests.unit.measure import hosts
 
 MEMBER = {"user": "member", "roles": "member,reader"}
 LONG_AGO = "2020-01-01T00:00:00+00:00"
 LATER = "2120-01-01T00:00:00+00:00"
-COMMAND = "openstack perfvm server check "
 # What differs from cloud to cloud in what is printed: {pattern: what stands for it}.
 OWN = {
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "UUID",
@@ -232,9 +231,7 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         file = self.collect("hp1", change=repinned)
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", self.policy_file))
         statuses = []
-        for command in (c for page in shown.pages() for c in shown.commands(page)):
-            if not command.text.startswith(COMMAND):
-                continue
+        for command in documented.of(self):
             typed = shlex.split(command.text.replace("hp1.json", file))
             status, stdout, stderr = self.run_client(*typed[1:])
             statuses.append(status)

@@ -8,54 +8,6 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-
-_OURS = re.compile(r"(openstack perfvm|nova-perfvm|lscpu) ")
-
-
-def literal_blocks(page):
-    """Return the literal blocks of a page: lists of commands.
-
-    Continued lines are joined, output, prompts and comments left out.
-
-    :param page: path from the project's directory
-    """
-    blocks, block = [], []
-    for line in (*(ROOT / page).read_text().splitlines(), "end"):
-        if line and not line.startswith(" "):
-            if block:
-                blocks.append(_joined(block))
-            block = []
-        elif line.startswith("    "):
-            block.append(line)
-    return blocks
-
-
-def _joined(lines):
-    text = re.sub(r"\\\n\s*", "", "\n".join(line.strip() for line in lines))
-    # With prompts all the rest is output.
-    if re.search(r"^\$ ", text, re.MULTILINE):
-        text = "\n".join(re.findall(r"^\$ (.*)$", text, re.MULTILINE))
-    return text.splitlines()
-
-
-def own_commands(page):
-    """Return the project's commands on a page, in order."""
-    return [
-        command
-        for block in literal_blocks(page)
-        for command in block
-        if _OURS.match(command) and not command.startswith("nova-perfvm sandbox")
-    ]
-
-
-def block_with(page, words):
-    """Return the literal block of a page in which the words are."""
-    (block,) = (
-        block for block in literal_blocks(page) if any(words in line for line in block)
-    )
-    return block
-
 
 class DocumentedCommands:
     """Runs commands in a directory with the files that they name; a mixin."""
@@ -63,21 +15,22 @@ class DocumentedCommands:
     def documented(self, commands, statuses=None, asking=(), **names):
         """Run commands by a shell; each has to be understood, and to end well.
 
+        :param commands: as tests/documented.py gives them
         :param statuses: {words of a command: the exit status that is right}, for
             those that do not end with 0
-        :param asking: commands that ask whether to proceed
+        :param asking: texts of commands that ask whether to proceed
         :param names: what stands for the placeholders, such as HOST
-        :return: {command: what it printed on standard output}
+        :return: {text of a command: what it printed on standard output}
         """
         directory = self._directory()
         printed = {}
         for command in commands:
             # One host stands for several.
-            typed = re.sub(r"\[(.+?)\]", r"\1", command).replace("...", "")
+            typed = re.sub(r"\[(.+?)\]", r"\1", command.text).replace("...", "")
             for name, value in names.items():
                 typed = re.sub(rf"(?<![-\w]){name}", value, typed)
             line = typed
-            if command in asking:
+            if command.text in asking:
                 # Only a terminal is asked.
                 line = f"script -qec {shlex.quote(typed)} /dev/null <<< y"
             result = self.shell(line, directory)
@@ -85,16 +38,18 @@ class DocumentedCommands:
                 (
                     status
                     for words, status in (statuses or {}).items()
-                    if words in command
+                    if words in command.text
                 ),
                 0,
             )
             self.assertEqual(
-                expected, result.returncode, f"{typed}\n{result.stdout}{result.stderr}"
+                expected,
+                result.returncode,
+                f"{command.place}: {typed}\n{result.stdout}{result.stderr}",
             )
             self.assertNotIn("Traceback", result.stderr, typed)
             self.assertNotIn("usage: ", result.stderr, typed)
-            printed[command] = result.stdout
+            printed[command.text] = result.stdout
         return printed
 
     # Variables that differ from those of openrc; empty is as good as not there.

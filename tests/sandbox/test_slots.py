@@ -2,14 +2,17 @@
 """Dedicated and shared hosts, whose slots Placement counts."""
 
 import datetime as dt
+import itertools
 import pathlib
 import sys
 
 from nova_perfvm import constants as const
 from nova_perfvm.sandbox.processes import ports, waiting
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from tests.sandbox import base, documented, looking
+from tests import documented
+from tests.sandbox import base, looking
 from tests.sandbox.base import GENERAL, HP
+from tests.sandbox.documented import DocumentedCommands
 from tests.sandbox.host_playbook import HostPlaybookMistakes
 from tests.unit.measure import hosts
 
@@ -19,7 +22,7 @@ MEASURING = pathlib.Path(sys.executable).with_name("openstack")
 
 
 class SlotsTest(
-    documented.DocumentedCommands,
+    DocumentedCommands,
     looking.LookingMixin,
     HostPlaybookMistakes,
     base.SandboxTest,
@@ -55,14 +58,13 @@ class SlotsTest(
         ).stdout
         self.command("sh", "-c", block)
 
-        made = self.openstack(
-            *("--os-cloud", "perfvm", "server", "create", "--wait"),
-            *("--flavor", "hp.20c.32g", "--image", "guest"),
-            *("--network", "private", "vm1"),
-        )
-
-        self.servers.append(made["id"])
-        server = self.show(made["id"])
+        create, topology = documented.of(self)
+        names = {"hp.20c.64g": "hp.20c.32g"}
+        self.documented([create], **names)
+        made = self.compute.find_server("vm1")
+        self.servers.append(made.id)
+        server = self.settled(made.id)
+        self.documented([topology])
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
         self.assertEqual(["private"], list(server["addresses"]))
         self.assert_high_performance(server)
@@ -75,6 +77,7 @@ class SlotsTest(
         server = self.boot(HP)
         names = {
             "HOST": "dedicated1",
+            "host1": "dedicated1",
             "hp2": "dedicated2",
             "SERVER": server["id"],
             "IMAGE": "guest",
@@ -82,35 +85,23 @@ class SlotsTest(
         }
         # A warning, that 20 + 20 = 40, is 1; preflight is for elastic hosts.
         statuses = {"openstack perfvm policy check": 1, "openstack perfvm preflight": 2}
-        for page in (
-            "doc/source/admin/audit.rst",
-            "doc/source/admin/explain.rst",
-            "doc/source/admin/host-modes.rst",
-            "doc/source/admin/policy.rst",
-            "doc/source/admin/upgrade.rst",
-            "doc/source/admin/troubleshoot.rst",
-            "doc/source/user/flavors.rst",
-        ):
-            commands = documented.own_commands(page)
-            self.assertNotEqual([], commands, page)
-            if page == "doc/source/user/flavors.rst":
-                # Where it names no file it means the built-in policy.
-                self.SHELL = {"PERFVM_POLICY": ""}
+        pages = itertools.groupby(documented.of(self), lambda command: command.page)
+        for page, commands in pages:
+            # Where it names no file it means the built-in policy.
+            built_in = page == "doc/source/user/flavors.rst"
+            self.SHELL = {"PERFVM_POLICY": ""} if built_in else {}
             self.documented(commands, statuses, **names)
 
     def test_a_running_cloud_is_taken_in(self):
         """As its page says; the policy that is proposed is not put in force."""
-        page = "doc/source/admin/brownfield.rst"
         self.boot(HP, host="dedicated2")
-        survey, check, *others = documented.own_commands(page)
-        label = documented.block_with(page, "openstack aggregate create")
+        survey, check, *others = documented.of(self)
         # The policy that is made of the cloud is one that it is set up for; 1 is the
         # warning that 20 + 20 = 40.
         self.SHELL = {"PERFVM_POLICY": ""}
         self.documented([survey, check], {"policy check": 1})
         self.SHELL = {}
         self.addCleanup(self.remove_aggregate, "hp", "dedicated1")
-        self.documented(label, HOST="dedicated1")
 
         printed = self.documented(others, HOST="dedicated1")
 

@@ -23,15 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests import documented
 
 PAGE = "doc/source/user/tutorial.rst"
 ROOT = Path(__file__).parents[2]
-# {beginning of a command: why it is not followed}.
-NOT_FOLLOWED = {
-    "sudo apt-get install": "it changes the machine; .ci/run installs the same",
-    "make sandbox": "the sandbox of the tests is up already",
-    ".venv/bin/nova-perfvm sandbox wipe": "the sandbox is that of other tests, too",
-}
 
 _INDENT, _PROMPT = "   ", "   $ "
 _CONSOLE = ".. code-block:: console"
@@ -63,7 +58,7 @@ class Step(NamedTuple):
     @property
     def followed(self):
         """Whether it is run."""
-        return not self.text.startswith(tuple(NOT_FOLLOWED))
+        return documented.why_not(PAGE, self.text) is None
 
 
 def parse(text):

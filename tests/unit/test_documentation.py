@@ -15,7 +15,7 @@ from nova_perfvm.cloud import rights
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
 from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.survey import steps
-from nova_perfvm.generate import flavors, options
+from nova_perfvm.generate import options
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
@@ -298,28 +298,10 @@ class SampleTest(testtools.TestCase):
                 self.assertRegex(text, rf"(?m)^#{opt.name} = ")
 
 
-class FlavorsTest(testtools.TestCase):
-    def test_the_flavor_of_the_page_is_the_generated_one(self):
-        text = (ROOT / "doc/source/user/flavors.rst").read_text()
-        flavor = flavors.generate_flavors(loader.load())[0]
-        (line,) = re.findall(r"^ +openstack .*(flavor create .*)$", text, re.MULTILINE)
-        shown = dict(re.findall(r"--property (\S+)=(\S+)", line))
-        self.assertEqual(dict(flavor.extra_specs), shown)
-        self.assertIn(flavor.name, line)
-        self.assertIn(f"--ram {flavor.memory_mb} ", line)
-
-
 class ReadmeTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.text = (ROOT / "README.rst").read_text()
-
-    def test_its_commands_are_targets_of_make(self):
-        named = re.findall(r"^    make (\w+)", self.text, re.MULTILINE)
-        self.assertEqual(["demo", "test"], named)
-        makefile = (ROOT / "Makefile").read_text()
-        for target in re.findall(r"(?:^    |``)make (\w+)", self.text, re.MULTILINE):
-            self.assertRegex(makefile, rf"(?m)^{target}:")
 
     def test_what_it_points_to_is_there(self):
         named = re.findall(r"``((?:doc|etc)/\S+|[A-Z]+\.rst)``", self.text)

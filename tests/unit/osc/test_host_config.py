@@ -7,7 +7,6 @@ import fixtures
 import yaml
 
 from nova_perfvm.generate.hosts import deployers, lscpu, rendering, sysfs
-from tests import shown
 from tests.unit.osc.test_shell import CommandCase
 
 DEDICATED = ("host", "config", "--mode", "dedicated")
@@ -127,20 +126,6 @@ class HostConfigTest(CommandCase):
             self.assertEqual(set(below), found)
             self.assert_refused(1, "--force", *arguments)
             self.assertEqual(0, self.run_command(*arguments, "--force"))
-
-    def test_commands_of_the_page(self):
-        policy = self.file('schema_version: "1.0"\n')
-        found = [
-            command.text.partition("#")[0].split()[1:]
-            for command in shown.commands("doc/source/admin/deploy.rst")
-            if command.text.startswith("nova-perfvm ")
-        ]
-        self.assertEqual(2, len(found))
-        for words in found:
-            names = {"perfvm.yaml": policy, "files": str(self.directory() / "files")}
-            typed = [names.get(word, word) for word in words]
-            self.assertEqual(0, self.run_command(*typed), self.stderr)
-            self.assertIn("nova/HOST/nova.conf", self.stdout)
 
     def test_a_shared_host_keeps_no_provider_yaml(self):
         path = self.directory()

@@ -3,21 +3,17 @@
 
 import dataclasses
 import json
-import os
 import pathlib
-import shlex
 import sys
 
 import fixtures
 
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Inventory
-from tests import shown
 from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import HP, Cloud
 from tests.unit.osc.test_shell import CommandCase
 
-PAGE = "doc/source/admin/plans.rst"
 COLUMNS = ["Step", "Server", "From", "To", "Migration", "Memory MiB"]
 
 
@@ -175,26 +171,3 @@ class ExplainTest(SavedCase):
         self.save(cloud)
         said = self.explained(1, "--flavor", HP)
         self.assertIn("no plan of 3 migrations or fewer makes room", said)
-
-
-class PageTest(SavedCase):
-    def test_every_command_prints_what_the_page_shows(self):
-        directory = self.save(page_cloud())
-        here = pathlib.Path.cwd()
-        self.addCleanup(os.chdir, here)
-        os.chdir(directory)
-        self.useFixture(fixtures.EnvironmentVariable("COLUMNS", "200"))
-        ran = 0
-        os.chdir(here)
-        found = shown.commands(PAGE)
-        os.chdir(directory)
-        for each in found:
-            name, *arguments = shlex.split(each.text, comments=True)
-            if name != "nova-perfvm" or not each.output:
-                continue
-            self.run_command(*arguments)
-            self.assertEqual(
-                each.output.strip(), (self.stdout + self.stderr).strip(), each.place
-            )
-            ran += 1
-        self.assertEqual(2, ran)

@@ -3,8 +3,6 @@
 
 import pathlib
 import re
-import shlex
-from unittest import mock
 
 from nova_perfvm.osc.cloud_map import DrawMap
 from nova_perfvm.osc.metrics import WriteMetrics
@@ -61,35 +59,3 @@ class OverviewCommandsTest(SavedCase):
                 ("cannot write /no/x", "--output", "/no/x", "--snapshot", self.path),
             ):
                 self.assert_refused(2, words, command, *arguments)
-
-
-class DocumentedTest(SavedCase):
-    """The commands of the pages: those without a cloud run, of others the parser."""
-
-    def test_every_command_is_one_that_works(self):
-        ran, parsed = set(), set()
-        # The text between two runs names the file that is written.
-        self.directory = pathlib.Path(self.path).parent
-        for name in ("map", "monitoring"):
-            text = (ROOT / f"doc/source/admin/{name}.rst").read_text()
-            text = re.sub(r" *\\\n *", " ", text)
-            typed = r"^ +(nova-perfvm|openstack perfvm) (map|metrics)\b(.*)$"
-            for program, command, rest in re.findall(typed, text, re.MULTILINE):
-                words = [self.here(word) for word in shlex.split(rest, comments=True)]
-                if program == "nova-perfvm":
-                    self.assertEqual(0, self.run_command(command, *words), self.stderr)
-                    ran.add(command)
-                else:
-                    parser = COMMANDS[command](mock.Mock(), None).get_parser("")
-                    parser.parse_args(words)
-                    parsed.add(command)
-        self.assertEqual(set(COMMANDS), ran)
-        self.assertEqual(set(COMMANDS), parsed)
-
-    def here(self, word):
-        """Return a file of the page as one of this test's directory."""
-        if word == "cloud.json":
-            return self.path
-        if word == "perfvm.yaml":
-            return str(ROOT / "etc/nova_perfvm/perfvm.yaml")
-        return str(self.directory / word.replace("/", "-")) if "." in word[1:] else word

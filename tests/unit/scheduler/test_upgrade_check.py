@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -13,6 +15,7 @@ from oslo_upgradecheck import upgradecheck
 from nova_perfvm import conf
 from nova_perfvm.generate import options
 from nova_perfvm.scheduler import upgrade_check
+from tests import documented
 
 FILTERS = (
     "[filter_scheduler]\n"
@@ -25,23 +28,29 @@ FILTERS = (
 class UpgradeCheckTest(testtools.TestCase):
     """The real command, with a nova.conf of its own."""
 
-    def check(self, expected, words, *sections, policy='schema_version: "1.0"\n'):
+    def check(
+        self,
+        expected,
+        words,
+        *sections,
+        policy='schema_version: "1.0"\n',
+        typed="nova-perfvm-status upgrade check",
+    ):
         folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         (folder / "perfvm.yaml").write_text(policy)
-        (folder / "nova.conf").write_text(
+        # One of the places where Nova looks for it.
+        conf_file = folder / ".nova/nova.conf"
+        conf_file.parent.mkdir()
+        conf_file.write_text(
             f"[perfvm]\npolicy_file = {folder}/perfvm.yaml\n" + "".join(sections)
         )
+        program, *arguments = shlex.split(typed)
         result = subprocess.run(
-            [
-                pathlib.Path(sys.executable).parent / "nova-perfvm-status",
-                "--config-file",
-                str(folder / "nova.conf"),
-                "upgrade",
-                "check",
-            ],
+            [pathlib.Path(sys.executable).parent / program, *arguments],
             check=False,
             capture_output=True,
             text=True,
+            env=os.environ | {"HOME": str(folder)},
         )
         # The table folds long lines.
         shown = " ".join(
@@ -52,6 +61,7 @@ class UpgradeCheckTest(testtools.TestCase):
             self.assertIn(word, shown)
 
     def test_good(self):
+        (typed,) = {command.text for command in documented.of(self)}
         self.check(
             0,
             [
@@ -61,6 +71,7 @@ class UpgradeCheckTest(testtools.TestCase):
             FILTERS,
             "[workarounds]\ndisable_fallback_pcpu_query = True\n",
             policy='schema_version: "1.0"\nhost_shape: 2x22\n',
+            typed=typed,
         )
 
     def test_two_filters_of_numa_topologies(self):

@@ -96,9 +96,6 @@ class FlavorResourcesTest(testtools.TestCase):
         (found,) = resources(terraform.flavor_resources([flavor])).values()
         self.assertEqual(golden.values(flavor), found)
 
-    def test_the_page_shows_what_is_written(self):
-        self.assertIn(golden.shown(terraform.flavor_resources), golden.PAGE)
-
 
 class QuotedTest(testtools.TestCase):
     @given(st.text(st.characters(codec="utf-8"), max_size=20))

@@ -7,13 +7,11 @@
 """
 
 import pathlib
-import textwrap
 
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 
 DIRECTORY = pathlib.Path(__file__).parent
-PAGE = (DIRECTORY.parents[4] / "doc/source/user/flavors.rst").read_text()
 POLICIES = {
     "built-in": loader.load(),
     "units": loader.load(str(DIRECTORY / "units.yaml")),
@@ -39,9 +37,3 @@ def values(flavor):
         "is_public": True,
         "extra_specs": flavor.extra_specs,
     }
-
-
-def shown(write):
-    """Return what the page shows of a format: one flavor, as a literal block."""
-    flavors = generate_flavors(POLICIES["built-in"], memory_gb=[96], prefix="dc1-")
-    return textwrap.indent(write(flavors), "    ")

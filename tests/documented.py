@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs the commands that the documentation shows, and which nobody runs.
+
+Here is where a new page, or a new command, is to be added.  The tests that are named
+in RUN get their commands from here, by ``of``, and run them as they are shown;
+tests/unit/test_documented.py looks that no command of any page is left out.
+"""
+
+from typing import NamedTuple
+
+from tests import shown
+
+_ADMIN, _USER, _CONTRIBUTOR = (
+    f"doc/source/{name}" for name in ("admin", "user", "contributor")
+)
+_BENCH = "tests.bench.test_documented.DocumentedTest"
+_FLEET = "tests.bench.test_fleet"
+_CLOUD = "tests.functional.test_documented.TestDocumented"
+_OFFLINE = "tests.unit.osc.test_documented.OfflineTest"
+_SLOTS = "tests.sandbox.test_slots.SlotsTest"
+_COMMANDS = f"{_SLOTS}.test_commands_of_the_documentation"
+_ELASTIC = "tests.sandbox.test_elastic.ElasticTest"
+_UPGRADE = "tests.unit.scheduler.test_upgrade_check.UpgradeCheckTest.test_good"
+
+# {page: {beginning of a command: the test that runs it}}.  The longest beginning
+# holds; the empty one is of all commands of the page.
+RUN = {
+    f"{_ADMIN}/audit.rst": {"": _COMMANDS},
+    f"{_ADMIN}/benchmarks.rst": {
+        "": f"{_BENCH}.test_benchmarks",
+        "cp inventory.example.yml": f"{_FLEET}.ScenarioTest"
+        ".test_the_example_makes_one_that_bench_run_takes",
+        "ansible-playbook": f"{_FLEET}.PlaybookTest.test_a_fleet",
+        "ansible-playbook -i inventory.yml fleet.yml -e perfvm_results": f"{_FLEET}"
+        ".HereTest.test_results_elsewhere",
+    },
+    f"{_ADMIN}/brownfield.rst": {"": f"{_SLOTS}.test_a_running_cloud_is_taken_in"},
+    f"{_ADMIN}/certify.rst": {"": f"{_BENCH}.test_certify"},
+    f"{_ADMIN}/collect.rst": {"": f"{_BENCH}.test_collect"},
+    f"{_ADMIN}/deploy.rst": {"": f"{_OFFLINE}.test_hosts"},
+    f"{_ADMIN}/disk-consolidation.rst": {"": f"{_BENCH}.test_disk_consolidation"},
+    f"{_ADMIN}/elastic.rst": {"": f"{_ELASTIC}.test_commands_of_the_documentation"},
+    f"{_ADMIN}/explain.rst": {
+        "": _COMMANDS,
+        "nova-perfvm": f"{_OFFLINE}.test_explain",
+    },
+    f"{_ADMIN}/filter.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
+    f"{_ADMIN}/guest-checks.rst": {"": f"{_BENCH}.test_guest_checks"},
+    f"{_ADMIN}/host-checks.rst": {
+        "": f"{_BENCH}.test_host_checks",
+        "openstack perfvm server check": "tests.functional.test_server_check"
+        ".TestServerCheck.test_documented_commands",
+    },
+    f"{_ADMIN}/host-modes.rst": {
+        "": f"{_OFFLINE}.test_hosts",
+        "for id in $(openstack server list": _COMMANDS,
+        "openstack --os-placement-api-version": f"{_CLOUD}.test_aggregates_and_traits",
+    },
+    f"{_ADMIN}/host-playbook.rst": {"": f"{_OFFLINE}.test_hosts"},
+    f"{_ADMIN}/install.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
+    f"{_ADMIN}/map.rst": {"": f"{_CLOUD}.test_pictures"},
+    f"{_ADMIN}/measure.rst": {"": f"{_BENCH}.test_measure"},
+    f"{_ADMIN}/monitoring.rst": {"": f"{_CLOUD}.test_pictures"},
+    f"{_ADMIN}/plan-execution.rst": {"": f"{_CLOUD}.test_plans"},
+    f"{_ADMIN}/plans.rst": {
+        "": f"{_CLOUD}.test_plans",
+        "nova-perfvm": f"{_OFFLINE}.test_plans",
+    },
+    f"{_ADMIN}/policy.rst": {
+        "": _COMMANDS,
+        "nova-perfvm policy diff": f"{_OFFLINE}.test_policies",
+    },
+    f"{_ADMIN}/statistics.rst": {"": f"{_BENCH}.test_statistics"},
+    f"{_ADMIN}/survey.rst": {
+        "": f"{_CLOUD}.test_pictures",
+        "nova-perfvm survey --collected": f"{_OFFLINE}.test_survey",
+    },
+    f"{_ADMIN}/troubleshoot.rst": {"": _COMMANDS},
+    f"{_ADMIN}/upgrade.rst": {
+        "": _COMMANDS,
+        "nova-perfvm policy check": f"{_OFFLINE}.test_policies",
+        "nova-perfvm-status": _UPGRADE,
+    },
+    f"{_ADMIN}/weigher.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
+    f"{_ADMIN}/what-if.rst": {
+        "openstack": f"{_CLOUD}.test_plans",
+        "nova-perfvm": f"{_OFFLINE}.test_what_if",
+    },
+    f"{_CONTRIBUTOR}/devstack.rst": {"nova-perfvm-status": _UPGRADE},
+    f"{_CONTRIBUTOR}/tempest.rst": {"nova-perfvm": f"{_OFFLINE}.test_policies"},
+    f"{_USER}/flavors.rst": {
+        "nova-perfvm": f"{_OFFLINE}.test_flavors",
+        "nova-perfvm flavor generate | sh": _COMMANDS,
+        "openstack perfvm": _COMMANDS,
+    },
+    f"{_USER}/sandbox.rst": {
+        "openstack": f"{_SLOTS}.test_the_client_and_the_generated_commands"
+    },
+    f"{_USER}/tutorial.rst": {"": f"{_ELASTIC}.test_the_tutorial"},
+}
+
+
+class NotRun(NamedTuple):
+    """Commands that no test runs as they are shown.
+
+    :ivar command: their beginning
+    :ivar why: the reason; and what tests do instead, if anything
+    :ivar page: the page, empty for all pages
+    """
+
+    command: str
+    why: str
+    page: str = ""
+
+
+_CHANGES = "it changes the whole machine"
+_DEVSTACK = "it needs a machine for DevStack; tests/contract has doubles of its parts"
+_EXAMPLE = "an example of a selection; tests/unit/test_documentation.py looks it up"
+_HERE = "the sandbox of the tests is up already"
+_HOURS = "hours; make test-long has other sizes"
+TARGET = "a target of make, which .ci/run runs"
+
+# Those hold before any of RUN.
+NOT_RUN = (
+    NotRun("pip install", "the tests have what it installs"),
+    NotRun("apt-get install", "it changes the machine; .ci/run installs the same"),
+    NotRun("sudo apt-get install", "it changes the machine; .ci/run installs the same"),
+    NotRun("systemctl restart", "it needs systemd, and the service"),
+    NotRun("cp out/provider.yaml /etc/", "it changes the machine"),
+    # Of long runs
+    NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark runs it"),
+    NotRun("python -m tests.benchmark.needless_refusals", "make benchmark runs it"),
+    NotRun("python -m tests.benchmark.slots_left", "minutes; make benchmark runs it"),
+    NotRun("python -m tests.benchmark.plan_gap", "minutes"),
+    NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
+    NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
+    NotRun("BENCH_FULL=1 make bench", "hours"),
+    NotRun("PERFVM_NUMA_REQUESTS=", "minutes; tests/unit has fewer requests"),
+    NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
+    NotRun("PERFVM_REFUSALS=", _HOURS),
+    NotRun("tox -e nova-", "all suites on all releases: hours"),
+    NotRun("python -m tests.releases", "it needs what tox has left of all releases"),
+    # Of tests
+    NotRun("stestr --test-path ./tests/bench run", _EXAMPLE),
+    NotRun("stestr --test-path ./tests/unit run", _EXAMPLE),
+    NotRun("chrt -r 1 python -m testtools.run", "make measure runs the test"),
+    NotRun(".venv/bin/stestr", _EXAMPLE),
+    NotRun("OS_NOVA_DISABLE_EVENTLET_PATCHING=1 .venv/bin/stestr", _EXAMPLE),
+    NotRun("make demo", TARGET),
+    NotRun("make lint unit", TARGET),
+    NotRun("make test ", TARGET),
+    NotRun("make tempest TEMPEST_ARGUMENTS=", ".ci/run has other arguments"),
+    NotRun("make tempest", TARGET),
+    NotRun(".venv/bin/python -m tests.tempest", "make tempest calls it"),
+    NotRun("DEVSTACK_DIR=", "make contract without a real DevStack is in .ci/run"),
+    # Of other programs
+    NotRun("kubectl ", "it needs a Kubernetes"),
+    NotRun("oc ", "it needs an OpenShift; tests/recipes/test_rhoso.py reads the file"),
+    NotRun("cd fleet", "each test is in a directory of its own"),
+    NotRun(
+        "ansible-playbook -i inventory.yml fleet.yml -e perfvm_install_tools",
+        "it changes the machines; .ci/run installs the same",
+    ),
+    NotRun(
+        "openstack server create --user-data",
+        "the image has to run it; tests/guest runs the cure in a guest",
+    ),
+    # Of sandboxes
+    NotRun("make sandbox", _HERE),
+    NotRun("nova-perfvm sandbox up", _HERE),
+    NotRun('eval "$(nova-perfvm sandbox openrc)"', _HERE),
+    NotRun(
+        "cat ~/.cache/nova_perfvm/sandbox",
+        "the tests' sandboxes are elsewhere; the tutorial looks at the same files",
+    ),
+    NotRun(
+        ".venv/bin/nova-perfvm sandbox wipe",
+        "the sandbox is that of other tests, too",
+    ),
+    # Of Tempest and DevStack
+    NotRun("tempest list-plugins", "python -m tests.tempest starts Tempest otherwise"),
+    NotRun("tempest run", "python -m tests.tempest does it, in .ci/run"),
+    *(
+        NotRun(command, _DEVSTACK, f"{_CONTRIBUTOR}/devstack.rst")
+        for command in (
+            *("sudo ", "echo ", "git clone ", "source ", "cd ", "tox -e "),
+            *("openstack perfvm preflight ", "openstack server ", "~/devstack/"),
+            "/opt/stack/nova-perfvm/devstack/enroll-hosts.sh",
+        )
+    ),
+)
+
+
+def why_not(page, text):
+    """Return why no test runs a command of a page; None if a test does."""
+    found = [
+        exception.why
+        for exception in NOT_RUN
+        if text.startswith(exception.command) and exception.page in {"", page}
+    ]
+    return found[0] if found else None
+
+
+def claim(command):
+    """Return the beginning in RUN that a command is of; None if there is none."""
+    beginnings = [
+        beginning
+        for beginning in RUN.get(command.page, ())
+        if command.text.startswith(beginning)
+    ]
+    return max(beginnings, key=len, default=None)
+
+
+def runner(command):
+    """Return the test that runs a command; None for one that no test runs."""
+    beginning = claim(command)
+    if beginning is None or why_not(command.page, command.text):
+        return None
+    return RUN[command.page][beginning]
+
+
+def of(test):
+    """Return the commands that a test has to run, in the order of RUN and its pages."""
+    return [
+        command
+        for page in RUN
+        for command in shown.commands(page)
+        if runner(command) == test.id()
+    ]
