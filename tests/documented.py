@@ -19,6 +19,8 @@ _CLOUD = "tests.functional.test_documented.TestDocumented"
 _OFFLINE = "tests.unit.osc.test_documented.OfflineTest"
 _SLOTS = "tests.sandbox.test_slots.SlotsTest"
 _COMMANDS = f"{_SLOTS}.test_commands_of_the_documentation"
+_DEVSTACK_TESTS = "tests.contract.test_plugin.EnrollLaterTest"
+_ENROLL = "/opt/stack/nova-perfvm/devstack/enroll-hosts.sh"
 _ELASTIC = "tests.sandbox.test_elastic.ElasticTest"
 _UPGRADE = "tests.unit.scheduler.test_upgrade_check.UpgradeCheckTest.test_good"
 
@@ -86,15 +88,23 @@ RUN = {
         "openstack": f"{_CLOUD}.test_plans",
         "nova-perfvm": f"{_OFFLINE}.test_what_if",
     },
-    f"{_CONTRIBUTOR}/devstack.rst": {"nova-perfvm-status": _UPGRADE},
-    f"{_CONTRIBUTOR}/tempest.rst": {"nova-perfvm": f"{_OFFLINE}.test_policies"},
+    f"{_CONTRIBUTOR}/devstack.rst": {
+        "nova-perfvm-status": _UPGRADE,
+        f"{_ENROLL} ": f"{_DEVSTACK_TESTS}.test_all",
+        f"{_ENROLL} --slots": f"{_DEVSTACK_TESTS}.test_one_without_slots",
+    },
+    f"{_CONTRIBUTOR}/tempest.rst": {
+        "nova-perfvm": f"{_OFFLINE}.test_policies",
+        "tempest list-plugins": "tests.unit.tempest_plugin.test_plugin"
+        ".LoadedTest.test_tempest_lists_it",
+    },
     f"{_USER}/flavors.rst": {
         "nova-perfvm": f"{_OFFLINE}.test_flavors",
         "nova-perfvm flavor generate | sh": _COMMANDS,
         "openstack perfvm": _COMMANDS,
     },
     f"{_USER}/sandbox.rst": {
-        "openstack": f"{_SLOTS}.test_the_client_and_the_generated_commands"
+        "": f"{_SLOTS}.test_the_client_and_the_generated_commands"
     },
     f"{_USER}/tutorial.rst": {"": f"{_ELASTIC}.test_the_tutorial"},
 }
@@ -113,29 +123,30 @@ class NotRun(NamedTuple):
     page: str = ""
 
 
-_CHANGES = "it changes the whole machine"
 _DEVSTACK = "it needs a machine for DevStack; tests/contract has doubles of its parts"
-_EXAMPLE = "an example of a selection; tests/unit/test_documentation.py looks it up"
+_EXAMPLE = "it runs tests again; tests/unit/test_documentation.py looks for these"
 _HERE = "the sandbox of the tests is up already"
 _HOURS = "hours; make test-long has other sizes"
 TARGET = "a target of make, which .ci/run runs"
 
-# Those hold before any of RUN.
+# What is of one of these is not run, whatever RUN says of its page.
 NOT_RUN = (
     NotRun("pip install", "the tests have what it installs"),
     NotRun("apt-get install", "it changes the machine; .ci/run installs the same"),
     NotRun("sudo apt-get install", "it changes the machine; .ci/run installs the same"),
     NotRun("systemctl restart", "it needs systemd, and the service"),
-    NotRun("cp out/provider.yaml /etc/", "it changes the machine"),
     # Of long runs
-    NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark runs it"),
-    NotRun("python -m tests.benchmark.needless_refusals", "make benchmark runs it"),
-    NotRun("python -m tests.benchmark.slots_left", "minutes; make benchmark runs it"),
-    NotRun("python -m tests.benchmark.plan_gap", "minutes"),
+    NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark"),
+    NotRun("python -m tests.benchmark.needless_refusals", "minutes; make benchmark"),
+    NotRun("python -m tests.benchmark.slots_left", "minutes; make benchmark"),
+    NotRun(
+        "python -m tests.benchmark.plan_gap",
+        "minutes; tests/unit/benchmark/test_plan_gap.py has fewer clouds",
+    ),
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
     NotRun("BENCH_FULL=1 make bench", "hours"),
-    NotRun("PERFVM_NUMA_REQUESTS=", "minutes; tests/unit has fewer requests"),
+    NotRun("PERFVM_NUMA_REQUESTS=", "minutes; make unit has fewer requests"),
     NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
     NotRun("PERFVM_REFUSALS=", _HOURS),
     NotRun("tox -e nova-", "all suites on all releases: hours"),
@@ -168,24 +179,18 @@ NOT_RUN = (
     # Of sandboxes
     NotRun("make sandbox", _HERE),
     NotRun("nova-perfvm sandbox up", _HERE),
-    NotRun('eval "$(nova-perfvm sandbox openrc)"', _HERE),
-    NotRun(
-        "cat ~/.cache/nova_perfvm/sandbox",
-        "the tests' sandboxes are elsewhere; the tutorial looks at the same files",
-    ),
+    NotRun('eval "$(nova-perfvm sandbox openrc)"', "that of the tutorial is run"),
     NotRun(
         ".venv/bin/nova-perfvm sandbox wipe",
         "the sandbox is that of other tests, too",
     ),
     # Of Tempest and DevStack
-    NotRun("tempest list-plugins", "python -m tests.tempest starts Tempest otherwise"),
     NotRun("tempest run", "python -m tests.tempest does it, in .ci/run"),
     *(
         NotRun(command, _DEVSTACK, f"{_CONTRIBUTOR}/devstack.rst")
         for command in (
             *("sudo ", "echo ", "git clone ", "source ", "cd ", "tox -e "),
             *("openstack perfvm preflight ", "openstack server ", "~/devstack/"),
-            "/opt/stack/nova-perfvm/devstack/enroll-hosts.sh",
         )
     ),
 )

@@ -2,12 +2,14 @@
 
 import os
 import re
+import shlex
 import subprocess
 
 import fixtures
 import testtools
 
 from nova_perfvm.policy import loader
+from tests import documented
 from tests.contract import facts
 from tests.contract.node import DEVSTACK_DIR, ROOT, Node
 
@@ -411,7 +413,8 @@ class EnrollLaterTest(NodeCase):
         return result, [call.split(" enroll ")[1] for call in calls]
 
     def test_all(self):
-        result, enrolled = self.enroll()
+        (command,) = documented.of(self)
+        result, enrolled = self.enroll(*shlex.split(command.text, comments=True)[1:])
         self.assertEqual(0, result.returncode, result.stderr)
         self.assertEqual(
             [
@@ -422,7 +425,9 @@ class EnrollLaterTest(NodeCase):
         )
 
     def test_one_without_slots(self):
-        result, enrolled = self.enroll("--slots", "0", "host2")
+        (command,) = documented.of(self)
+        _, *words = shlex.split(command.text.replace("HOST", "host2"))
+        result, enrolled = self.enroll(*words)
         self.assertEqual(0, result.returncode, result.stderr)
         self.assertEqual(
             ["host2 --policy /etc/nova/perfvm.yaml --yes --slots 0"], enrolled

@@ -58,14 +58,17 @@ class SlotsTest(
         ).stdout
         self.command("sh", "-c", block)
 
-        create, topology = documented.of(self)
-        names = {"hp.20c.64g": "hp.20c.32g"}
-        self.documented([create], **names)
+        create, *look = documented.of(self)
+        self.documented([create], **{"hp.20c.64g": "hp.20c.32g"})
         made = self.compute.find_server("vm1")
         self.servers.append(made.id)
         server = self.settled(made.id)
-        self.documented([topology])
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
+        names = {
+            "dedicated1": base.host_of(server),
+            "~/.cache/nova_perfvm/sandbox": str(self.sandbox.layout.directory),
+        }
+        self.documented(look, **names)
         self.assertEqual(["private"], list(server["addresses"]))
         self.assert_high_performance(server)
         # Multiqueue: a queue for each vCPU.

@@ -5,6 +5,9 @@ import configparser
 import importlib.metadata
 import importlib.util
 import pathlib
+import shlex
+import subprocess
+import sys
 import unittest
 import uuid
 
@@ -16,6 +19,7 @@ from nova_perfvm import tempest_plugin
 from nova_perfvm.osc.tempest import tempest_conf
 from nova_perfvm.policy import loader
 from nova_perfvm.tempest_plugin import config
+from tests import documented
 
 PACKAGE = pathlib.Path(tempest_plugin.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -133,6 +137,17 @@ class LoadedTest(testtools.TestCase):
         for group, options in self.plugin.get_opt_lists():
             for option in options:
                 self.assertEqual(option.default, conf[group][option.name])
+
+    def test_tempest_lists_it(self):
+        (command,) = documented.of(self)
+        program, *words = shlex.split(command.text)
+        done = subprocess.run(
+            [pathlib.Path(sys.executable).with_name(program), *words],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        self.assertIn("nova_perfvm", done.stdout)
 
     def test_every_test_is_found(self):
         directory, top = self.plugin.load_tests()
