@@ -17,8 +17,10 @@ class UnreadTest(testtools.TestCase):
         path.write_text("\n".join([f"[{group}]", *lines, ""]), encoding="utf-8")
         found = placement_database.read(str(path))
         self.assertEqual("", found.isolation_level)
+        # The name of the directory is by chance, and may have some of these letters.
+        said = found.unread.replace(str(path), path.name)
         for secret in (SECRET, "s3cr", "40t"):
-            self.assertNotIn(secret, found.unread)
+            self.assertNotIn(secret, said)
         return found.unread
 
     def test_reasons(self):
