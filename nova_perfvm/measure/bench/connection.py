@@ -11,6 +11,7 @@ import signal
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
@@ -249,9 +250,18 @@ async def _end(process: Process) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_END_S):
                 await asyncio.gather(_outputs(process), process.wait())
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _kill_session(process.pid)
     await process.wait()
+
+
+def _kill_session(leader: int) -> None:
+    """Kill all processes of a session: ``timeout`` has a process group of its own."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        # One that has ended meanwhile has no file, or no process.
+        with contextlib.suppress(OSError):
+            *_, session = path.read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader:
+                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 async def _until_ready(process: Process) -> None:

@@ -173,7 +173,9 @@ class ServingTest(testtools.TestCase):
 
         async def serve():
             command = ["sh", "-c", self.SCRIPT, "sh", str(path)]
-            async with connection.serving(HERE, command, "listening", 2, PATIENCE_S):
+            # Its limit is no way out.
+            limit_s = 10 * PATIENCE_S
+            async with connection.serving(HERE, command, "listening", 2, limit_s):
                 return self.runs(path)
 
         self.assertTrue(asyncio.run(serve()))
@@ -181,6 +183,10 @@ class ServingTest(testtools.TestCase):
         while self.runs(path):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
+
+    def test_one_that_does_not_end_when_asked_is_killed(self):
+        self.useFixture(fixtures.MockPatchObject(connection, "_END_S", 0))
+        self.test_it_serves_until_it_is_left()
 
     def runs(self, path):
         """Return whether the process of a file is there, and no dead one."""
