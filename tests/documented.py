@@ -17,6 +17,7 @@ _BENCH = "tests.bench.test_documented.DocumentedTest"
 _FLEET = "tests.bench.test_fleet"
 _CLOUD = "tests.functional.test_documented.TestDocumented"
 _OFFLINE = "tests.unit.osc.test_documented.OfflineTest"
+_PACKAGE = "tests.package.test_package.PackageTest"
 _SLOTS = "tests.sandbox.test_slots.SlotsTest"
 _COMMANDS = f"{_SLOTS}.test_commands_of_the_documentation"
 _DEVSTACK_TESTS = "tests.contract.test_plugin.EnrollLaterTest"
@@ -62,7 +63,10 @@ RUN = {
     f"{_ADMIN}/install.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
     f"{_ADMIN}/map.rst": {"": f"{_CLOUD}.test_pictures"},
     f"{_ADMIN}/measure.rst": {"": f"{_BENCH}.test_measure"},
-    f"{_ADMIN}/monitoring.rst": {"": f"{_CLOUD}.test_pictures"},
+    f"{_ADMIN}/monitoring.rst": {
+        "": f"{_CLOUD}.test_pictures",
+        "python3 -c": f"{_PACKAGE}.test_files_of_monitoring_are_where_their_page_says",
+    },
     f"{_ADMIN}/plan-execution.rst": {"": f"{_CLOUD}.test_plans"},
     f"{_ADMIN}/plans.rst": {
         "": f"{_CLOUD}.test_plans",

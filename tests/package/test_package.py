@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -13,6 +14,8 @@ import venv
 import zipfile
 
 import testtools
+
+from tests import documented
 
 ROOT = pathlib.Path(__file__).parents[2]
 CONSTRAINTS = ROOT / "tests" / "constraints.txt"
@@ -132,9 +135,10 @@ class PackageTest(testtools.TestCase):
         self.assertEqual(set(), modules - set(names))
 
     def test_files_of_monitoring_are_where_their_page_says(self):
+        (command,) = documented.of(self)
+        _, *arguments = shlex.split(command.text)
+        data = pathlib.Path(self.run_there("python", *arguments).strip())
         page = (ROOT / "doc/source/admin/monitoring.rst").read_text()
-        (code,) = re.findall(r"^    python3 -c '(.*)'$", page, re.MULTILINE)
-        data = pathlib.Path(self.run_there("python", "-c", code).strip())
         named = re.findall(r"``(etc/nova_perfvm/\S+)``", page)
         self.assertEqual(2, len(named))
         for name in named:
