@@ -7,6 +7,7 @@ the session's authentication just says who asks.
 
 import contextlib
 import io
+import logging
 import pathlib
 import types
 
@@ -68,6 +69,21 @@ class SDKMixin:
         )
 
 
+@contextlib.contextmanager
+def services_apart():
+    """Keep off the client what services log, which run in its process here.
+
+    nova-api loads backends of its cache, which may not be installed, and says so when
+    its threads are busy.
+    """
+    with contextlib.ExitStack() as stack:
+        for name in ("stevedore.extension", "nova"):
+            logger = logging.getLogger(name)
+            stack.enter_context(fixtures.FakeLogger(name))
+            stack.enter_context(fixtures.MockPatchObject(logger, "propagate", False))
+        yield
+
+
 class ClientMixin(SDKMixin):
     """The openstack client itself, in this process, without Keystone."""
 
@@ -97,10 +113,7 @@ class ClientMixin(SDKMixin):
             fixtures.MonkeyPatch(f"{CLIENT_MANAGER}.setup_auth", setup_auth),
             # There is no Keystone; the client gets at it without using it.
             fixtures.MonkeyPatch(f"{CONNECTION}.identity", KEYSTONE),
-            # nova-api loads its cache's backends in this process, too, and what
-            # is not installed is no word of the client's.
-            fixtures.FakeLogger("stevedore.extension"),
-            fixtures.MonkeyPatch("stevedore.extension.LOG.propagate", False),
+            services_apart(),
             # Each run adds one for its own stderr.
             fixtures.MonkeyPatch("logging.root.handlers", []),
             fixtures.MonkeyPatch("sys.stdin", stdin or io.StringIO()),
