@@ -247,10 +247,13 @@ async def _end(process: Process) -> None:
     """End a process and what it has started: ask, then force."""
     _close(process)
     if process.returncode is None:
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(_END_S):
                 await asyncio.gather(_outputs(process), process.wait())
-    _kill_session(process.pid)
+        except TimeoutError:
+            _kill_session(process.pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
 
 
@@ -259,7 +262,10 @@ def _kill_session(leader: int) -> None:
     for path in Path("/proc").glob("[0-9]*/stat"):
         # One that has ended meanwhile has no file, or no process.
         with contextlib.suppress(OSError):
-            *_, session = path.read_text().rpartition(")")[2].split()[:4]
+            # The name in parentheses may have any character; then come state,
+            # parent, process group and session.
+            stat = path.read_text(encoding="utf-8", errors="replace")
+            session = stat.rpartition(")")[2].split()[3]
             if int(session) == leader:
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
