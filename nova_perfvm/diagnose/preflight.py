@@ -11,7 +11,7 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
-from nova_perfvm.diagnose.residents import class_name, divide, misfits
+from nova_perfvm.diagnose.residents import class_or_misfits, divide
 from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.demand import server_facts
@@ -233,10 +233,9 @@ def _flavor_fault(policy: Policy, server: Server) -> str:
 
     Empty for nothing.  What it asks for beyond that is no fault here.
     """
-    misfit = misfits(policy, server)
-    if misfit:
-        return "; ".join(map(describe, misfit))
-    name = class_name(policy, server)
+    name, misfits = class_or_misfits(policy, server)
+    if misfits:
+        return "; ".join(map(describe, misfits))
     if name is None:
         return "its flavor pins CPUs and names no class of the policy"
     request = server_facts(server)._replace(class_name=name)

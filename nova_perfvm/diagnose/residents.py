@@ -8,7 +8,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.allocation import root_amounts
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts import Reason, RequestCell, RequestFacts
+from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.snapshot import Server
@@ -53,27 +53,24 @@ def class_name(policy: Policy, server: Server) -> str | None:
 
     One whose CPUs are not as its class has them is of none.
     """
-    vm_class = resolve_class(policy, _as_it_runs(server))
-    if vm_class is None or misfits(policy, server):
-        return None
-    return vm_class.name
+    name, _ = class_or_misfits(policy, server)
+    return name
 
 
-def misfits(policy: Policy, server: Server) -> tuple[Reason, ...]:
-    """Return why a running server is not of the class that its flavor names.
+def class_or_misfits(
+    policy: Policy, server: Server
+) -> tuple[str | None, tuple[Reason, ...]]:
+    """Return the class of a running server, or why it is not of the one it names.
 
-    Empty where it is, and where its flavor names none.
+    Neither where its CPUs are its own and its flavor names no class.
     """
-    reasons = check_request(policy, _as_it_runs(server))
-    return tuple(reason for reason in reasons if reason.code in _OF_NO_CLASS)
-
-
-def _as_it_runs(server: Server) -> RequestFacts:
-    """Return a server as a request, whose CPUs are those that it has."""
     own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
-    return server_facts(server)._replace(
+    request = server_facts(server)._replace(
         cells=(own,) if owns_cpus(server) else (), running_vcpus=server.vcpus
     )
+    misfits = tuple(r for r in check_request(policy, request) if r.code in _OF_NO_CLASS)
+    vm_class = None if misfits else resolve_class(policy, request)
+    return (vm_class.name if vm_class else None), misfits
 
 
 def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shares:
