@@ -77,13 +77,15 @@ class Cloud(clouds.Cloud):
         }
         if pcpus:
             changes["PCPU"] = Inventory(pcpus, pcpus)
-            cpus = shape.cores * (shape.threads if self.smt == "threads" else 1)
-            owned = sum(bool(c.pcpuset) for c in cells)
-            slots = min(MOST, owned * (cpus // VCPUS))
+            slots = self.slots(shape, sum(bool(c.pcpuset) for c in cells))
             changes[const.RC_SLOT] = Inventory(slots, 1)
             traits = frozenset({const.TRAIT_HIGH_PERFORMANCE})
             self.change_provider(name, traits=traits)
         self.change_inventories(name, **changes)
+
+    def slots(self, shape, cells):
+        """Return the pinned VMs that so many empty NUMA nodes of a host hold."""
+        return min(MOST, cells * (shape.cell_cpus(self.smt) // VCPUS))
 
     @property
     def smt(self):
@@ -154,7 +156,7 @@ class Builder:
         shape = self.rng.choice(policy.host_shapes)
         memory_gb = self.rng.choice((64, 96, 128, 192))
         if policy.placement == "units":
-            most = min(MOST, shape.cells * (shape.cell_cpus(vm_class.smt) // VCPUS))
+            most = self.cloud.slots(shape, shape.cells)
             slots = self.rng.choice((most, most, 0))
             self.cloud.add_elastic(name, slots, str(shape), memory_gb)
             self.cloud.change_inventories(name, DISK_GB=Inventory(500, 500))
