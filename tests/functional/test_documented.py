@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of the documentation, run as they are shown on a real Nova and Placement."""
 
-import contextlib
 import io
 import os
 import pathlib
@@ -14,7 +13,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import nova_database
 from nova_perfvm.cloud.api import API
 from nova_perfvm.osc import shell
-from tests import documented
+from tests import console, documented
 from tests.functional import base, client
 from tests.functional.glance import GlanceFixture
 from tests.functional.minutes import MinutesPass
@@ -62,14 +61,7 @@ class TestDocumented(client.ClientMixin, base.FunctionalTest):
 
     def run_offline(self, program, *arguments):
         self.assertEqual(shell.NAME, program)
-        stdout, stderr = io.StringIO(), io.StringIO()
-        with (
-            fixtures.MonkeyPatch("logging.root.handlers", []),
-            contextlib.redirect_stdout(stdout),
-            contextlib.redirect_stderr(stderr),
-        ):
-            status = shell.main(arguments)
-        return status, stdout.getvalue(), stderr.getvalue()
+        return console.run(*arguments)
 
     def test_aggregates_and_traits(self):
         for name in ("hp", "rack7"):

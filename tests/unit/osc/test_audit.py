@@ -19,7 +19,8 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import CHECKS, SEVERITIES
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Image
-from nova_perfvm.osc import output, shell
+from nova_perfvm.osc import output
+from tests import console
 from tests.unit.diagnose.audit.test_checks import small
 
 VOID = {"meta", "br"}
@@ -79,14 +80,9 @@ class AuditCommandTest(testtools.TestCase):
         return path
 
     def run_command(self, *arguments):
-        stdout, stderr = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
-            try:
-                status = shell.main(["audit", *map(str, arguments)])
-            except SystemExit as exc:
-                status = exc.code
-        self.assertNotIn("Traceback", stderr.getvalue())
-        return status, stdout.getvalue(), stderr.getvalue()
+        status, stdout, stderr = console.run("audit", *arguments)
+        self.assertNotIn("Traceback", stderr)
+        return status, stdout, stderr
 
     def audit(self, path, *options):
         return self.run_command("--snapshot", path, *options)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``guest check`` by the console script, in every format."""
 
-import contextlib
 import csv
 import dataclasses
 import io
@@ -16,7 +15,7 @@ import yaml
 from nova_perfvm.measure import cure
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks.check import checks_of
-from nova_perfvm.osc import shell
+from tests import console
 from tests.unit.measure import guests, reports, this_machine
 
 CHECKS = checks_of(package)
@@ -46,14 +45,9 @@ class CheckGuestTest(testtools.TestCase):
         return path
 
     def check(self, *arguments):
-        stdout, stderr = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
-            try:
-                status = shell.main(["guest", "check", *map(str, arguments)])
-            except SystemExit as exc:
-                status = exc.code
-        self.assertNotIn("Traceback", stderr.getvalue())
-        return status, stdout.getvalue(), stderr.getvalue()
+        status, stdout, stderr = console.run("guest", "check", *arguments)
+        self.assertNotIn("Traceback", stderr)
+        return status, stdout, stderr
 
     def test_exit_codes(self):
         broken = self.directory / "broken"

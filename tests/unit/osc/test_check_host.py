@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``host check`` by the console script."""
 
-import contextlib
 import dataclasses
-import io
 import json
 import pathlib
 from xml.etree import ElementTree as ET
@@ -15,7 +13,7 @@ from nova_perfvm.facts import snapshot
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.observed.domains import LIST
-from nova_perfvm.osc import shell
+from tests import console
 from tests.unit.measure import hosts, reports, this_machine
 
 CHECKS = checks_of(package)
@@ -67,14 +65,9 @@ class CheckHostTest(testtools.TestCase):
         return self.write(name, hosts.as_json(collected))
 
     def check(self, *arguments):
-        stdout, stderr = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
-            try:
-                status = shell.main(["host", "check", *map(str, arguments)])
-            except SystemExit as exc:
-                status = exc.code
-        self.assertNotIn("Traceback", stderr.getvalue())
-        return status, stdout.getvalue(), stderr.getvalue()
+        status, stdout, stderr = console.run("host", "check", *arguments)
+        self.assertNotIn("Traceback", stderr)
+        return status, stdout, stderr
 
     def test_exit_codes(self):
         slow = {**self.host.files, "/sys/kernel/mm/ksm/run": "1\n"}

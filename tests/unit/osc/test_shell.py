@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import contextlib
 import importlib.metadata
-import io
 import itertools
-import logging
 import os
 import subprocess
 import sys
@@ -19,6 +16,7 @@ from nova_perfvm.osc import shell
 from nova_perfvm.osc.formats import ansible
 from nova_perfvm.osc.formats import shell as shell_format
 from nova_perfvm.policy import loader
+from tests import console
 
 POLICY = loader.load()
 BAD = "placement: slot\nmanaged_hosts: none\n"
@@ -33,22 +31,11 @@ class CommandCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        # Each run adds a handler for its own stderr.
-        root = logging.getLogger()
-        self.useFixture(fixtures.MonkeyPatch("logging.root.handlers", []))
-        self.addCleanup(root.setLevel, root.level)
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
 
     def run_command(self, *arguments):
         """Run a command, keep what it prints, and give its exit status."""
-        logging.root.handlers.clear()
-        stdout, stderr = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
-            try:
-                status = shell.main(arguments)
-            except SystemExit as exc:
-                status = exc.code or 0
-        self.stdout, self.stderr = stdout.getvalue(), stderr.getvalue()
+        status, self.stdout, self.stderr = console.run(*arguments)
         self.assertNotIn("Traceback", self.stderr)
         return status
 

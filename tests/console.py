@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The console script's function, as a process would call it."""
+
+import contextlib
+import io
+import logging
+
+import fixtures
+
+from nova_perfvm.osc import shell
+
+
+def run(*arguments):
+    """Run nova-perfvm; return its exit status, standard output and standard error."""
+    root = logging.getLogger()
+    level = root.level
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with (
+        # Each run adds one for its own stderr.
+        fixtures.MonkeyPatch("logging.root.handlers", []),
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+    ):
+        try:
+            status = shell.main([str(argument) for argument in arguments])
+        except SystemExit as exc:
+            status = exc.code or 0
+        finally:
+            root.setLevel(level)
+    return status, stdout.getvalue(), stderr.getvalue()
