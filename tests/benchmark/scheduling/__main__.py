@@ -104,8 +104,8 @@ def circumstances(options, database):
 def measured(options):
     """Measure on servers that are there for that long."""
     with (
-        tempfile.TemporaryDirectory(prefix="scheduling-") as directory,
-        Databases(directory) as database,
+        tempfile.TemporaryDirectory(prefix="scheduling-") as where,
+        Databases(where) as database,
     ):
         run(options, database)
 
@@ -198,7 +198,7 @@ def parse(arguments):
         help="measure this, and keep the other figures; may be repeated",
     )
     parser.add_argument(
-        "--output", type=Path, default=OUTPUT, help="directory of the pages"
+        "--output", type=directory, default=OUTPUT, help="directory of the pages"
     )
     options = parser.parse_args(arguments)
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -218,6 +218,16 @@ def share(text):
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return number
+
+
+def directory(text):
+    """Return a path where files can be written, before half an hour's work."""
+    path = Path(text)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise argparse.ArgumentTypeError(f"{text}: {exc.strerror}") from None
+    return path
 
 
 def main(arguments=None):

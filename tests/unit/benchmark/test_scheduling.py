@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is written of schedulers' cost: from the figures, and nowhere by hand."""
 
+import contextlib
+import io
 import json
 import pathlib
 import shlex
@@ -59,6 +61,20 @@ class PagesTest(testtools.TestCase):
                 words = tuple(shlex.split(command))
                 self.assertEqual(COMMAND, words[:3])
                 parse(words[3:])
+
+    def test_a_directory_of_output_is_made_before_anything_is_measured(self):
+        said = io.StringIO()
+        with tempfile.TemporaryDirectory() as temporary:
+            base = pathlib.Path(temporary)
+            deep = base / "a" / "b"
+            (base / "file").touch()
+
+            self.assertEqual(deep, parse(["--output", str(deep)]).output)
+
+            self.assertTrue(deep.is_dir())
+            with contextlib.redirect_stderr(said):
+                self.assertRaises(SystemExit, parse, ["--output", f"{base}/file"])
+        self.assertIn("file: File exists", said.getvalue())
 
 
 class GoalsTest(testtools.TestCase):
