@@ -4,6 +4,8 @@
 PYTHON ?= python3
 # stestr would run its workers with it, outside of the virtual environment.
 unexport PYTHON
+# Programs that tests start are no part of --jobs.
+unexport MAKEFLAGS
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -26,10 +28,10 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long tempest lint unit contract functional package oldest storm measure guest fuzz benchmark bench overgranting recipes docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long long random tempest tempest-schemes lint unit contract functional package oldest storm measure guest fuzz benchmark bench overgranting recipes docs sample format clean
 
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
 	@$(BIN)/python -m nova_perfvm.sandbox.demo
@@ -66,17 +68,25 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency $(SANDBOX_CONCURRENCY) \
 	    $(SANDBOX_TESTS)
 
-# More of what the others do, and what takes long.
+# All that there is, and more of it.  What takes longest comes first, so that it is
+# not left at the end; a suite keeps half of two cores idle: --jobs=2 runs two.
 test-long: export PERFVM_AGREEMENT_STATES ?= 100
 test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 4
-test-long: test demo docs oldest fuzz test-sandbox tempest measure guest  ## hours: all, at full length; storms, faults, random operations
+test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
+
+long: $(STAMP)  ## storms, faults, a thousand servers, every rule, on sandboxes
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
-	$(BIN)/python -m tests.tempest --scheme slots
-	$(BIN)/python -m tests.tempest --scheme mixed
+
+random: $(STAMP)  ## random operations, and refusals that a plan cures, in the test's process
+	$(BIN)/stestr --test-path ./tests/random run --concurrency 1 $(RANDOM_TESTS)
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
+
+tempest-schemes: $(STAMP)  ## the same on sandboxes of the other schemes
+	$(BIN)/python -m tests.tempest --scheme slots
+	$(BIN)/python -m tests.tempest --scheme mixed
 
 oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit tests, functional tests
 	$(OLDEST)/bin/stestr --test-path ./tests/unit/scheduler run --concurrency $(CONCURRENCY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few refusals that a plan of migrations cures; tests/long does hundreds.
+"""A few refusals that a plan of migrations cures; tests/random does more.
 
 Those on elastic hosts are there alone: such a refusal is rare, and takes minutes.
 """

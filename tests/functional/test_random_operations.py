@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few random operations, and their judge; tests/long does a thousand."""
+"""A few random operations, and their judge; tests/random does a thousand."""
 
 from tests.functional import base
 from tests.operations import case, clouds, verdict

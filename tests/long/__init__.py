@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes long: storms, faults, many hosts and servers, random operations."""
+"""What takes long on sandboxes: storms, faults, many hosts and servers, every rule."""

@@ -135,7 +135,7 @@ class PathsTest(testtools.TestCase):
         selected += [
             (page, f"tests/{suite.lower()}", pattern)
             for page, (suite, pattern) in self._named(
-                re.compile(r"make test-\w+\s([A-Z]+)_TESTS=(\w+)")
+                re.compile(r"make [\w-]+\s([A-Z]+)_TESTS=(\w+)")
             )
         ]
         self.assertGreater(len(selected), 4)

@@ -59,7 +59,7 @@ class SuitesTest(testtools.TestCase):
         self.tox = configuration("tox.ini")
         (name,) = (n for n in self.tox if "make " in self.tox[n].get("commands", ""))
         found = re.findall(
-            r"^(\w+): make (\S+)$", self.tox[name]["commands"], re.MULTILINE
+            r"^(\w+): make (?:--\S+ )*(\S+)$", self.tox[name]["commands"], re.MULTILINE
         )
         # {environment of tox: target of make}.
         self.made = dict(found)

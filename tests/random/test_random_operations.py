@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thousand random operations on each scheme, with and without the filter.
 
-PERFVM_RANDOM_STEPS and PERFVM_RANDOM_SEED say how many, and which.
+PERFVM_RANDOM_STEPS (1000) and PERFVM_RANDOM_SEED say how many, and which.
 """
 
 import os

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long random walks in a cloud in the test's process."""
