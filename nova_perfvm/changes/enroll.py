@@ -16,6 +16,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from oslo_utils import uuidutils
+
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
@@ -136,6 +138,10 @@ def _in_the_way(
                 f"policy's have {trait}: name another one with --aggregate"
             )
     wanted = {child.name: child for child in children}
+    lacking = wanted.keys() - {provider.name for provider in view.children}
+    if lacking and not uuidutils.is_uuid_like(view.root.uuid):
+        # A file says so; those of its children are made from it.
+        yield f"its provider: a UUID expected, not {view.root.uuid!r}: read it anew"
     for name, other in view.elsewhere.items():
         yield (
             f"provider {name} ({other}) exists, and not below {view.root.name}: "

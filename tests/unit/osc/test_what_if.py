@@ -176,6 +176,15 @@ class FlipTest(WhatIfCase):
         )
         self.assertIn("bare (i-bare) is being changed", self.stderr)
 
+    def test_a_provider_without_a_uuid(self):
+        super().save()
+        self.assertEqual(
+            (2, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
+        )
+        self.assertIn(
+            "plain: its provider: a UUID expected, not 'p-plain'", self.stderr
+        )
+
     def test_another_number_of_children(self):
         document = UNITS.as_document() | {"elastic": {"slots": 4}}
         path = self.policy_file("four.yaml", document)
