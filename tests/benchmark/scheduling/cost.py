@@ -97,12 +97,9 @@ def throughput(rig, hosts, each, tell, taken=0.5):
     for count in SCHEDULERS:
         for arm in compared:
             found = [rig.scheduler(arm, number) for number in range(count)]
-            for process in found:
-                process.ask("repeat", ASKED[HIGH], 1)
+            _at_once(found, "repeat", ASKED[HIGH], 1)
             started = time.monotonic()
-            for process in found:
-                process.send("repeat", ASKED[HIGH], each)
-            answers = [process.receive() for process in found]
+            answers = _at_once(found, "repeat", ASKED[HIGH], each)
             seconds = time.monotonic() - started
             tell(f"{count} schedulers, {arm.name}")
             records.append(
@@ -119,3 +116,9 @@ def throughput(rig, hosts, each, tell, taken=0.5):
                 }
             )
     return records
+
+
+def _at_once(processes, *order):
+    for process in processes:
+        process.send(*order)
+    return [process.receive() for process in processes]

@@ -2,6 +2,7 @@
 """The processes of a run: Placement of each scheme, and a scheduler of each arm."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
 from nova_perfvm.policy import loader
 from tests.benchmark.scheduling import pools, schedulers
@@ -35,10 +36,21 @@ class Rig:
         """Write another cloud in the place of the one before."""
         self._pool = pool
         self._guests = pools.fill(pool, hosts, taken)
-        self._databases.fill_nova(pool, self._guests)
-        for scheme in {_cloud(scheme) for scheme in pool.schemes}:
+        schemes = {_cloud(scheme) for scheme in pool.schemes}
+        for scheme in schemes:
             self.placement(scheme)
-            self._databases.fill_placement(pool, scheme, self._guests)
+        with ThreadPoolExecutor() as threads:
+            written = [
+                threads.submit(self._databases.fill_nova, pool, self._guests),
+                *(
+                    threads.submit(
+                        self._databases.fill_placement, pool, scheme, self._guests
+                    )
+                    for scheme in schemes
+                ),
+            ]
+        for one in written:
+            one.result()
         self._fresh = set()
 
     def placement(self, scheme, **options):
