@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far plans of migrations are from the best ones, on random clouds.
 
-Each cloud has a few hosts, of 2 x 8 CPUs, with VMs of both classes at random; room
-is made for one to four more VMs of a random flavor.  The best plan is OR-tools',
-whose answer is proved: no cheaper end gives as much room.
+Each cloud has a few small hosts with VMs of both classes at random; room is made
+for one to four more VMs of a random flavor.  The best plan is OR-tools', whose
+answer is proved: no cheaper end gives as much room.
 
     python -m tests.benchmark.plan_gap [--clouds N] [--seed N]
 """
