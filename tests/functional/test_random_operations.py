@@ -37,6 +37,7 @@ class TestVerdict(clouds.SlotsCloud):
         self.judge = verdict.Judge(self.cloud, connection, self.hosts, self.CHILDREN)
 
     def complaints(self, most=2, sizes=(20,)):
+        self.judge.look()
         return [
             *self.judge.guest_complaints(most, sizes, set()),
             *self.judge.book_complaints(set()),

@@ -32,13 +32,15 @@ class Run:
 
     :param test: a clouds.Cloud
     :param count: how many operations
+    :param more: how many more at most, while some kind seldom had its effect
     :param seed: what chance begins with.  The same seed gives the same requests as
         long as Nova decides the same; what Nova leaves to chance is seeded, too.
     """
 
-    def __init__(self, test, count, seed):
+    def __init__(self, test, count, seed, more=0):
         self.test = test
         self.count = count
+        self.more = more
         self.seed = seed
         self.rng = random.Random(self.seed)
         random.seed(self.seed)
@@ -76,7 +78,9 @@ class Run:
         every = max(1, self.count // (len(changes) + 1))
         step = 0
         try:
-            for step in range(1, self.count + 1):
+            for step in range(1, self.count + self.more + 1):
+                if step > self.count and not self.rare():
+                    break
                 if changes and step % every == 0:
                     self._change_policy(changes.pop())
                 self._step(step)
@@ -153,6 +157,7 @@ class Run:
     def _check(self):
         """Look that nothing is wrong; Nova's books may take their time."""
         down = self.steps.down
+        self._judge.look()
         found = self._judge.guest_complaints(self.test.most, self.test.sizes, down)
         self.test.assertEqual([], found)
         deadline = time.monotonic() + SETTLE_S
@@ -161,7 +166,8 @@ class Run:
                 raise AssertionError("\n".join(found))
             self._seconds["(waits)"] += 1
             time.sleep(0.2)
-        kinds = {guest.high for guest in self._judge.guests()}
+            self._judge.look()
+        kinds = {guest.high for guest in self._judge.guests}
         self.both += len(kinds) == 2
 
     def _change_policy(self, change):
@@ -191,7 +197,7 @@ class Run:
         for server in self.steps.listed(*steps.ANY):
             self._delete(server)
         self._check()
-        self.test.assertEqual([], self._judge.guests())
+        self.test.assertEqual([], self._judge.guests)
         self.test.assertEqual({}, self._judge.held())
         self.test.cloud.run_periodics()
         for name in self.test.hosts:

@@ -195,6 +195,7 @@ class Refusals:
         self.seen["clean audits"] += 1
 
     def _judged(self):
+        self.judge.look()
         yield from self.judge.guest_complaints(self.test.most, self.test.sizes, set())
         yield from self.judge.book_complaints(set())
 

@@ -290,7 +290,8 @@ class Steps:
         return self._evacuate()
 
     def evacuate_to_host(self):
-        return self._evacuate(self.host(up=False))
+        # Mostly a host that can take it, seldom one that is down.
+        return self._evacuate(self.host(up=self.rng.random() < 3 / 4))
 
     def evacuate_forced(self):
         return self._evacuate(self.host(), force=True)

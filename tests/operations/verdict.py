@@ -67,6 +67,7 @@ class Judge:
     :param hosts: Host by name
     :param children: how many children each host has under units, 0 under slots
     :ivar found: the servers that were there at the last look
+    :ivar guests: the guests of all hosts then
     """
 
     def __init__(self, cloud, connection, hosts, children):
@@ -76,11 +77,12 @@ class Judge:
         self._children = children
         # Servers as they were before they began to be resized or evacuated.
         self._settled = {}
-        self.found = {}
+        self.found, self.guests = {}, []
 
-    def guests(self):
-        """Return the guests of all hosts."""
-        return [
+    def look(self):
+        """See which servers and guests there are; what follows is about these."""
+        self.found = servers(self._cloud.api)
+        self.guests = [
             judge.guest(host, text)
             for host in self._hosts
             for text in self._cloud.domains(host).values()
@@ -97,16 +99,17 @@ class Judge:
         :param sizes: vCPUs that they may have
         :param down: hosts whose nova-compute is down
         """
-        guests = self._alive(servers(self._cloud.api), down)
+        guests = self._alive(down)
         return list(judge.complaints(self._hosts.values(), guests, most, sizes))
 
     def book_complaints(self, down):
         """List where Nova, libvirt and Placement differ, in words.
 
-        What Nova does in the background after an operation it may still do.
+        What Nova does in the background after an operation it may still do; look
+        again then.
         """
-        self.found = found = servers(self._cloud.api)
-        yield from self._places(found, self._alive(found, down))
+        found = self.found
+        yield from self._places(found, self._alive(down))
         books = judge.books(self._connection)
         yield from map(str, books.over)
         yield from self._allocations(found, dict(books.held), down)
@@ -114,19 +117,19 @@ class Judge:
             if server.status != "VERIFY_RESIZE" and server.host not in down:
                 self._settled[server.id] = server
 
-    def _alive(self, found, down):
+    def _alive(self, down):
         """Return the guests, but for those that stay where nova-compute is down.
 
         They were evacuated or deleted meanwhile.
         """
         return [
             guest
-            for guest in self.guests()
-            if guest.host not in down or self._host_of(found, guest.id) == guest.host
+            for guest in self.guests
+            if guest.host not in down or self._host_of(guest.id) == guest.host
         ]
 
-    def _host_of(self, found, server):
-        return found[server].host if server in found else None
+    def _host_of(self, server):
+        return self.found[server].host if server in self.found else None
 
     def _places(self, found, guests):
         """Compare where Nova says that servers are with where their guests are."""
