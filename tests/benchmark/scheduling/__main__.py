@@ -184,7 +184,12 @@ def parse(arguments):
         action="append",
         help="what requests cost in this alone; may be repeated (all)",
     )
-    parser.add_argument("--rounds", type=positive, default=3, help="of each row (3)")
+    parser.add_argument(
+        "--rounds",
+        type=positive,
+        default=3,
+        help="of each row, at most (3); two that agree are enough",
+    )
     parser.add_argument(
         "--study-hosts", type=positive, default=1000, help="of the other studies (1000)"
     )
