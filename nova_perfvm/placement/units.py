@@ -113,8 +113,9 @@ def groups(policy: Policy, vm_class: VMClass) -> Iterator[Group]:
     """
     required = frozenset({elastic_trait(policy)})
     if vm_class.pinned:
-        yield Group("", {}, required)
-        yield Group("_perfvm", {const.RC_UNIT: const.UNITS_PER_CHILD})
+        # An amount comes of one provider, in a group without a suffix, too.  There
+        # Placement leaves out full hosts before it looks at anything else of them.
+        yield Group("", {const.RC_UNIT: const.UNITS_PER_CHILD}, required)
         return
     # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
     yield Group("", {}, required, slots.traits_to_avoid(policy))

@@ -201,7 +201,7 @@ class RowsTest(testtools.TestCase):
 
         self.assertEqual({rows.child_uuid(0, "a")}, of_child)
         self.assertEqual(
-            {const.RC_UNIT: int(wanted[f"resources_perfvm:{const.RC_UNIT}"])},
+            {const.RC_UNIT: int(wanted[f"resources:{const.RC_UNIT}"])},
             first[of_child.pop()],
         )
         self.assertEqual({"VCPU": 20, "MEMORY_MB": 65536}, first[rows.host_uuid(0)])

@@ -64,8 +64,7 @@ class UnitsTest(testtools.TestCase):
     def test_a_high_performance_vm_takes_one_child_whole(self):
         self.assertEqual(
             {
-                "group_policy": "none",
-                "resources_perfvm:CUSTOM_PERFVM_UNIT": "1000",
+                "resources:CUSTOM_PERFVM_UNIT": "1000",
                 "trait:CUSTOM_PERFVM_ELASTIC_2": "required",
             },
             flavor_of("high-performance", "units"),

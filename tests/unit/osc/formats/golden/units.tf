@@ -25,18 +25,17 @@ resource "openstack_compute_flavor_v2" "hp_20c_64g" {
   swap      = 0
   is_public = true
   extra_specs = {
-    "group_policy"                        = "none"
-    "hw:cpu_policy"                       = "dedicated"
-    "hw:cpu_thread_policy"                = "prefer"
-    "hw:emulator_threads_policy"          = "share"
-    "hw:mem_page_size"                    = "1GB"
-    "hw:numa_nodes"                       = "1"
-    "hw:vif_multiqueue_enabled"           = "true"
-    "perfvm:class"                        = "high-performance"
-    "resources:CUSTOM_PERFVM_READ_IOPS"   = "5000"
-    "resources:CUSTOM_PERFVM_WRITE_IOPS"  = "1000"
-    "resources_perfvm:CUSTOM_PERFVM_UNIT" = "1000"
-    "trait:CUSTOM_PERFVM_ELASTIC_2"       = "required"
+    "hw:cpu_policy"                      = "dedicated"
+    "hw:cpu_thread_policy"               = "prefer"
+    "hw:emulator_threads_policy"         = "share"
+    "hw:mem_page_size"                   = "1GB"
+    "hw:numa_nodes"                      = "1"
+    "hw:vif_multiqueue_enabled"          = "true"
+    "perfvm:class"                       = "high-performance"
+    "resources:CUSTOM_PERFVM_READ_IOPS"  = "5000"
+    "resources:CUSTOM_PERFVM_UNIT"       = "1000"
+    "resources:CUSTOM_PERFVM_WRITE_IOPS" = "1000"
+    "trait:CUSTOM_PERFVM_ELASTIC_2"      = "required"
   }
 }
 
@@ -49,18 +48,17 @@ resource "openstack_compute_flavor_v2" "hp_20c_128g" {
   swap      = 0
   is_public = true
   extra_specs = {
-    "group_policy"                        = "none"
-    "hw:cpu_policy"                       = "dedicated"
-    "hw:cpu_thread_policy"                = "prefer"
-    "hw:emulator_threads_policy"          = "share"
-    "hw:mem_page_size"                    = "1GB"
-    "hw:numa_nodes"                       = "1"
-    "hw:vif_multiqueue_enabled"           = "true"
-    "perfvm:class"                        = "high-performance"
-    "resources:CUSTOM_PERFVM_READ_IOPS"   = "5000"
-    "resources:CUSTOM_PERFVM_WRITE_IOPS"  = "1000"
-    "resources_perfvm:CUSTOM_PERFVM_UNIT" = "1000"
-    "trait:CUSTOM_PERFVM_ELASTIC_2"       = "required"
+    "hw:cpu_policy"                      = "dedicated"
+    "hw:cpu_thread_policy"               = "prefer"
+    "hw:emulator_threads_policy"         = "share"
+    "hw:mem_page_size"                   = "1GB"
+    "hw:numa_nodes"                      = "1"
+    "hw:vif_multiqueue_enabled"          = "true"
+    "perfvm:class"                       = "high-performance"
+    "resources:CUSTOM_PERFVM_READ_IOPS"  = "5000"
+    "resources:CUSTOM_PERFVM_UNIT"       = "1000"
+    "resources:CUSTOM_PERFVM_WRITE_IOPS" = "1000"
+    "trait:CUSTOM_PERFVM_ELASTIC_2"      = "required"
   }
 }
 
