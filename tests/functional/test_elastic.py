@@ -103,6 +103,22 @@ class TestBothClasses(ElasticCase):
         self.boot(GENERAL)
         self.boot_refused(HIGH, az="nova:e1")
 
+    def test_availability_zone(self):
+        """It is an aggregate that the host's provider is in, and no child."""
+        self.start("e1", "e2")
+        zone = {"name": "zone2", "availability_zone": "zone2"}
+        made = self.cloud.api.post_aggregate({"aggregate": zone})
+        self.cloud.api.add_host_to_aggregate(made["id"], "e2")
+
+        high = [self.boot(HIGH, az="zone2") for _ in range(2)]
+
+        self.assertEqual(["e2", "e2"], [server.host for server in high])
+        self.boot_refused(HIGH, az="zone2")
+        for server in high:
+            self.servers.delete(server)
+        self.assertEqual("e2", self.boot(GENERAL, az="zone2").host)
+        self.boot_refused(HIGH, az="zone2")
+
     def test_compute_restart_and_audit_leave_units_alone(self):
         self.start("e1")
         server = self.boot(HIGH)

@@ -122,7 +122,7 @@ class RoundsTest(testtools.TestCase):
         self.assertEqual((2, 0.51), (rounds, ratios["slots"]))
 
     def test_a_third_where_they_differ(self):
-        rounds, ratios = self.rounds(slots=[5, 6, 5.1])
+        rounds, ratios = self.rounds(slots=[5, 5.6, 5.1])
         self.assertEqual((3, 0.51), (rounds, ratios["slots"]))
 
 
