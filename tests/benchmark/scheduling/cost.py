@@ -11,15 +11,12 @@ from tests.benchmark.scheduling.pools import POOLS
 SCHEDULERS = (1, 2, 4)
 STOCK = Arm("stock")
 _WARM_HOSTS = 5
-# Two rounds whose ratios differ by less are within 5 % of their median.
-_ALIKE = 1.1
 
 
 def measure(rig, pool, hosts, rounds, taken, tell):
     """Return a record for each share taken, request and arm.
 
-    Arms take turns, in a direction that changes from round to round.  Two rounds that
-    agree are enough.
+    Arms take turns, in a direction that changes from round to round.
     """
     records = []
     compared = arms(pool.schemes)
@@ -33,8 +30,6 @@ def measure(rig, pool, hosts, rounds, taken, tell):
                     found = rig.scheduler(arm).ask("schedule", ASKED[request])
                     samples[arm].append(found)
                 tell(f"{hosts} hosts, {pool.name}, {share:.0%}, {number + 1}")
-                if agree(samples):
-                    break
             where = {"pool": pool.name, "hosts": hosts}
             where |= {"taken": share, "request": request}
             records += [
@@ -51,19 +46,6 @@ def warm_up(rig, pool, compared):
             rig.scheduler(arm).ask("schedule", ASKED[request])
 
 
-def agree(samples):
-    """Return whether two rounds, or more, have found much the same ratios to stock."""
-    if len(samples[STOCK]) < 2:
-        return False
-    ratios = [_ratios(found, samples[STOCK], total) for found in samples.values()]
-    return all(max(found) < _ALIKE * min(found) for found in ratios)
-
-
-def _ratios(ours, stock, measured):
-    pairs = zip(ours, stock, strict=True)
-    return [measured(mine) / measured(theirs) for mine, theirs in pairs]
-
-
 def total(sample):
     """Return the CPU time of a request, that of Placement included, in ms."""
     return sample["scheduler_ms"] + sample["placement_ms"]
@@ -76,14 +58,16 @@ def summary(arm, samples, stock):
     def median(values):
         return round(statistics.median(values), 3)
 
+    def ratio(measured):
+        pairs = zip(samples, stock, strict=True)
+        return median(measured(ours) / measured(theirs) for ours, theirs in pairs)
+
     return {
         "arm": arm.name,
         "scheduler_ms": median(s["scheduler_ms"] for s in samples),
         "placement_ms": median(s["placement_ms"] for s in samples),
-        "ratio": median(_ratios(samples, stock, total)),
-        "scheduler_ratio": median(
-            _ratios(samples, stock, lambda sample: sample["scheduler_ms"])
-        ),
+        "ratio": ratio(total),
+        "scheduler_ratio": ratio(lambda sample: sample["scheduler_ms"]),
         "phases": {
             name: median(s["phases"].get(name, 0) for s in samples)
             for name in sorted(phases)

@@ -8,6 +8,7 @@ hosts' states are read once as well; filters and weighers are the real ones.
 
 import copy
 import random
+import statistics
 
 from nova.conf import CONF
 from nova.scheduler import utils
@@ -251,12 +252,13 @@ def elastic(rig, hosts, rounds, tell):
             process = rig.scheduler(Arm("units", REPLACEMENT, limit), **options)
             process.ask("schedule", ASKED[HIGH])
             samples = [process.ask("schedule", ASKED[HIGH]) for _ in range(rounds)]
-            samples.sort(key=lambda sample: sample["scheduler_ms"])
-            middle = samples[len(samples) // 2]
             tell(f"elastic: {name}, {limit}")
-            records.append(
-                {"strategy": name, "limit": limit, "hosts": hosts}
-                | {k: middle[k] for k in ("candidates", "scheduler_ms", "placement_ms")}
-                | {"hosts_seen": middle["hosts"]}
-            )
+            spent = {
+                name: statistics.median(sample[name] for sample in samples)
+                for name in ("scheduler_ms", "placement_ms")
+            }
+            first = samples[0]
+            seen = {"candidates": first["candidates"], "hosts_seen": first["hosts"]}
+            where = {"strategy": name, "limit": limit, "hosts": hosts}
+            records.append(where | seen | spent)
     return records

@@ -128,6 +128,7 @@ class Orders:
         spec = self._spec(flavor)
         phases = self._phases
         phases.clear()
+        gc.collect()
         placed = self._place(spec)
         total = sum(phases.cpu_ms.values())
         found = {
@@ -210,6 +211,3 @@ def _serve(pipe, scheme, path):
             pipe.send((True, getattr(orders, name)(*args)))
         except Exception:  # noqa: BLE001 - told to who asked
             pipe.send((False, traceback.format_exc()))
-        # The next request does not pay for what this one has left, and meanwhile
-        # another process is asked.
-        gc.collect()

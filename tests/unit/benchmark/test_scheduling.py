@@ -13,7 +13,7 @@ from nova import objects
 from nova.scheduler import host_manager
 
 from nova_perfvm import constants as const
-from tests.benchmark.scheduling import arms, cost, goals, pools, report, rows
+from tests.benchmark.scheduling import arms, goals, pools, report, rows
 from tests.benchmark.scheduling.__main__ import COMMAND, STUDIES, parse
 from tests.benchmark.scheduling.flavors import HIGH, flavor
 from tests.unit.scheduler import states
@@ -75,55 +75,6 @@ class PagesTest(testtools.TestCase):
             with contextlib.redirect_stderr(said):
                 self.assertRaises(SystemExit, parse, ["--output", f"{base}/file"])
         self.assertIn("file: File exists", said.getvalue())
-
-
-class Scheduler:
-    """Costs what it is told, request after request."""
-
-    def __init__(self, arm, costs):
-        self.arm, self.costs = arm, costs
-
-    def ask(self, *_):
-        spent = self.costs.pop(0)
-        return {
-            "scheduler_ms": spent,
-            "placement_ms": spent,
-            "phases": {},
-            "candidates": 1,
-            "hosts": 1,
-            "passed": {},
-            "placed": True,
-        }
-
-
-class Rig:
-    def __init__(self, costs):
-        self.costs = costs
-        self.schedulers = {}
-
-    def fill(self, *_):
-        """Nothing is written."""
-
-    def scheduler(self, arm):
-        # What is asked first warms it up.
-        costs = [0, *self.costs.get(arm.name, [10, 10, 10])]
-        return self.schedulers.setdefault(arm, Scheduler(arm, costs))
-
-
-class RoundsTest(testtools.TestCase):
-    def rounds(self, **costs):
-        rig = Rig(costs)
-        found = cost.measure(rig, DEDICATED, 4, 3, [0.0], lambda _: None)
-        (count,) = {record["rounds"] for record in found}
-        return count, {r["arm"]: r["ratio"] for r in found}
-
-    def test_two_that_agree_are_enough(self):
-        rounds, ratios = self.rounds(slots=[5, 5.2, 9], stock=[10, 10, 1])
-        self.assertEqual((2, 0.51), (rounds, ratios["slots"]))
-
-    def test_a_third_where_they_differ(self):
-        rounds, ratios = self.rounds(slots=[5, 5.6, 5.1])
-        self.assertEqual((3, 0.51), (rounds, ratios["slots"]))
 
 
 class GoalsTest(testtools.TestCase):
