@@ -147,24 +147,45 @@ class Books(NamedTuple):
 
 
 def books(connection):
-    """Read Placement's books."""
+    """Read Placement's books by its API."""
 
     def get(path):
         response = connection.placement.get(path, microversion="1.36")
         response.raise_for_status()
         return response.json()
 
-    held, over = collections.defaultdict(dict), []
+    taken, stock = [], []
     for provider in get("/resource_providers")["resource_providers"]:
-        path = f"/resource_providers/{provider['uuid']}"
-        used = collections.Counter()
-        for consumer, taken in get(f"{path}/allocations")["allocations"].items():
-            held[consumer][provider["name"]] = taken["resources"]
-            used.update(taken["resources"])
-        if not used:
+        name, path = provider["name"], f"/resource_providers/{provider['uuid']}"
+        found = get(f"{path}/allocations")["allocations"]
+        for consumer, allocated in found.items():
+            for kind, amount in allocated["resources"].items():
+                taken.append((consumer, name, kind, amount))
+        if not found:
             continue
-        for name, stock in get(f"{path}/inventories")["inventories"].items():
-            room = (stock["total"] - stock["reserved"]) * stock["allocation_ratio"]
-            if used[name] > room:
-                over.append((provider["name"], name, used[name], int(room)))
-    return Books(dict(held), tuple(over))
+        for kind, of in get(f"{path}/inventories")["inventories"].items():
+            amounts = of["total"], of["reserved"], of["allocation_ratio"]
+            stock.append((name, kind, *amounts))
+    return summed_up(taken, stock)
+
+
+def summed_up(taken, stock):
+    """Return the books.
+
+    :param taken: each (consumer, provider, resource class, amount)
+    :param stock: each (provider, resource class, total, reserved, allocation ratio)
+    """
+    held, used = {}, collections.Counter()
+    for consumer, provider, kind, amount in taken:
+        held.setdefault(consumer, {}).setdefault(provider, {})[kind] = amount
+        used[provider, kind] += amount
+    room = {
+        (provider, kind): (total - reserved) * ratio
+        for provider, kind, total, reserved, ratio in stock
+    }
+    over = tuple(
+        (*what, used[what], int(capacity))
+        for what, capacity in room.items()
+        if used[what] > capacity
+    )
+    return Books(held, over)

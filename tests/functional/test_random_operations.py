@@ -33,8 +33,7 @@ class TestVerdict(clouds.SlotsCloud):
 
     def setUp(self):
         super().setUp()
-        connection = self.connection("admin", "admin,member,reader")
-        self.judge = verdict.Judge(self.cloud, connection, self.hosts, self.CHILDREN)
+        self.judge = verdict.Judge(self.cloud, self.hosts, self.CHILDREN)
 
     def complaints(self, most=2, sizes=(20,)):
         self.judge.look()

@@ -50,8 +50,7 @@ class Run:
         self._last = collections.deque(maxlen=LAST)
         self._began = time.monotonic()
         self._seconds = collections.Counter()
-        connection = test.connection("admin", "admin,member,reader")
-        self._judge = verdict.Judge(test.cloud, connection, test.hosts, test.CHILDREN)
+        self._judge = verdict.Judge(test.cloud, test.hosts, test.CHILDREN)
         self.steps = hostile.HostileSteps(test, self.rng, self._judge)
         self.weights = steps.WEIGHTS | hostile.ALWAYS
         if test.FILTER:

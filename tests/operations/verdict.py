@@ -8,9 +8,23 @@ Nova lists, the XML that it gave to libvirt, and Placement's books have to agree
 import collections
 from typing import NamedTuple
 
+import sqlalchemy as sa
+from placement import db_api
+
 from tests import judge
 
 UNITS = 1000
+
+_TAKEN = sa.text("""
+    SELECT a.consumer_id, p.name, c.name, a.used FROM allocations a
+    JOIN resource_providers p ON p.id = a.resource_provider_id
+    JOIN resource_classes c ON c.id = a.resource_class_id
+""")
+_STOCK = sa.text("""
+    SELECT p.name, c.name, i.total, i.reserved, i.allocation_ratio FROM inventories i
+    JOIN resource_providers p ON p.id = i.resource_provider_id
+    JOIN resource_classes c ON c.id = i.resource_class_id
+""")
 
 
 class Host(NamedTuple):
@@ -59,20 +73,24 @@ def servers(api):
     }
 
 
+def books():
+    """Read Placement's books in its database: its API takes a request a provider."""
+    with db_api.get_placement_engine().connect() as connection:
+        return judge.summed_up(connection.execute(_TAKEN), connection.execute(_STOCK))
+
+
 class Judge:
     """Compares what Nova, libvirt and Placement have, after each operation.
 
     :param cloud: the EmbeddedCloud
-    :param connection: an administrator's, of openstacksdk
     :param hosts: Host by name
     :param children: how many children each host has under units, 0 under slots
     :ivar found: the servers that were there at the last look
     :ivar guests: the guests of all hosts then
     """
 
-    def __init__(self, cloud, connection, hosts, children):
+    def __init__(self, cloud, hosts, children):
         self._cloud = cloud
-        self._connection = connection
         self._hosts = hosts
         self._children = children
         # Servers as they were before they began to be resized or evacuated.
@@ -90,7 +108,7 @@ class Judge:
 
     def held(self):
         """Return what anyone holds in Placement."""
-        return judge.books(self._connection).held
+        return books().held
 
     def guest_complaints(self, most, sizes, down):
         """List what is wrong with guests, in words; it may not be for a moment.
@@ -110,9 +128,9 @@ class Judge:
         """
         found = self.found
         yield from self._places(found, self._alive(down))
-        books = judge.books(self._connection)
-        yield from map(str, books.over)
-        yield from self._allocations(found, dict(books.held), down)
+        placement = books()
+        yield from map(str, placement.over)
+        yield from self._allocations(found, dict(placement.held), down)
         for server in found.values():
             if server.status != "VERIFY_RESIZE" and server.host not in down:
                 self._settled[server.id] = server

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of guests and books, which shares nothing with the product."""
+
+import testtools
+
+from tests import judge
+
+
+class BooksTest(testtools.TestCase):
+    def test_what_each_holds(self):
+        taken = [("vm", "h1", "VCPU", 2), ("vm", "h1_a", "UNIT", 1)]
+        books = judge.summed_up(taken, [])
+        self.assertEqual({"vm": {"h1": {"VCPU": 2}, "h1_a": {"UNIT": 1}}}, books.held)
+        self.assertEqual(({"vm"}, ()), (books.consumers, books.over))
+
+    def test_more_is_taken_than_there_is(self):
+        stock = [("h1", "PCPU", 42, 2, 1.0), ("h1", "VCPU", 40, 0, 4.0)]
+        taken = [(vm, "h1", "PCPU", 20) for vm in "abc"] + [("d", "h1", "VCPU", 160)]
+        self.assertEqual((), judge.summed_up(taken[1:], stock).over)
+        self.assertEqual((("h1", "PCPU", 60, 40),), judge.summed_up(taken, stock).over)
