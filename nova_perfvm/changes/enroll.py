@@ -140,8 +140,11 @@ def _in_the_way(
     wanted = {child.name: child for child in children}
     lacking = wanted.keys() - {provider.name for provider in view.children}
     if lacking and not uuidutils.is_uuid_like(view.root.uuid):
-        # A file says so; those of its children are made from it.
-        yield f"its provider: a UUID expected, not {view.root.uuid!r}: read it anew"
+        # Only a snapshot can say so; those of its children are made from it.
+        yield (
+            f"its provider: a UUID expected, not {view.root.uuid!r}: "
+            "take another snapshot"
+        )
     for name, other in view.elsewhere.items():
         yield (
             f"provider {name} ({other}) exists, and not below {view.root.name}: "

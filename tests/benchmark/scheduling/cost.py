@@ -97,9 +97,11 @@ def throughput(rig, hosts, each, tell, taken=0.5):
     for count in SCHEDULERS:
         for arm in compared:
             found = [rig.scheduler(arm, number) for number in range(count)]
-            _at_once(found, "repeat", ASKED[HIGH], 1)
+            rig.at_once((process, "repeat", ASKED[HIGH], 1) for process in found)
             started = time.monotonic()
-            answers = _at_once(found, "repeat", ASKED[HIGH], each)
+            answers = rig.at_once(
+                (process, "repeat", ASKED[HIGH], each) for process in found
+            )
             seconds = time.monotonic() - started
             tell(f"{count} schedulers, {arm.name}")
             records.append(
@@ -116,9 +118,3 @@ def throughput(rig, hosts, each, tell, taken=0.5):
                 }
             )
     return records
-
-
-def _at_once(processes, *order):
-    for process in processes:
-        process.send(*order)
-    return [process.receive() for process in processes]

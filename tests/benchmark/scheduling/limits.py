@@ -159,13 +159,14 @@ def _drawn(rig, arm, request, asked):
     """
     longest = max(asked, key=lambda one: one[0] * one[2])
     parts = [longest], [one for one in asked if one is not longest]
-    processes = [rig.scheduler(arm, number) for number in range(len(parts))]
-    for process, part in zip(processes, parts, strict=True):
-        process.send("draw", ASKED[request], part)
+    received = rig.at_once(
+        (rig.scheduler(arm, number), "draw", ASKED[request], part)
+        for number, part in enumerate(parts)
+    )
     found = {}
-    for process, part in zip(processes, parts, strict=True):
-        everything, *answers = process.receive()
+    for part, (_, *answers) in zip(parts, received, strict=True):
         found.update(zip(part, answers, strict=True))
+    everything = received[0][0]
     return everything, [found[one] for one in asked]
 
 
@@ -200,19 +201,20 @@ def packing(rig, hosts, tell):
     pool = POOLS["no cpu sets"]
     rig.fill(pool, hosts, 0)
     records = []
-    # At the same time: what is counted is not time.
-    processes = {s: rig.scheduler(Arm("units", REPLACEMENT), s) for s in (0, SEED)}
+    arm, seeds = Arm("units", REPLACEMENT), (None, SEED)
     for limit in LIMITS:
-        for seed, process in processes.items():
-            process.send("arrive", ASKED[GENERAL], limit, seed or None, ARRIVALS)
-        for seed, process in processes.items():
-            placed = process.receive()
+        # At the same time: what is counted is not time.
+        received = rig.at_once(
+            (rig.scheduler(arm, n), "arrive", ASKED[GENERAL], limit, seed, ARRIVALS)
+            for n, seed in enumerate(seeds)
+        )
+        for seed, placed in zip(seeds, received, strict=True):
             tell(f"packing: {limit}, {'random' if seed else 'in order'}")
             records.append(
                 {
                     "hosts": hosts,
                     "limit": limit,
-                    "random": bool(seed),
+                    "random": seed is not None,
                     "vms": ARRIVALS,
                     "hosts_used": len(set(placed)),
                     "refused": placed.count(None),

@@ -81,6 +81,14 @@ class Rig:
             self._fresh.add(key)
         return process
 
+    @staticmethod
+    def at_once(orders):
+        """Return the answers to orders, each (process, what to do, arguments...)."""
+        orders = list(orders)
+        for process, *order in orders:
+            process.send(*order)
+        return [process.receive() for process, *_ in orders]
+
     def _asks_twice(self, arm):
         # disable_fallback_pcpu_query is to be True where all hosts have cpu sets.
         return arm.scheme == "stock" or self._pool.cpus == "open"
