@@ -13,7 +13,8 @@ CONSTRAINTS := tests/constraints.txt
 # The oldest cycle of OpenStack that tests run on; tox -e nova-... has all.
 OLDEST := .tox/oldest
 OLDEST_CONSTRAINTS := tests/constraints-2025.1.txt
-CONCURRENCY ?= 2
+# As many workers as there are CPUs, at least two: tests also wait for servers.
+CONCURRENCY ?= $(shell cpus=$$(nproc); echo $$((cpus > 2 ? cpus : 2)))
 # A sandbox is idle for half of its time.  The tests of a class share one: stestr
 # gives a class to one worker (group_regex).
 SANDBOX_CONCURRENCY ?= 2
