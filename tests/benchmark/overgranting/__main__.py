@@ -72,7 +72,7 @@ def run(options, database):
         snapshots.append(True)
     versions = [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES]
     write(f"{', '.join(versions)}, Python {platform.python_version()}\n")
-    write(f"MariaDB {database.version}, {os.cpu_count()} CPUs\n")
+    write(f"MariaDB {database.version}, {len(os.sched_getaffinity(0))} CPUs\n")
     write(f"Placement is that of {Path(placement.__file__).parents[1]}\n")
     write(
         f"{options.processes} processes ask a provider of {CAPACITY} PCPU for {CLAIM} "

@@ -95,7 +95,7 @@ def circumstances(options, database):
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "python": platform.python_version(),
         "mariadb": database.version,
-        "cpus": os.cpu_count(),
+        "cpus": len(os.sched_getaffinity(0)),
         "load": [round(os.getloadavg()[0], 1)],
         "rounds": options.rounds,
     }
