@@ -58,7 +58,9 @@ class Scheduler:
             path: path.stat().st_size
             for path in sandbox.layout.logs.glob("nova-scheduler-*.log")
         }
+        self._layout = sandbox.layout
         self._first = self._used()
+        self._resident = self._guests()
 
     def asks(self, asked, image, host):
         """Return whether it takes a server, and the code that the filter logs.
@@ -114,15 +116,16 @@ class Scheduler:
         """Wait until the schedulers see the hosts as they were at first.
 
         A compute that is down is not told that a server is deleted: it finds out
-        within a minute.  And what it reports in the second in which a scheduler
-        placed a server in thought does not end that thought, for the database
-        keeps whole seconds.
+        within a minute, and ends the guest later than it says so.  And what it
+        reports in the second in which a scheduler placed a server in thought does
+        not end that thought, for the database keeps whole seconds.
         """
         waiting.until(
-            lambda: all(
-                self._first[host] >= used for host, used in self._used().items()
+            lambda: (
+                all(self._first[host] >= used for host, used in self._used().items())
+                and self._guests() <= self._resident
             ),
-            "the computes to report that the servers are gone",
+            "the computes to report that the servers are gone, and their guests",
             _SETTLED_S,
         )
         time.sleep(1)
@@ -135,6 +138,10 @@ class Scheduler:
                 sa.text("SELECT host, vcpus_used FROM compute_nodes WHERE deleted = 0")
             )
             return dict(map(tuple, rows))
+
+    def _guests(self):
+        hosts = (self._layout.domains(host) for host in self._first)
+        return {path for directory in hosts for path in directory.glob("*.xml")}
 
     def _read_logs(self):
         for path, offset in self._offsets.items():
