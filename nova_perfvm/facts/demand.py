@@ -32,6 +32,8 @@ _PAGES: Final = {
     "large": const.PAGE_LARGE,
     "any": const.PAGE_ANY,
 }
+# Nova takes 2147483647 vCPUs, whose numbers alone would fill the memory.
+_MOST_CPUS: Final = cpuset.MAX_CPU + 1
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 # Nova asks Placement for something on account of these, and explain does not.
 _UNSEEN: Final = (
@@ -48,7 +50,7 @@ _UNSEEN: Final = (
 
 
 class RequestError(PerfVMError):
-    """A flavor, with its image, that nova-api itself refuses."""
+    """A flavor, with its image, that nova-api itself refuses, or no host can have."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,16 @@ def request_for(
     :param image: None for one that has no properties that matter
     :param volume_backed: None where it is not known; the flavor's root disk is
         then asked for
-    :raises RequestError: when nova-api refuses the flavor with the image
+    :raises RequestError: when nova-api refuses the flavor with the image, or no host
+        has as many CPUs as the flavor has vCPUs
     """
     specs = flavor.extra_specs
     properties = image.properties if image else {}
+    if flavor.vcpus > _MOST_CPUS:
+        raise RequestError(
+            f"flavor {flavor.name}: more vCPUs than a host has CPUs; expected at most "
+            f"{_MOST_CPUS}"
+        )
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)
     isolate = specs.get(const.EMULATOR_THREADS) == "isolate"
     policy, own = _cpu_policy(flavor, properties)
@@ -268,6 +276,11 @@ def _divided(
 ) -> list[tuple[frozenset[int], int]]:
     """Return vCPUs and memory of each NUMA node of the server."""
     specs = flavor.extra_specs
+    if nodes > flavor.vcpus:
+        raise RequestError(
+            f"nova-api refuses flavor {flavor.name}: {nodes} NUMA nodes for its "
+            f"{flavor.vcpus} vCPUs"
+        )
     cpus = [_either(specs, properties, f"hw:numa_cpus.{n}") for n in range(nodes)]
     memory = [_either(specs, properties, f"hw:numa_mem.{n}") for n in range(nodes)]
     if all(cpus) and all(memory):
@@ -288,9 +301,12 @@ def _divided(
 
 
 def _count(text: str | None, flavor: Flavor) -> int:
-    if text is not None and not text.isdecimal():
+    if text is None:
+        return 0
+    found = placement_request.whole_number(text)
+    if found is None:
         raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
-    return int(text or 0)
+    return found
 
 
 def _page_size_kb(
@@ -304,11 +320,12 @@ def _page_size_kb(
     text = other if other and asked in {"any", "large"} else asked
     if text in _PAGES:
         return _PAGES[text]
-    if text.isdecimal():
-        return int(text)
+    number = placement_request.whole_number(text)
+    if number is not None:
+        return number
     try:
         return int(strutils.string_to_bytes(text, return_int=True)) // 1024
-    except ValueError:
+    except (ValueError, OverflowError):
         raise RequestError(f"{const.MEM_PAGE_SIZE}={text} is no page size") from None
 
 

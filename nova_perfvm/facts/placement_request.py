@@ -15,6 +15,8 @@ from nova_perfvm.facts import AskedResource, AskedTrait
 
 _KEY: Final = re.compile(r"^(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)$")
 _ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}(_[0-9]+)?")
+# A column of Nova's and Placement's databases holds no more.
+_WHOLE: Final = re.compile(r"\d{1,18}")
 # An amount that Nova refuses fulfils no contract.
 _NO_AMOUNT: Final = -1
 
@@ -65,5 +67,11 @@ def isolating_traits(metadata: Iterable[Mapping[str, str]]) -> frozenset[str]:
     return elastic_traits(trait for keys in metadata for trait in required_traits(keys))
 
 
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, None for one that Nova cannot use."""
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
 def _amount(text: str) -> int:
-    return int(text) if text.isdecimal() else _NO_AMOUNT
+    found = whole_number(text)
+    return _NO_AMOUNT if found is None else found

@@ -7,7 +7,7 @@ import fixtures
 import testtools
 
 from tests.fuzz import collected
-from tests.fuzz.test_files import FILES, SEED
+from tests.fuzz.test_files import FILES, SEED, limit_memory
 
 
 class CollectedCase(testtools.TestCase):
@@ -15,6 +15,7 @@ class CollectedCase(testtools.TestCase):
 
     def assert_foreseen(self, files):
         """Assert that so many odd files are read, or refused with a message."""
+        limit_memory(self)
         directory = self.useFixture(fixtures.TempDir()).path
         outcomes = collections.Counter()
         faults = [

@@ -5,6 +5,7 @@
 """
 
 import os
+import resource
 
 import fixtures
 import testtools
@@ -15,6 +16,14 @@ FILES = int(os.environ.get("PERFVM_FUZZ_FILES", "1000"))
 SEED = os.environ.get("PERFVM_FUZZ_SEED", "perfvm")
 # A mistake that hundreds of files show is told once or twice.
 _MOST_FAULTS = 3
+_MOST_BYTES = 8 << 30
+
+
+def limit_memory(test):
+    """Let a file that eats the memory fail the test, and not end the machine."""
+    _, hard = before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, hard))
+    test.addCleanup(resource.setrlimit, resource.RLIMIT_AS, before)
 
 
 class FilesCase(testtools.TestCase):
@@ -22,6 +31,7 @@ class FilesCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        limit_memory(self)
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
         directory = self.useFixture(fixtures.TempDir()).path
         self.cases = Cases(directory, SEED)

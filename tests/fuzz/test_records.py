@@ -11,7 +11,7 @@ import testtools
 from nova_perfvm.changes.migrations import record
 from nova_perfvm.exceptions import PerfVMError
 from tests.fuzz import mutations
-from tests.fuzz.test_files import FILES, SEED
+from tests.fuzz.test_files import FILES, SEED, limit_memory
 from tests.unit.changes.migrations.test_record import execution
 
 
@@ -20,6 +20,7 @@ class RecordsCase(testtools.TestCase):
 
     def assert_foreseen(self, files):
         """Assert that so many odd records are read, or refused with a message."""
+        limit_memory(self)
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "odd"
         outcomes = collections.Counter()
         for number in range(files):

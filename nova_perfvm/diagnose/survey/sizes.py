@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.residents import owns_cpus
+from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 
 _Item = TypeVar("_Item")
@@ -57,9 +58,9 @@ class PinnedSize:
         """NUMA nodes that one server is on: of most of them, 1 if nobody says."""
         seen = [len(server.cells) for server in self.servers if server.cells]
         said = [
-            int(text)
+            number
             for specs in self.extra_specs
-            if (text := specs.get(const.NUMA_NODES, "")).isdecimal() and int(text)
+            if (number := whole_number(specs.get(const.NUMA_NODES, "")))
         ]
         return most_common(seen or said) or 1
 

@@ -135,6 +135,10 @@ class RefusedTest(testtools.TestCase):
             ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "dedicated"}, "contradict"),
             ({"hw:numa_nodes": "3"}, {}, "do not divide by 3"),
             ({"hw:numa_nodes": "two"}, {}, "'two' is no whole number"),
+            ({"hw:numa_nodes": "9" * 5000}, {}, "is no whole number"),
+            ({}, {"hw_numa_nodes": "9" * 18}, "NUMA nodes for its 20 vCPUs"),
+            ({"hw:mem_page_size": "9" * 5000}, {}, "no page size"),
+            ({"resources:X": "9" * 5000}, {}, "is no whole number"),
             ({"hw:mem_page_size": "huge"}, {}, "no page size"),
             ({"resources:X": "much"}, {}, "'much' is no whole number"),
         ):
@@ -143,6 +147,13 @@ class RefusedTest(testtools.TestCase):
                 RequestError, request_for, flavor, Image("i", "i", props)
             )
             self.assertIn(said, str(error))
+
+    def test_more_vcpus_than_a_host_can_have(self):
+        """Nova takes such a flavor, whose vCPUs no memory has room for."""
+        flavor = Flavor("f", "f", 2**31 - 1, 65536, 0, {"hw:cpu_policy": "dedicated"})
+        error = self.assertRaises(RequestError, request_for, flavor)
+        self.assertIn("flavor f: more vCPUs than a host has CPUs", str(error))
+        self.assertIn("at most 65536", str(error))
 
     def test_what_is_not_looked_at_is_named(self):
         flavor = Flavor("f", "f", 2, 2048, 0, {"hw:tpm_version": "2.0"})
