@@ -9,8 +9,6 @@ unexport MAKEFLAGS
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Where stestr keeps results; two suites that start at once would both make it.
-REPOSITORY := .stestr/format
 CONSTRAINTS := tests/constraints.txt
 # The oldest cycle of OpenStack that tests run on; tox -e nova-... has all.
 OLDEST := .tox/oldest
@@ -55,19 +53,19 @@ lint: $(STAMP)  ## ruff, hacking, mypy and bashate
 # left with more of them.
 ALONE := --group-regex '.+'
 
-unit: $(STAMP) $(REPOSITORY)  ## unit tests
+unit: $(STAMP)  ## unit tests
 	$(BIN)/stestr $(ALONE) --test-path ./tests/unit run --concurrency $(CONCURRENCY)
 
-contract: $(STAMP) $(REPOSITORY)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
+contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
 	$(BIN)/stestr --test-path ./tests/contract run --concurrency $(CONCURRENCY)
 
-functional: $(STAMP) $(REPOSITORY)  ## tests on a real Nova and Placement in the test's process
+functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
 	$(BIN)/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY)
 
-package: $(STAMP) $(REPOSITORY)  ## sdist and wheel: built, looked into, installed where nothing else is
+package: $(STAMP)  ## sdist and wheel: built, looked into, installed where nothing else is
 	$(BIN)/stestr --test-path ./tests/package run --concurrency 1
 
-test-sandbox: $(STAMP) $(REPOSITORY)  ## tests on sandboxes that they start and wipe
+test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency $(SANDBOX_CONCURRENCY) \
 	    $(SANDBOX_TESTS)
 
@@ -78,11 +76,11 @@ test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 2
 test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
 
-long: $(STAMP) $(REPOSITORY)  ## storms, faults, a thousand servers, every rule, on sandboxes
+long: $(STAMP)  ## storms, faults, a thousand servers, every rule, on sandboxes
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 
 # Six classes that share nothing, each a process of minutes to an hour.
-random: $(STAMP) $(REPOSITORY)  ## random operations, and refusals that a plan cures, in the test's process
+random: $(STAMP)  ## random operations, and refusals that a plan cures, in the test's process
 	$(BIN)/stestr --test-path ./tests/random run --concurrency 6 $(RANDOM_TESTS)
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
@@ -97,16 +95,16 @@ oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit
 	$(OLDEST)/bin/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY) \
 	    $(OLDEST_TESTS)
 
-storm: $(STAMP) $(REPOSITORY)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
+storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
-measure: $(STAMP) $(REPOSITORY)  ## benchmarks of a second: run, compared, reported; pages in a browser
+measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser
 	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1
 
-guest: $(STAMP) $(REPOSITORY)  ## real guests under emulation: collected, judged, cured
+guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 	$(BIN)/stestr --test-path ./tests/guest run --concurrency 1 $(GUEST_TESTS)
 
-fuzz: $(STAMP) $(REPOSITORY)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
+fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
 	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
 benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals, intervals' coverage
@@ -121,7 +119,7 @@ bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and Mar
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)
 
-recipes: $(STAMP) $(REPOSITORY)  ## tools that deploy, and others, on what is generated for them; each is named by a variable
+recipes: $(STAMP)  ## tools that deploy, and others, on what is generated for them; each is named by a variable
 	$(BIN)/stestr --test-path ./tests/recipes run --concurrency 1 $(RECIPES_TESTS)
 
 docs: $(STAMP)  ## doc/build/html; a warning is an error
@@ -150,6 +148,8 @@ $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
 	@echo 'Installing what is needed into $(VENV): a minute or two'
 	@log=$$(mktemp) && { { $(INSTALL); } >"$$log" 2>&1 || \
 	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"
+	@# Two suites that start at once would both make it.
+	@[ -e .stestr ] || $(BIN)/stestr init
 	@touch $@
 
 # Only what these tests import and run, which takes less time than all extras.
@@ -159,9 +159,6 @@ INSTALL_OLDEST = $(PYTHON) -m venv $(OLDEST) && \
     $(OLDEST_PIP) pip 'setuptools<81' wheel pbr && \
     $(OLDEST_PIP) --no-build-isolation --editable '.[nova,sandbox,measure]' \
     hypothesis osc-placement PyMySQL python-openstackclient stestr testtools
-
-$(REPOSITORY): | $(STAMP)
-	$(BIN)/stestr init
 
 $(OLDEST)/.installed: setup.cfg requirements.txt $(OLDEST_CONSTRAINTS)
 	@log=$$(mktemp) && { { $(INSTALL_OLDEST); } >"$$log" 2>&1 || \
