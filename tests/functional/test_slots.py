@@ -73,6 +73,7 @@ class TestCap(SlotsCase):
         )
 
         self.assertEqual("hp2", error.server.host)
+        self.assertIn("not enough capacity", error.detail)
         self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
 
     def test_forced_evacuation(self):
@@ -87,6 +88,7 @@ class TestCap(SlotsCase):
         )
 
         self.assertEqual("hp2", error.server.host)
+        self.assertIn("not enough capacity", error.detail)
         self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
 
     def test_slots_outlive_periodic_tasks_and_restarts(self):
