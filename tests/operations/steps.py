@@ -101,6 +101,20 @@ class Steps:
         taken = collections.Counter(server.host for server in self.judge.found.values())
         return min(hosts, key=lambda host: taken[host])
 
+    def likely_host(self, server):
+        """Return the host that likeliest has room for it.
+
+        That is the emptiest of those up that run servers of its class.
+        """
+        kind = server.flavor.partition(".")[0]
+        taken = collections.Counter(s.host for s in self.judge.found.values())
+        alike = {
+            found.host
+            for found in self.listed(*ON_HOST)
+            if found.flavor.partition(".")[0] == kind
+        }
+        return min(sorted(alike), key=lambda host: taken[host], default=self.host())
+
     def flavor(self, start="", but=None):
         """Return a flavor of such a name, but not that of this server."""
         own = but.flavor if but else None
@@ -287,17 +301,22 @@ class Steps:
         return True
 
     def evacuate(self):
-        return self._evacuate()
+        return self._evacuate(self._left_behind())
 
     def evacuate_to_host(self):
-        # Mostly a host that can take it, seldom one that is down.
-        return self._evacuate(self.host(up=self.rng.random() < 3 / 4))
+        server = self._left_behind()
+        # Every other time, or few would find room; else any, even one that is down.
+        likely = server and self.rng.random() < 1 / 2
+        host = self.likely_host(server) if likely else self.host(up=False)
+        return self._evacuate(server, host)
 
     def evacuate_forced(self):
-        return self._evacuate(self.host(), force=True)
+        return self._evacuate(self._left_behind(), self.host(), force=True)
 
-    def _evacuate(self, *args, **options):
-        server = self.pick(*RUNS, "ERROR", down=True)
+    def _left_behind(self):
+        return self.pick(*RUNS, "ERROR", down=True)
+
+    def _evacuate(self, server, *args, **options):
         done = self.act(self.servers.evacuate, server, *args, **options)
         if done:
             self._evacuated.add(server.id)
