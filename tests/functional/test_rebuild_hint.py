@@ -11,6 +11,7 @@ from nova.scheduler import utils as scheduler_utils
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.functional.elastic import ElasticTest
 from tests.functional.test_elastic import GENERAL, HIGH, ElasticCase
 
 HINT = {"_nova_check_type": "rebuild"}
@@ -108,3 +109,25 @@ class TestHintFromBefore(ElasticCase):
         self.cloud.fail_host("e1")
         self.assertRaises(ActionFailedError, self.servers.evacuate, server)
         self.assertEqual([1000], self.taken("e2"))
+
+
+class TestUnlabelledHost(ElasticTest):
+    """The policy manages labelled hosts alone, and no host has a label."""
+
+    def write_policy(self, **changes):
+        return super().write_policy(managed_hosts="labelled", **changes)
+
+    def start_cloud(self, **options):
+        super().start_cloud(enabled_filters=DEFAULT_FILTERS, **options)
+
+    def test_an_elastic_host_is_closed_to_what_claims_nothing(self):
+        self.useFixture(AcceptedHints())
+        self.cloud.start_host("e1")
+        self.enroll("e1")
+        # Forced, as the filter lets none of its class to hosts without a label.
+        self.boot(HIGH, az="nova:e1")
+
+        server = self.boot_refused(GENERAL, hints=HINT)
+
+        self.assert_reason(server, "request.not_a_rebuild")
+        self.assertEqual({"a": [1000], "b": []}, self.units("e1"))

@@ -30,7 +30,11 @@ NOT_A_REBUILD: Final = Refusal(
 
 
 def _check(case: HostCase[VMClass | None]) -> Reason | None:
-    return None if case.request.claimed else NOT_A_REBUILD.because()
+    if case.request.claimed:
+        return None
+    # Units that nobody claims keep nobody off an elastic host, whatever its labels.
+    ours = case.host.isolating or case.policy.manages(case.host.labels)
+    return NOT_A_REBUILD.because() if ours else None
 
 
-RULE: Final = HostRule(30, _check, (NOT_A_REBUILD,))
+RULE: Final = HostRule(30, _check, (NOT_A_REBUILD,), hosts="every")

@@ -5,8 +5,9 @@ import dataclasses
 import testtools
 from hypothesis import given
 
+from nova_perfvm import constants as const
 from nova_perfvm import rules
-from nova_perfvm.facts import RequestCell
+from nova_perfvm.facts import AskedResource, RequestCell
 from nova_perfvm.rules import slots
 from nova_perfvm.rules.host import room
 from tests.unit.rules import hosts
@@ -49,6 +50,14 @@ class UnclaimedTest(RulesCase):
             host(labels=frozenset({"general"})),
             labelled,
         )
+
+    def test_elastic_hosts_that_nothing_labels(self):
+        elastic = host(isolating=frozenset({const.TRAIT_ELASTIC}))
+        units = AskedResource("_a", const.RC_UNIT, 1)
+        request = general_request(resources=(units,))._replace(claimed=False)
+        for managed in ("labelled", "all"):
+            policy = hosts.policy(managed_hosts=managed)
+            self.check("request.not_a_rebuild", request, elastic, policy)
 
 
 class AdmitsTest(testtools.TestCase):
