@@ -54,6 +54,12 @@ def resize(server_id: str, status: str, flavor: str) -> str:
     return _prepared(server_id, status, command)
 
 
+def rebuild(server_id: str, status: str) -> str:
+    """Return the commands that give a server another image, and so a new root disk."""
+    command = f"openstack server rebuild --image IMAGE {server_id}"
+    return _prepared(server_id, status, f"{command}  # replaces its root disk")
+
+
 def _prepared(server_id: str, status: str, command: str) -> str:
     if status not in _FIRST:
         return command

@@ -87,7 +87,7 @@ class Refusal(NamedTuple):
     meaning: str
     advice: str
     audit: str = ""
-    remedy: Literal["resize", "migrate"] = "resize"
+    remedy: Literal["resize", "migrate", "rebuild"] = "resize"
     standing: bool = False
     fix: Callable[[dict[str, Any], HostView], HostFix] | None = None
 

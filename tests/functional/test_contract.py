@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What does not carry its class's contract does not get in, nor hide."""
 
+import functools
 import json
 
 import fixtures
@@ -12,14 +13,14 @@ from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
-from tests.functional import base
+from tests.functional import base, client, glance
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 from tests.functional.test_audit import AuditMixin
 
 NO_SLOT = "hp-without-slot"
 
 
-class TestImageOpensElasticHost(ElasticTest):
+class TestImageOpensElasticHost(client.ClientMixin, ElasticTest):
     """A tenant's image that requires the trait of elastic hosts."""
 
     def setUp(self):
@@ -30,7 +31,8 @@ class TestImageOpensElasticHost(ElasticTest):
         (trait,) = (
             t for t in self.cloud.traits("e1") if t.startswith(const.TRAIT_ELASTIC)
         )
-        self.image = self.cloud.create_image(**{f"trait:{trait}": "required"})
+        self.trait = {f"trait:{trait}": "required"}
+        self.image = self.cloud.create_image(**self.trait)
 
     def start_cloud(self, **options):
         super().start_cloud(enabled_filters=DEFAULT_FILTERS, **options)
@@ -65,6 +67,39 @@ class TestImageOpensElasticHost(ElasticTest):
         )
         self.assertIn("No valid host", error.detail)
         self.assert_reason(server, "request.image_trait")
+
+    def test_a_forced_host_and_the_audit(self):
+        """Nova shows the image of a server that boots of none of its volumes."""
+        self.glance = self.useFixture(glance.GlanceFixture())
+        self.glance.add(id=self.image, **self.trait)
+        boot = functools.partial(
+            self.cloud.boot, PLAIN_GENERAL, image=self.image, az="nova:e1"
+        )
+        local, volume = boot(), boot(from_volume=True)
+
+        _, stdout, _ = self.run_command("audit", "-f", "json", "--policy", self.path)
+
+        found = json.loads(stdout)
+        (trait,) = (row for row in found if row["Code"] == "audit.image_trait")
+        self.assertEqual(f"{local.name} ({local.id})", trait["Subject"])
+        lacking = [r["Evidence"] for r in found if r["Code"] == codes.UNITS_LACKING]
+        for server in (local, volume):
+            line = f"{server.name} ({server.id}) on e1 has no units"
+            self.assertIn(line, lacking)
+        self._cure(local, trait["Remedy"])
+
+    def _cure(self, server, remedy):
+        """Do what the audit says, and look that nothing less would do."""
+        self.cloud.start_host("e2")
+        self.enroll("e2")
+        self.cloud.change_image(self.image)
+        resize = functools.partial(self.servers.resize, server, base.GENERAL_2)
+        self.assertRaises(ActionFailedError, resize)
+        self.assert_reason(server, "request.image_trait")
+
+        self.assertIn("server rebuild --image IMAGE", remedy)
+        self.servers.rebuild(server, self.cloud.image)
+        self.assertEqual("e2", resize().host)
 
     def test_without_the_image_the_same_flavors_work(self):
         self.boot(base.HP_64)

@@ -2,7 +2,7 @@
 """Whether servers, flavors and images are what they claim to be."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from shlex import quote
 from typing import Final
 
@@ -104,13 +104,16 @@ def _places(subject: Subject, server: Server) -> Iterator[Finding]:
 def _finding(subject: Subject, server: Server, reason: Reason) -> Finding:
     """Return what a rule has against a server that runs, as the rule says it."""
     refusal = REFUSALS[reason.code]
+    remedies: dict[str, Callable[[], str]] = {
+        "resize": lambda: subject.resize(server),
+        "migrate": lambda: moves.migrate(server.id, server.status),
+        "rebuild": lambda: moves.rebuild(server.id, server.status),
+    }
     return Finding(
         refusal.audit,
         str(server),
         f"on {server.host}: {describe(reason)}",
-        subject.resize(server)
-        if refusal.remedy == "resize"
-        else moves.migrate(server.id, server.status),
+        remedies[refusal.remedy](),
     )
 
 

@@ -20,8 +20,12 @@ IMAGE_TRAIT: Final = Refusal(
         "the image, or the volume's copy of its properties, requires a trait of the "
         "project; only flavors may"
     ),
-    advice="``openstack image unset --property trait:CUSTOM_PERFVM_...``",
+    advice=(
+        "``openstack image unset --property trait:CUSTOM_PERFVM_...``; a server keeps "
+        "what the image said until it is rebuilt with another one"
+    ),
     audit="audit.image_trait",
+    remedy="rebuild",
 )
 
 

@@ -15,6 +15,7 @@ ACTIONS = {
     "server migrate --live-migration": "live_migrate",
     "server migrate": "resize",
     "server reboot --hard": "_hard_reboot",
+    "server rebuild --image": "rebuild",
     "server resize --flavor": "resize",
     "server resize confirm": "confirm_resize",
     "server restore": "restore",
@@ -50,6 +51,7 @@ class MovesTest(testtools.TestCase):
             for commands in (
                 moves.migrate("ID", status),
                 moves.resize("ID", status, "F"),
+                moves.rebuild("ID", status),
             ):
                 if (status, "migrate") == ("SHELVED_OFFLOADED", commands.split()[-2]):
                     # It is on no host.

@@ -262,6 +262,16 @@ class ClaimsTest(AuditTest):
         self.assertEqual([("audit.not_of_class", "a (i-a)")], self.found(cloud))
         self.assertIn("boot from a volume", self.evidence(cloud))
 
+    def test_image_trait(self):
+        cloud = small()
+        image = Image("i", "mine", {f"trait:{const.TRAIT_ELASTIC}": "required"})
+        cloud.parts["images"] = (image,)
+        cloud.change_server("c", image="i")
+        self.assertEqual([("audit.image_trait", "c (i-c)")], self.found(cloud))
+        (finding,) = self.audit(cloud).findings
+        self.assertIn(const.TRAIT_ELASTIC, finding.evidence)
+        self.assertIn("server rebuild --image IMAGE i-c", finding.remedy)
+
     def test_class_unknown(self):
         cloud = small()
         self.specs(cloud, "c", **{const.CLASS_KEY: "gold"})
