@@ -12,6 +12,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud.preflight import view_cloud
 from nova_perfvm.diagnose.preflight import preflight
 from nova_perfvm.diagnose.result import Code
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
@@ -19,6 +20,7 @@ from tests.functional import base
 from tests.functional.elastic import ElasticTest, SameMoment
 
 HIGH, GENERAL = base.HP_64, base.GENERAL_2
+DEVICE = "CUSTOM_PCI_8086_1563"
 
 
 class ElasticCase(ElasticTest):
@@ -341,6 +343,39 @@ class TestAtTheSameMoment(ElasticCase):
             servers = self.cloud.boot_at_once([HIGH] * 2)
         self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
         self.assert_apart(*servers)
+
+    def test_two_creates_with_another_nested_choice(self):
+        """A PCI device is of a provider below the host's, too."""
+        self.start("e1")
+        self.add_devices("e1")
+        (generated,) = (f for f in generate_flavors(self.policy) if f.name == HIGH)
+        specs = {**generated.extra_specs, f"resources_pci:{DEVICE}": "1"}
+        flavor = self.cloud.create_flavor("hp-device", 20, 65536, 0, specs)
+
+        with SameMoment(2):
+            servers = self.cloud.boot_at_once([flavor] * 2)
+
+        self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
+        self.assert_apart(*servers)
+        for server in servers:
+            taken = [name for a in self.allocations(server).values() for name in a]
+            self.assertEqual(1, taken.count(DEVICE), taken)
+
+    def add_devices(self, host):
+        """Give a host two devices, each of which two VMs can share."""
+        self.api.placement("PUT", f"/resource_classes/{DEVICE}")
+        for number in range(2):
+            body = {
+                "name": f"{host}_device{number}",
+                "parent_provider_uuid": self.view(host).root.uuid,
+            }
+            made = self.api.placement("POST", "/resource_providers", body)
+            path = f"/resource_providers/{made['uuid']}/inventories"
+            body = {
+                "resource_provider_generation": made["generation"],
+                "inventories": {DEVICE: {"total": 2}},
+            }
+            self.api.placement("PUT", path, body)
 
     def test_evacuation_of_a_host(self):
         self.start("e1", "e2")
