@@ -104,7 +104,7 @@ measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in 
 guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 	$(BIN)/stestr --test-path ./tests/guest run --concurrency 1 $(GUEST_TESTS)
 
-fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1000)
+fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1250)
 	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
 benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals, intervals' coverage

@@ -12,7 +12,7 @@ import testtools
 
 from tests.fuzz.commands import KINDS, Cases
 
-FILES = int(os.environ.get("PERFVM_FUZZ_FILES", "1000"))
+FILES = int(os.environ.get("PERFVM_FUZZ_FILES", "1250"))
 SEED = os.environ.get("PERFVM_FUZZ_SEED", "perfvm")
 # A mistake that hundreds of files show is told once or twice.
 _MOST_FAULTS = 3
