@@ -48,6 +48,24 @@ Related options:
   ``nova_perfvm.scheduler.weights.PerfVMWeigher`` beside Nova's own.
 """,
     ),
+    cfg.BoolOpt(
+        "freeze_objects",
+        default=True,
+        help="""
+Whether PerfVMFilter, at its first request, lets Python's garbage collector
+pass by what nova-scheduler holds then (``gc.freeze``).
+
+Nova makes hundreds of objects for each host and request. With many hosts
+that starts the collector within every request, and each time it would go
+through all modules of the process. What is frozen is still freed when
+nothing refers to it, and what requests make is collected as before.
+
+Possible values:
+
+* True: once in each nova-scheduler.
+* False: never, as without this package.
+""",
+    ),
     cfg.FloatOpt(
         "weight_multiplier",
         default=1000.0,
@@ -96,6 +114,13 @@ def policy_file(conf: cfg.ConfigOpts) -> str | None:
         message = "is empty: give a path, or remove the line for the built-in policy"
         raise PolicyError("nova.conf", [Problem(("[perfvm]policy_file",), message)])
     return path
+
+
+def freezes_objects(conf: cfg.ConfigOpts) -> bool:
+    """Return whether nova-scheduler's objects are to be frozen."""
+    register_opts(conf)
+    found: bool = conf.perfvm.freeze_objects
+    return found
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

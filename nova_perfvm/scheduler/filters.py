@@ -13,12 +13,13 @@ from nova.scheduler import utils as scheduler_utils
 from nova.scheduler.host_manager import HostState
 from oslo_log import log as logging
 
-from nova_perfvm import rules
+from nova_perfvm import conf, rules
 from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
 from nova_perfvm.generate import options
 from nova_perfvm.scheduler import (
     adapters,
     candidates,
+    garbage,
     instances,
     numa_filter,
     startup,
@@ -47,6 +48,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         """Read the policy; see :func:`nova_perfvm.scheduler.startup.read_policy`."""
         super().__init__()
         self.policy = startup.read_policy("PerfVMFilter")
+        self._freezes = conf.freezes_objects(nova_conf.CONF)
         _warn_about_order(nova_conf.CONF.filter_scheduler.enabled_filters)
 
     def filter_all(
@@ -57,6 +59,9 @@ class PerfVMFilter(filters.BaseHostFilter):
         All hosts are judged here, not one by one, because what is wrong with
         the request itself is found and said once, and so is the summary.
         """
+        if self._freezes:
+            # Not before: what Nova holds for good it reads after its filters.
+            garbage.freeze()
         hosts = candidates.current(filter_obj_list)
         request = self._request(spec_obj)
         at_home = None

@@ -156,6 +156,8 @@ class EmbeddedCloud(fixtures.Fixture):
         # Services of a cloud without PerfVMFilter know the option, too.
         conf.register_opts(nova_conf.CONF)
         self._options["perfvm", "policy_file"] = self._policy_file
+        # What is frozen stays, and clouds come and go in one process.
+        self._options["perfvm", "freeze_objects"] = False
 
     def start_host(self, name: str, shape: str = "2x20", **settings: Any) -> str:
         """Start a compute host, and give its name.

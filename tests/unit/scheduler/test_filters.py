@@ -28,6 +28,8 @@ class FilterCase(testtools.TestCase):
             group="filter_scheduler",
             enabled_filters=["PerfVMFilter", "NUMATopologyFilter"],
         )
+        # Other tests run in this process.
+        self.config.config(group="perfvm", freeze_objects=False)
         self.log = self.useFixture(fixtures.FakeLogger(level=20))
 
     def policy_file(self, text):
@@ -36,6 +38,19 @@ class FilterCase(testtools.TestCase):
         path.write_text(text, encoding="utf-8")
         self.config.config(group="perfvm", policy_file=str(path))
         return str(path)
+
+
+class FreezeTest(FilterCase):
+    def test_with_the_first_request_and_unless_told_otherwise(self):
+        calls = []
+        self.patch(filters.garbage, "freeze", lambda: calls.append(1))
+        for frozen in (True, False):
+            self.config.config(group="perfvm", freeze_objects=frozen)
+            judge = filters.PerfVMFilter()
+            self.assertEqual([], calls)
+            judge.filter_all([states.host_state()], states.request_spec())
+            self.assertEqual([1] * frozen, calls)
+            calls.clear()
 
 
 class StartTest(FilterCase):
