@@ -72,6 +72,7 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 # All that there is, and more of it.  What takes longest comes first, so that it is
 # not left at the end; a suite keeps half of two cores idle: --jobs=2 runs two.
 test-long: export PERFVM_AGREEMENT_STATES ?= 100
+test-long: export PERFVM_NUMA_REQUESTS ?= 2500
 test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 2
 test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
