@@ -156,14 +156,14 @@ class _Verdicts:
 
     def __init__(self, wanted: objects.InstanceNUMATopology) -> None:
         self._wanted = wanted.obj_clone()
-        self._said: list[bool] = []
+        self._verdicts: list[bool] = []
 
     def on(
         self, host_state: HostState, limits: objects.NUMATopologyLimits
     ) -> Iterator[bool]:
         """Yield the verdict for each candidate of a host."""
         for number in range(len(host_state.allocation_candidates)):
-            if number == len(self._said):
+            if number == len(self._verdicts):
                 fit = hardware.numa_fit_instance_to_host(
                     host_state.numa_topology,
                     self._wanted,
@@ -172,8 +172,8 @@ class _Verdicts:
                     pci_stats=host_state.pci_stats,
                     provider_mapping=None,
                 )
-                self._said.append(bool(fit))
-            yield self._said[number]
+                self._verdicts.append(bool(fit))
+            yield self._verdicts[number]
 
 
 def _state(value: Any) -> Hashable:
