@@ -17,10 +17,10 @@ def parts(manager, context, rounds):
     hosts = manager.host_manager
     [cell] = hosts.enabled_cells
     with nova_context.target_cell(context, cell) as targeted:
-        return _parts(hosts, targeted, cell.uuid, rounds)
+        return _parts(hosts, targeted, cell.uuid, context, rounds)
 
 
-def _parts(hosts, context, cell_uuid, rounds):
+def _parts(hosts, context, cell_uuid, of_all_cells, rounds):
     uuids = [node.uuid for node in objects.ComputeNodeList.get_all(context)]
     db_rows = objects.ComputeNodeList._db_compute_node_get_all_by_uuids(context, uuids)
     nodes = [
@@ -39,12 +39,21 @@ def _parts(hosts, context, cell_uuid, rounds):
     known = dict(zip(texts, parsed, strict=True))
     pools = [node.pci_device_pools for node in nodes]
 
-    def states():
+    def state(node):
+        made = host_manager.HostState(node.host, node.hypervisor_hostname, cell_uuid)
+        made.update(node, dict(services[node.host]), [], {})
+        return made
+
+    def one_by_one():
         for node in nodes:
-            state = host_manager.HostState(
-                node.host, node.hypervisor_hostname, cell_uuid
-            )
-            state.update(node, dict(services[node.host]), [], {})
+            state(node)
+
+    def frozen():
+        # As PerfVMFilter does, at the first request.
+        gc.freeze()
+        made = [state(node) for node in nodes]
+        gc.unfreeze()
+        return made
 
     measured = {
         "compute node: SQL to a dict": lambda: (
@@ -57,7 +66,7 @@ def _parts(hosts, context, cell_uuid, rounds):
         "service: SQL to Service": lambda: objects.ServiceList.get_by_binary(
             context, "nova-compute", include_disabled=True
         ),
-        "HostState, all of it": states,
+        "HostState, all of it": one_by_one,
         "HostState: service to a dict": lambda: [
             dict(services[node.host]) for node in nodes
         ],
@@ -74,6 +83,18 @@ def _parts(hosts, context, cell_uuid, rounds):
         ],
         "HostState: metrics of JSON": lambda: [
             objects.MonitorMetricList.from_json(node.metrics) for node in nodes
+        ],
+        "HostStates kept for a request, garbage collection": lambda: [
+            state(node) for node in nodes
+        ],
+        "... with what there was before frozen": frozen,
+        # Without track_instance_changes.  No host is mapped here, nor has servers.
+        "servers of a host, if nobody tracks them: SQL": lambda: [
+            (
+                hosts._get_instances_by_host(of_all_cells, node.host),
+                objects.InstanceList.get_by_host(context, node.host),
+            )
+            for node in nodes
         ],
         "instead: the object of the same text, shared": lambda: [
             known[text] for text in texts
