@@ -2,10 +2,11 @@
 """How far plans of migrations are from the best ones, on random clouds.
 
 Each cloud has a few small hosts with VMs of both classes at random; room is made
-for one to four more VMs of a random flavor.  The best plan is OR-tools', whose
-answer is proved: no cheaper end gives as much room.
+for one to four more VMs of a random flavor, or, with --defragment, slots are won
+by one to five migrations.  The best plan is OR-tools', whose answer is proved: no
+cheaper end gives as much room.
 
-    python -m tests.benchmark.plan_gap [--clouds N] [--seed N]
+    python -m tests.benchmark.plan_gap [--defragment] [--clouds N] [--seed N]
 """
 
 import argparse
@@ -14,9 +15,9 @@ import random
 import sys
 import time
 
-from nova_perfvm.changes.migrations import exact
+from nova_perfvm.changes.migrations import exact, goals
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.patterns import Limits, TooLargeError
+from nova_perfvm.changes.migrations.patterns import TooLargeError
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.changes.migrations.room import Demanded, cost, enlarged
 from nova_perfvm.diagnose.explain import request_of, settings_for
@@ -27,42 +28,58 @@ CLOUDS = 500
 SEED = 1
 HOSTS, SERVERS = 6, 14
 MOST_VMS = 4
+MOST_MOVES = 5
 
 
-def measure(seed):
-    """Return (VMs wanted, gained, best, cost, least cost) of one cloud.
-
-    The last two are None where nothing can be gained; all but the first two are where
-    the best plan was not found.
-    """
+def room(seed):
+    """Return the figures of a plan that makes room in one cloud; see compare()."""
     rng = random.Random(seed)
-    scene = clouds.scene(rng, HOSTS, SERVERS)
-    planning = Planning(scene.policy, scene.snapshot, settings_for(scene.policy))
-    start = Arrangement(planning)
+    scene, planning = cloud(rng)
     kind = planning.kind_of_request(request_of(scene.snapshot, flavor=scene.flavor)[0])
-    have = Demanded(kind).room(start)
-    wanted = rng.randint(1, MOST_VMS)
-    demanded = Demanded(kind, have + wanted)
-    found = enlarged(start, demanded, None)
-    gained, spent = demanded.room(found.end) - have, cost(found, demanded.weight)
-    limits = Limits(spent if gained == wanted else None)
+    have = Demanded(kind).room(Arrangement(planning))
+    return compare(planning, Demanded(kind, have + rng.randint(1, MOST_VMS)))
+
+
+def slots(seed):
+    """Return the figures of a plan that wins slots in one cloud; see compare()."""
+    rng = random.Random(seed)
+    scene, planning = cloud(rng)
+    (vm_class,) = scene.policy.pinned_classes
+    demanded = goals.slots(planning, vm_class)
+    return compare(planning, demanded, rng.randint(1, MOST_MOVES))
+
+
+def cloud(rng):
+    """Return a random cloud, and what plans are made with there."""
+    scene = clouds.scene(rng, HOSTS, SERVERS)
+    settings = settings_for(scene.policy)
+    return scene, Planning(scene.policy, scene.snapshot, settings)
+
+
+def compare(planning, demanded, most_moves=None):
+    """Return (VMs gained, gained by the best plan, cost, cost of the best plan).
+
+    Those of the best plan are None where it was not found.
+    """
+    start = Arrangement(planning)
+    found = enlarged(start, demanded, most_moves)
+    gained, spent = demanded.gain(start, found.end), cost(found, demanded.weight)
     try:
-        best = exact.best(start, demanded, limits)
+        best = exact.best(start, demanded, found, most_moves)
     except (TooLargeError, exact.UnsolvedError):
-        return wanted, gained, None, spent, None
-    most = demanded.room(best.end) - have
-    return wanted, gained, most, spent, cost(best, demanded.weight)
+        return gained, None, spent, None
+    return gained, demanded.gain(start, best.end), spent, cost(best, demanded.weight)
 
 
 def summary(found):
     """Return the figures of many clouds, as lines."""
-    solved = [row for row in found if row[2] is not None]
-    some = [row for row in solved if row[2]]
+    solved = [row for row in found if row[1] is not None]
+    some = [row for row in solved if row[1]]
     vms = collections.Counter()
-    for _, gained, most, _, _ in some:
+    for gained, most, _, _ in some:
         vms.update(gained=gained, most=most)
-    same = [row for row in some if row[1] == row[2]]
-    worse = sum(row[3] > row[4] for row in same)
+    same = [row for row in some if row[0] == row[1]]
+    worse = sum(row[2] > row[3] for row in same)
     yield f"clouds: {len(found)}, of which the best plan is known: {len(solved)}"
     yield f"with a plan that gains something: {len(some)}"
     yield f"VMs gained: {vms['gained']}, by the best plans {vms['most']}"
@@ -78,7 +95,13 @@ def main(arguments=None):
     )
     parser.add_argument("--clouds", type=positive, default=CLOUDS, help="(%(default)s)")
     parser.add_argument("--seed", type=int, default=SEED, help="(%(default)s)")
+    parser.add_argument(
+        "--defragment",
+        action="store_true",
+        help="win slots by a few migrations, instead of making room for VMs",
+    )
     options = parser.parse_args(arguments)
+    measure = slots if options.defragment else room
     begun = time.process_time()
     found = []
     for number in range(options.clouds):

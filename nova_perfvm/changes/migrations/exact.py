@@ -3,8 +3,8 @@
 
 One pattern is chosen for each host (:mod:`nova_perfvm.changes.migrations.patterns`),
 so that as many servers of each kind come as leave.  The order of the migrations is
-not part of the question: where the best end cannot be reached step by step, the
-next best one is taken.
+not part of the question: where the best end cannot be reached step by step, or takes
+more steps than there may be, the next best one is taken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.patterns import Limits, Pattern, patterns
 from nova_perfvm.changes.migrations.planning import ServerKind
-from nova_perfvm.changes.migrations.room import Demanded
+from nova_perfvm.changes.migrations.room import Demanded, cost
 from nova_perfvm.changes.migrations.sequence import Order, order
 from nova_perfvm.exceptions import PerfVMError
 
@@ -51,15 +51,31 @@ def solver() -> Any:
     return cp_model
 
 
-def best(start: Arrangement, demanded: Demanded, limits: Limits) -> Order:
-    """Return the migrations of the best end that can be reached.
+def best(
+    start: Arrangement, demanded: Demanded, known: Order, most_moves: int | None
+) -> Order:
+    """Return the best migrations there are.
 
     First as much room as is demanded, then the least weight.
 
+    :param known: limits what is looked at, and is the answer where the steps to a
+        better end weigh more than it does
+    :param most_moves: at most so many
     :raises NoSolverError: when OR-tools is not installed
     :raises TooLargeError: when there are too many possibilities
     :raises UnsolvedError: when none was found in time
     """
+    enough = demanded.room(known.end) >= demanded.count
+    limits = Limits(cost(known, demanded.weight) if enough else None, most_moves)
+    found = _best_end(start, demanded, limits)
+    return max(
+        (found, known),
+        key=lambda each: (demanded.room(each.end), -cost(each, demanded.weight)),
+    )
+
+
+def _best_end(start: Arrangement, demanded: Demanded, limits: Limits) -> Order:
+    """Return the migrations of the best end that can be reached."""
     cp_model = solver()
     found = list(patterns(start, demanded, limits))
     model, chosen = _model(cp_model, start, found, demanded, limits)
@@ -73,11 +89,15 @@ def best(start: Arrangement, demanded: Demanded, limits: Limits) -> Order:
         taken = [p for p, x in zip(found, chosen, strict=True) if engine.value(x)]
         reached = order(start, _goals(start, taken))
         room = min(demanded.count, sum(p.room for p in taken))
-        if reached is not None and demanded.room(reached.end) >= room:
+        if (
+            reached is not None
+            and not limits.exceeded(0, len(reached.steps))
+            and demanded.room(reached.end) >= room
+        ):
             return reached
         same = [x for x in chosen if engine.value(x)]
         model.add(sum(same) < len(same))
-    raise UnsolvedError("no best plan was found: leave --exact out")
+    raise UnsolvedError("no best plan was found")
 
 
 def _model(

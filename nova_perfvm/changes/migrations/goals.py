@@ -9,11 +9,9 @@ from nova_perfvm.changes.migrations import exact
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.failure import unsafe_hosts
 from nova_perfvm.changes.migrations.model import MigrationPlan, Move, MoveError
-from nova_perfvm.changes.migrations.patterns import Limits
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.changes.migrations.room import (
     Demanded,
-    cost,
     enlarged,
     newcomers,
 )
@@ -44,19 +42,20 @@ def free(
     :param best: the best plan there is, not only a good one
     :raises NoSolverError: when that needs what is not installed
     :raises TooLargeError: when the cloud is too large for it
-    :raises UnsolvedError: when it was not found
+    :raises UnsolvedError: when none was found, the best or another
     """
     start = Arrangement(planning)
     kind = planning.kind_of_request(request)
     wishes = planning.wishes
     have = _room(start, kind, count)
     found, gained = Order((), start), have
+    notes: list[str] = []
     spare = 0
     while gained < count and spare <= (_MOST_SPARE if wishes.keep_one else 0):
         demanded = Demanded(kind, count + spare)
         trial = enlarged(start, demanded, wishes.max_moves)
         if best:
-            trial = _best(start, demanded, trial, wishes.max_moves)
+            trial, notes = _best(start, demanded, trial, wishes.max_moves)
         room = _room(trial.end, kind, count)
         if room > gained:
             found, gained = trial, room
@@ -67,7 +66,6 @@ def free(
     reasons: list[str] = []
     if gained < count:
         reasons += _why(planning, found, count, gained)
-    notes = list(_notes(planning))
     if have:
         notes.insert(0, f"there is room for {have} of {count} already")
     return MigrationPlan(
@@ -75,7 +73,7 @@ def free(
         gained=gained - have,
         wanted=count - have,
         reasons=tuple(reasons),
-        notes=tuple(notes),
+        notes=(*notes, *_notes(planning)),
     )
 
 
@@ -93,11 +91,14 @@ def _room(arrangement: Arrangement, kind: ServerKind, count: int) -> int:
 
 def _best(
     start: Arrangement, demanded: Demanded, known: Order, most_moves: int | None
-) -> Order:
-    """Return the best order there is; the known one limits what is looked at."""
-    enough = demanded.room(known.end) >= demanded.count
-    limits = Limits(cost(known, demanded.weight) if enough else None, most_moves)
-    return exact.best(start, demanded, limits)
+) -> tuple[Order, list[str]]:
+    """Return the best order there is, or else the known one and that it is not."""
+    try:
+        return exact.best(start, demanded, known, most_moves), []
+    except exact.UnsolvedError as exc:
+        if demanded.gain(start, known.end) <= 0:
+            raise
+        return known, [f"{exc}: this one is as without --exact"]
 
 
 def drain(planning: Planning, host: str) -> MigrationPlan:
@@ -192,14 +193,14 @@ def defragment(
     :param best: the best plan there is, not only a good one
     :raises NoSolverError: when that needs what is not installed
     :raises TooLargeError: when the cloud is too large for it
-    :raises UnsolvedError: when it was not found
+    :raises UnsolvedError: when none was found, the best or another
     """
     start = Arrangement(planning)
-    kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
-    demanded = Demanded(kind, _ALL, _moves_first)
+    demanded = slots(planning, vm_class)
     found = enlarged(start, demanded, budget)
+    notes: list[str] = []
     if best:
-        found = _best(start, demanded, found, budget)
+        found, notes = _best(start, demanded, found, budget)
     gained = demanded.gain(start, found.end)
     reasons = []
     if planning.wishes.keep_one and found.steps:
@@ -214,8 +215,14 @@ def defragment(
         gained=gained,
         wanted=max(1, gained),
         reasons=tuple(reasons),
-        notes=tuple(_notes(planning)),
+        notes=(*notes, *_notes(planning)),
     )
+
+
+def slots(planning: Planning, vm_class: VMClass) -> Demanded:
+    """Return what slots are: room for VMs of a class, by as few moves as can be."""
+    kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
+    return Demanded(kind, _ALL, _moves_first)
 
 
 def _moves_first(kind: ServerKind) -> int:
