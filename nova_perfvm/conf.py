@@ -64,6 +64,10 @@ Possible values:
 
 * True: once in each nova-scheduler.
 * False: never, as without this package.
+
+Related options:
+
+* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``.
 """,
     ),
     cfg.FloatOpt(

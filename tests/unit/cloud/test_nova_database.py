@@ -5,11 +5,13 @@ import collections
 import random
 
 import testtools
+from nova import conf as nova_conf
 from nova import objects
+from oslo_config import fixture as config_fixture
 from oslo_utils import uuidutils
 
+from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
-from nova_perfvm import rules
 from nova_perfvm.cloud import nova_database
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import settings_for
@@ -103,6 +105,14 @@ class AgreementTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         objects.register_all()
+        config = self.useFixture(config_fixture.Config(nova_conf.CONF))
+        conf.register_opts(nova_conf.CONF)
+        # Other tests run in this process.
+        config.config(group="perfvm", freeze_objects=False)
+        config.config(
+            group="filter_scheduler",
+            enabled_filters=["PerfVMFilter", "NUMATopologyFilter"],
+        )
 
     def random_policy(self, rng):
         managed = rng.choice(["all", "labelled"])
@@ -113,9 +123,8 @@ class AgreementTest(testtools.TestCase):
             smt=rng.choice(["cores", "threads"]),
         )
         policy = loader.parse(text + (SECOND if managed == "labelled" else ""))
-        filter_ = filters.PerfVMFilter.__new__(filters.PerfVMFilter)
-        filter_.policy = policy
-        return filter_
+        self.patch(filters.startup, "read_policy", lambda _name: policy)
+        return filters.PerfVMFilter()
 
     def random_labels(self, rng):
         return rng.choice(
