@@ -31,6 +31,33 @@ class ElasticTest(DocumentedCommands, looking.LookingMixin, base.SandboxTest):
             self.boot(GENERAL, host="elastic1")
         self.boot_refused(HP, host="elastic1")
 
+    def test_a_plan_makes_room(self):
+        """One general VM is in the way of a high-performance one on each host."""
+        full = [self.boot(HP, host="dedicated1") for _ in range(2)]
+        general = {self.boot(GENERAL, host=f"elastic{n}")["id"] for n in (1, 2)}
+        self.boot_refused(HP)
+        plan = ("plan free", "--flavor", HP)
+        status, planned, _ = self.look(*plan)
+        (move,) = planned
+        self.assertEqual((0, "live"), (status, move["Migration"]))
+
+        status, (made,), told = self.look(*plan, "--execute", "--yes")
+
+        self.assertEqual((0, "done"), (status, made["State"]), told)
+        self.assertEqual((0, []), self.audit()[:2])
+        self.assertEqual(
+            {("ACTIVE", made["To"])}, {self.status_and_host(one) for one in general}
+        )
+        self.assertEqual(made["From"], base.host_of(self.boot(HP)))
+        for server in full:
+            self.assertEqual(
+                ("ACTIVE", "dedicated1"), self.status_and_host(server["id"])
+            )
+
+    def status_and_host(self, server):
+        shown = self.show(server)
+        return shown["status"], base.host_of(shown)
+
     def test_hosts_are_enrolled_as_the_command_does_it(self):
         policy = str(self.sandbox.layout.policy)
         for host in ("elastic1", "elastic2", "dedicated1"):
