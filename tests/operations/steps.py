@@ -24,8 +24,8 @@ REFUSALS = (
     "move cannot be forced",
     # nova-compute itself, of a host that the scheduler was not asked about.
     "Insufficient compute resources",
-    # A forced move to a host without memory for it.
-    "MigrationPreCheckError",
+    # nova-conductor, of a forced move to a host without memory for it.
+    "Lack of memory",
 )
 # Bad request, forbidden, not found, conflict
 REFUSING_STATUSES = {400, 403, 404, 409}
