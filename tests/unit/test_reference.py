@@ -6,6 +6,8 @@ import pathlib
 import re
 import subprocess
 import sys
+from importlib import metadata
+from unittest import mock
 
 import fixtures
 import testtools
@@ -163,3 +165,14 @@ class ThemeTest(testtools.TestCase):
         self.assertGreater(len(scripts), 5)
         self.assertEqual([], [found for found in scripts if "http" in found])
         self.assertIn('action="search.html"', text)
+        self.assertIn(f"nova-perfvm {metadata.version('nova-perfvm')} ", text)
+
+
+class CommandsTest(testtools.TestCase):
+    def test_helps_name_values_not_their_places(self):
+        for group in ("nova_perfvm.cli", "openstack.perfvm.v1"):
+            for entry in metadata.entry_points(group=group):
+                command = entry.load()(mock.Mock(), None)
+                # The reference pages print each as it is.
+                for action in command.get_parser("")._actions:
+                    self.assertNotIn("%(", action.help or "", entry.name)

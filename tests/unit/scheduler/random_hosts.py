@@ -31,14 +31,11 @@ def topology(rng):
         "shared": set(cpus),
         "both": {cpu for cpu in cpus if cpu % 4 == 3},
     }[split]
-    large = rng.choice((0, 4096, 16384))
-    mempages = [(4, (1 << 22), 0, rng.choice((0, 65536)))]
-    mempages += [(2048, large, 0, 0)] if maybe(rng) else []
-    mempages += [(1048576, rng.choice((0, 8, 64)), 0, 0)] if maybe(rng) else []
-    made = states.numa_topology(
-        shape, dedicated=set(cpus) - shared, shared=shared, mempages=mempages
-    )
+    made = states.numa_topology(shape, dedicated=set(cpus) - shared, shared=shared)
+    pages = mempages(rng)
     for cell in made.cells:
+        # Mostly the same on all cells, as an operator reserves them.
+        cell.mempages = mempages(rng) if maybe(rng, 0.3) else copy.deepcopy(pages)
         occupy(rng, cell)
         if maybe(rng, 0.3):
             cell.network_metadata = objects.NetworkMetadata(
@@ -46,6 +43,19 @@ def topology(rng):
                 tunneled=maybe(rng),
             )
     return made
+
+
+def mempages(rng):
+    """Return the page pools of a cell."""
+    pools = [(4, 1 << 22, rng.choice((0, 65536)))]
+    pools += [(2048, rng.choice((0, 4096, 16384)), 0)] if maybe(rng) else []
+    pools += [(1048576, rng.choice((0, 8, 64)), 0)] if maybe(rng) else []
+    return [
+        objects.NUMAPagesTopology(
+            size_kb=size_kb, total=total, used=0, reserved=reserved
+        )
+        for size_kb, total, reserved in pools
+    ]
 
 
 def occupy(rng, cell):
@@ -119,8 +129,8 @@ def wishes(rng):
         if maybe(rng, 0.4):
             policies = ("isolate", "share")
             specs["hw:emulator_threads_policy"] = rng.choice(policies)
-    if maybe(rng, 0.2):
-        sizes = ("small", "large", "any", "2048", "1048576", "1GB")
+    if maybe(rng, 0.4):
+        sizes = ("small", "large", "large", "any", "2MB", "1048576", "1GB")
         specs["hw:mem_page_size"] = rng.choice(sizes)
     if maybe(rng, 0.1):
         specs |= {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0"}
