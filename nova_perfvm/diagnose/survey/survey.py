@@ -88,10 +88,8 @@ class Survey:
             used=sum(host.slots.used for host in counted if host.slots),
             free=sum(host.slots.free for host in counted if host.slots),
             unfit=sum(host.slots.unfit for host in counted if host.slots),
-            possible=sum(host.possible for host in counted if _is_new(host)),
-            at_once=sum(
-                host.possible for host in counted if _is_new(host) and not host.servers
-            ),
+            possible=sum(map(_more, counted)),
+            at_once=sum(_more(host) for host in counted if not host.servers),
         )
 
     @property
@@ -105,9 +103,9 @@ class SlotSums(NamedTuple):
 
     :ivar used: with a VM of the class
     :ivar free: that a VM of the class would get now
-    :ivar unfit: on hosts with dedicated CPUs: neither used nor free
-    :ivar possible: that hosts without dedicated CPUs would have, each empty and
-        configured for the class
+    :ivar unfit: on hosts with dedicated CPUs, or enrolled: neither used nor free
+    :ivar possible: that hosts without dedicated CPUs would have beyond these, each
+        empty and configured for the class
     :ivar at_once: those of them on hosts without any VM
     """
 
@@ -163,9 +161,15 @@ def survey(
     )
 
 
-def _is_new(host: HostUse) -> bool:
-    """Return whether a host would have slots only after it is configured anew."""
-    return host.mode in {"open", "shared"}
+def _more(host: HostUse) -> int:
+    """Count the slots that a host would have only after it is configured anew.
+
+    One without dedicated CPUs may have some already: it is enrolled, or pinned VMs
+    came there by Nova's fallback query.
+    """
+    if host.slots is None or host.mode not in {"open", "shared"}:
+        return 0
+    return max(0, host.possible - host.slots.total)
 
 
 def _gaps(

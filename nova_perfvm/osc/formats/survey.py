@@ -32,7 +32,7 @@ def headline(survey: Survey) -> str:
     slots = survey.slots
     return (
         f"{text}; slots: {slots.used} used, {slots.free} free, {slots.unfit} unfit, "
-        f"{slots.possible} possible on hosts without dedicated CPUs; "
+        f"{slots.possible} more possible on hosts without dedicated CPUs; "
         f"{len(survey.findings)} finding(s), {len(survey.gaps)} gap(s)"
     )
 
@@ -69,7 +69,7 @@ def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
     yield (
         "unfit",
         slots.unfit,
-        "on dedicated CPUs; other VMs, memory or the service's state are in the way",
+        "other VMs, memory or the service's state are in the way",
     )
     won = survey.recovery
     if won is not None:

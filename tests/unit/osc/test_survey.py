@@ -134,7 +134,7 @@ class CollectedTest(SurveyCase):
         status = self.run_command("survey", *paths, "--policy-out", str(self.policy))
         # Neither Nova nor Placement was asked.
         self.assertEqual(1, status, self.stderr)
-        self.assertIn("slots: 1 used, 1 free, 0 unfit, 2 possible", self.stderr)
+        self.assertIn("slots: 1 used, 1 free, 0 unfit, 2 more possible", self.stderr)
         self.assertEqual(20, loader.load(self.policy).pinned_classes[0].vcpus)
 
 

@@ -13,7 +13,9 @@ from nova_perfvm.diagnose.survey import ProposalError, survey
 from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.policy import loader
 from tests.unit.diagnose.audit.test_checks import small
+from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.diagnose.survey import clouds
+from tests.unit.facts.snapshot.clouds import Cloud
 
 
 class FiguresTest(testtools.TestCase):
@@ -39,6 +41,29 @@ class FiguresTest(testtools.TestCase):
         self.assertEqual((0, 0, 0, 6, 6), tuple(found.slots))
         (group,) = found.groups
         self.assertEqual(("2x16x2", "open", 3), (group.shape, group.mode, group.hosts))
+
+    def test_no_slot_counts_twice(self):
+        """Elastic hosts have no CPU sets, and slots all the same: six here."""
+        cloud = Cloud(UNITS)
+        for name in ("e1", "e2", "e3"):
+            cloud.add_elastic(name)
+        for number in range(2):
+            cloud.add_hp(f"a{number}", "e1", 20 * number, number)
+        cloud.add_hp("b", "e2")
+        cloud.add_general("g", "e3")
+        cloud.allocate_units("i-g", "e3")
+        for server, child in (("a0", "e1_perfvm_a"), ("a1", "e1_perfvm_b")):
+            cloud.allocate(f"i-{server}", child, {const.RC_UNIT: 1000})
+        cloud.allocate("i-b", "e2_perfvm_a", {const.RC_UNIT: 1000})
+        self.assertEqual((3, 1, 2, 0, 0), tuple(survey(cloud.snapshot(), UNITS).slots))
+
+    def test_vms_on_hosts_without_cpu_sets_have_their_slots(self):
+        cloud = clouds.PlainCloud()
+        cloud.add_flavor("db.20", 20, 128, clouds.PINNED)
+        cloud.add_open_host("o1")
+        cloud.add_pinned("a", "o1", "db.20")
+        # Emptied and configured, the host has one slot more than is used.
+        self.assertEqual((1, 0, 0, 1, 0), tuple(survey(cloud.snapshot()).slots))
 
     def test_each_cloud_has_a_report(self):
         for make in clouds.ALL:
