@@ -142,8 +142,8 @@ def _in_the_way(
     if lacking and not uuidutils.is_uuid_like(view.root.uuid):
         # Only a snapshot can say so; those of its children are made from it.
         yield (
-            f"its provider: a UUID expected, not {view.root.uuid!r}: "
-            "take another snapshot"
+            f"provider {view.root.name}: found {view.root.uuid!r}, expected its UUID: "
+            "take another snapshot (openstack perfvm snapshot save FILE)"
         )
     for name, other in view.elsewhere.items():
         yield (

@@ -181,9 +181,16 @@ class FlipTest(WhatIfCase):
         self.assertEqual(
             (2, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
         )
-        self.assertIn(
-            "plain: its provider: a UUID expected, not 'p-plain'", self.stderr
-        )
+        said = "{0}: provider {0}: found 'p-{0}', expected its UUID"
+        self.assertIn(said.format("plain"), self.stderr)
+        self.assertIn("openstack perfvm snapshot save FILE", self.stderr)
+        # Children of another number are made, too.
+        document = UNITS.as_document() | {"elastic": {"slots": 4}}
+        path = self.policy_file("four.yaml", document)
+        status, _ = self.what_if("--policy", path, policy=self.policy)
+        self.assertEqual(1, status, self.stderr)
+        for host in ("e1", "e2"):
+            self.assertIn(f"stays as it is enrolled: {said.format(host)}", self.stderr)
 
     def test_another_number_of_children(self):
         document = UNITS.as_document() | {"elastic": {"slots": 4}}
