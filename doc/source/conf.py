@@ -3,6 +3,7 @@
 
 import sys
 import warnings
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,6 +13,9 @@ sys.path.insert(0, str(ROOT / "doc/ext"))
 warnings.filterwarnings("ignore", r"\s*Eventlet is deprecated")
 
 project = "nova-perfvm"
+# What `nova-perfvm --version` prints.  The theme knows the last tag only.
+version = release = metadata.version(project)
+openstackdocs_auto_version = False
 copyright = "nova-perfvm contributors"
 extensions = [
     "cliff.sphinxext",
@@ -38,6 +42,8 @@ html_theme_options = {
     "sidebar_search": True,
 }
 templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["perfvm.css"]
 # What cliff gives to every command that lists something.
 autoprogram_cliff_ignored = [
     *("-f", "-c", "--quote", "--noindent", "--max-width", "--fit-width"),

@@ -36,7 +36,14 @@ Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 
 
 def argument(*names: str, **keywords: Any) -> Argument:
-    """Return an argument of argparse."""
+    """Return an argument of argparse.
+
+    The values that its help names, such as ``%(default)s``, are put in here: the
+    reference pages print a help as it is.
+    """
+    if "help" in keywords:
+        known = {"default": None, "const": None} | keywords
+        keywords["help"] = (keywords["help"] % known).replace("%", "%%")
     return methodcaller("add_argument", *names, **keywords)
 
 
