@@ -23,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 from nova_perfvm import constants as const
 from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit.checks import CHECKS
-from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
+from nova_perfvm.findings import SEVERITIES, Severity
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import HOSTS, Refusal
 

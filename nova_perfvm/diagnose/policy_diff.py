@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import Subject, check_servers
 from nova_perfvm.diagnose.audit.claims import former_size
-from nova_perfvm.diagnose.audit.finding import FLAVOR_LEFT_BEHIND, FORMER_SIZE
 from nova_perfvm.diagnose.audit.servers import server_on_host
 from nova_perfvm.diagnose.hosts import largest_slots_on
 from nova_perfvm.diagnose.preflight import left_behind, left_behind_faults
 from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.findings import FLAVOR_LEFT_BEHIND, FORMER_SIZE
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
     generate_flavors,

@@ -7,9 +7,9 @@ import pathlib
 import fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.api import API
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client, glance
 from tests.functional.elastic import ElasticTest

@@ -7,9 +7,9 @@ import json
 import fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.api import API
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError

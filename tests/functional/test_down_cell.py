@@ -12,12 +12,12 @@ from nova import context, objects
 from nova.tests import fixtures as nova_fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers, nova_database
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.cloud.nova_database import NovaDBError
-from nova_perfvm.diagnose.audit import finding as codes
 from tests.functional import base
 from tests.functional.test_audit import AuditMixin
 

@@ -12,9 +12,9 @@ import pathlib
 import yaml
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud import flavors, observe
 from nova_perfvm.cloud.errors import RefusedError
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.facts.elastic_host import CREATED, isolating
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import sqlalchemy as sa
 
-from nova_perfvm.diagnose.audit import finding
 from nova_perfvm.sandbox.processes import computes, waiting
 from tests import judge
 from tests.sandbox import base, clients, storms
@@ -143,19 +142,19 @@ class FaultsTest(storms.StormTest):
         unsettled = {
             i for i, s in servers.items() if s["status"] not in {"ACTIVE", "ERROR"}
         }
-        self.assertEqual(unsettled, named.pop(finding.STUCK, set()))
+        self.assertEqual(unsettled, named.pop(findings.STUCK, set()))
         self.assertEqual(
             books.consumers - placed - unsettled,
-            named.pop(finding.LEAKED_ALLOCATION, set()),
+            named.pop(findings.LEAKED_ALLOCATION, set()),
         )
         # A conductor that dies between noting a server active and telling
         # nova-compute so lets that give the allocation back.
         lost = {i: host for i, host in active.items() if i not in books.consumers}
-        self.assertEqual(lost.keys(), named.pop(finding.ALLOCATION_MISSING, set()))
-        self.assertEqual(set(lost.values()), named.pop(finding.UNITS_LACKING, set()))
+        self.assertEqual(lost.keys(), named.pop(findings.ALLOCATION_MISSING, set()))
+        self.assertEqual(set(lost.values()), named.pop(findings.UNITS_LACKING, set()))
         # One that dies before leaves a guest of which Nova knows nothing.
         alone = guests.keys() - placed
-        self.assertEqual(set(), alone - named.pop(finding.BUILD_CUT_OFF, set()))
+        self.assertEqual(set(), alone - named.pop(findings.BUILD_CUT_OFF, set()))
         self.assertEqual({}, named)
         return set(lost.values())
 

@@ -5,7 +5,7 @@ import os
 
 import sqlalchemy as sa
 
-from nova_perfvm.diagnose.audit import finding
+from nova_perfvm import findings
 from tests.sandbox import base, storms
 from tests.sandbox.base import GENERAL, HP
 
@@ -48,7 +48,11 @@ def check_retries(test, hosts, *codes):
     else:
         test.fail("the storm proves nothing: Placement granted what it has")
     test.assertNotEqual((), over)
-    expected = {finding.RETRY_COUNT, finding.OVER_INVENTORY, finding.TOO_MANY_ON_HOST}
+    expected = {
+        findings.RETRY_COUNT,
+        findings.OVER_INVENTORY,
+        findings.TOO_MANY_ON_HOST,
+    }
     test.assertEqual(expected.union(codes), {code for code, _, _ in test.audit()})
 
 
@@ -88,7 +92,7 @@ class ElasticStormTest(storms.StormTest):
         check_rounds(self)
 
     def test_retries_of_placement_break_them(self):
-        check_retries(self, ("elastic15", "elastic16"), finding.UNITS_LACKING)
+        check_retries(self, ("elastic15", "elastic16"), findings.UNITS_LACKING)
 
 
 class FiltersOnlyStormTest(storms.StormTest):
@@ -105,7 +109,7 @@ class FiltersOnlyStormTest(storms.StormTest):
             if complaints:
                 self.assertEqual((), self.books().over)
                 codes = {code for code, _, _ in self.audit()}
-                self.assertEqual({finding.TOO_MANY_ON_HOST}, codes)
+                self.assertEqual({findings.TOO_MANY_ON_HOST}, codes)
                 return
             self.delete_all()
         self.fail("the storm proves nothing: the filter alone kept the cap")

@@ -2,8 +2,8 @@
 """Elastic hosts, which serve one class at a time."""
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud.api import API
-from nova_perfvm.diagnose.audit import finding as codes
 from tests import documented
 from tests.sandbox import base, looking, tutorial
 from tests.sandbox.base import GENERAL, HP

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 
-from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm import findings as codes
 from nova_perfvm.policy import loader
 from tests.sandbox import base, looking
 from tests.sandbox.base import GENERAL, HP

@@ -10,8 +10,8 @@ from urllib.parse import quote_plus
 
 import testtools
 
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud import placement_database
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.facts import snapshot
 from nova_perfvm.osc import shell
 from tests.benchmark.overgranting.database import Database

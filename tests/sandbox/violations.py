@@ -2,8 +2,8 @@
 """Violations planted in a real cloud, as operators and accidents plant them."""
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud.api import API
-from nova_perfvm.diagnose.audit import finding as codes
 from tests.sandbox import large
 from tests.sandbox.base import HP
 

@@ -10,8 +10,8 @@ flavors ask for no slots breaks them, filter or not.
 import os
 import random
 
+from nova_perfvm import findings
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import finding
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from tests.functional import base
@@ -130,7 +130,7 @@ class TestWithoutPlacement(Storm, base.FunctionalTest):
         for seed in range(5):
             servers = self.storm(seed, flavors=(HIGH,), requests=8)
             found = {violation.code for violation in self.findings(servers, shapes)}
-            self.assertLessEqual(found, {finding.TOO_MANY_ON_HOST})
+            self.assertLessEqual(found, {findings.TOO_MANY_ON_HOST})
             if found:
                 return
             self.clear(servers)
@@ -153,7 +153,7 @@ class TestOpenHostsWithoutUnits(Storm, base.FunctionalTest):
             servers = self.storm(seed, requests=16)
             found = {violation.code for violation in self.findings(servers, shapes)}
             self.assertLessEqual(
-                found, {finding.CLASSES_MIXED, finding.TOO_MANY_ON_HOST}
+                found, {findings.CLASSES_MIXED, findings.TOO_MANY_ON_HOST}
             )
             if found:
                 return

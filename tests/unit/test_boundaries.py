@@ -24,6 +24,7 @@ ROOMS = (
     "textfile",
     "filekinds",
     "microversions",
+    "findings",
     "conf",
     "policy",
     "facts",

@@ -11,9 +11,9 @@ import testtools
 
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud import rights
 from nova_perfvm.diagnose.audit import SEVERITIES, Severity
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.survey import steps
 from nova_perfvm.generate import options
 from nova_perfvm.measure.certify import promise

@@ -7,11 +7,11 @@ the audit ask the same questions.
 """
 
 from nova_perfvm.diagnose.audit.checks import CHECKS, AuditResult, Report, run
-from nova_perfvm.diagnose.audit.finding import SEVERITIES, Finding, Severity
 from nova_perfvm.diagnose.audit.placement import check_consumers
 from nova_perfvm.diagnose.audit.servers import ServerFacts, check_servers
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.audit.usage import Usage, check_usage
+from nova_perfvm.findings import SEVERITIES, Finding, Severity
 
 __all__ = [
     "CHECKS",

@@ -4,9 +4,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.findings import Finding
 
 # What Nova notes as the fault where nova-compute got no answer: of exceptions
 # that are not its own it shows the class alone.

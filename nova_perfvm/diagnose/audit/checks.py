@@ -18,8 +18,8 @@ from nova_perfvm.diagnose.audit import (
     units,
     usage,
 )
-from nova_perfvm.diagnose.audit.finding import SEVERITIES, Finding, Severity
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.findings import SEVERITIES, Finding, Severity
 
 Check = Callable[[Subject], Iterable[Finding]]
 

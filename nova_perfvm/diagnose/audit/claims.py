@@ -7,12 +7,12 @@ from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import ANEW, Subject
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
+from nova_perfvm.findings import Finding
 from nova_perfvm.generate import flavors as generating
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import one_line

@@ -12,12 +12,12 @@ from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.placement import is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.sizing import as_enrolled
 from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.findings import Finding
 from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.policy import VMClass

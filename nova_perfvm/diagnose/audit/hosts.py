@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from shlex import quote
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.hosts import offer_faults, slot_class
 from nova_perfvm.facts.snapshot import ComputeHost, Provider
+from nova_perfvm.findings import Finding
 from nova_perfvm.policy import VMClass
 
 

@@ -6,12 +6,12 @@ from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.preflight import asks_units
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
+from nova_perfvm.findings import Finding
 from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import Policy
 

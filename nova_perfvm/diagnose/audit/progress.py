@@ -9,10 +9,10 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Final
 
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.findings import Finding
 
 # Not VERIFY_RESIZE, which waits for the user.
 _UNDER_WAY: Final = frozenset({"BUILD", "RESIZE", "MIGRATING", "REBUILD"})

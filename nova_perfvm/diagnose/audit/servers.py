@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 from nova_perfvm import cpuset
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.audit.finding import (
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts import NUMACell
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.findings import (
     CELLS_UNKNOWN,
     CLASSES_MIXED,
     NOT_IN_ONE_CELL,
@@ -18,9 +21,6 @@ from nova_perfvm.diagnose.audit.finding import (
     TOO_MANY_ON_HOST,
     Finding,
 )
-from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts import NUMACell
-from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.slots import cell_cpus
 

@@ -4,11 +4,11 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import preflight
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.result import Code
+from nova_perfvm.findings import Finding
 
 # What shows why Nova cannot ask a cell's database.
 _FIND_OUT: Final = dict.fromkeys(

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Final
 
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import preflight
-from nova_perfvm.diagnose.audit import finding as codes
-from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.findings import Finding
 
 _HOST_FAULTS: Final = (
     (codes.HOST_NOT_ISOLATED, lambda _, host: preflight.membership_faults(host), ""),

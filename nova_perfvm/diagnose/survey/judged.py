@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit.claims import check_changed
-from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.residents import owns_cpus
 from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.findings import Finding
 from nova_perfvm.placement.contract import is_ours
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules.host.classless import CLASSLESS_PINNED

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.survey import judged
 from nova_perfvm.diagnose.survey.hosts import (
     HostUse,
@@ -21,6 +20,7 @@ from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
 from nova_perfvm.diagnose.survey.sizes import PinnedSize, pinned_sizes
 from nova_perfvm.diagnose.survey.steps import AdoptionStep, steps
 from nova_perfvm.facts.snapshot import ASSUMED, Snapshot
+from nova_perfvm.findings import Finding
 from nova_perfvm.policy import Policy, VMClass
 
 

@@ -8,8 +8,8 @@ from html import escape
 from itertools import starmap
 from typing import Any, Final
 
-from nova_perfvm.diagnose.audit.finding import Finding
 from nova_perfvm.diagnose.survey import AdoptionStep, HostUse, NodeUse, Survey
+from nova_perfvm.findings import Finding
 from nova_perfvm.measure.report import style
 from nova_perfvm.measure.report.elements import cell, table
 from nova_perfvm.osc.formats import proposal

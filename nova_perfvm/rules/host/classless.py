@@ -3,6 +3,7 @@
 
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
@@ -19,7 +20,7 @@ CLASSLESS_PINNED: Final = Refusal(
         "give the flavor a class, or keep the host out of the policy (``managed_hosts: "
         "labelled``)"
     ),
-    audit="audit.classless_pinned",
+    audit=findings.CLASSLESS_PINNED,
     standing=True,
 )
 

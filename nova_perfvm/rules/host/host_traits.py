@@ -10,6 +10,7 @@ there otherwise.
 from dataclasses import replace
 from typing import Any, Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.policy import VMClass
@@ -53,7 +54,7 @@ TRAIT_MISSING: Final = Refusal(
         "provider as ``explain`` shows, or, if it begins with ``CUSTOM_``, in its "
         "``provider.yaml``; else none needed"
     ),
-    audit="audit.wrong_host",
+    audit=findings.WRONG_HOST,
     remedy="migrate",
     standing=True,
     fix=_fix,

@@ -7,6 +7,7 @@ host of their own.
 
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
@@ -19,7 +20,7 @@ NOT_MANAGED: Final = Refusal(
     ),
     meaning="``managed_hosts: labelled``, and the host has no label",
     advice="add the host to an aggregate with ``perfvm:class``",
-    audit="audit.host_not_managed",
+    audit=findings.HOST_NOT_MANAGED,
     remedy="migrate",
     standing=True,
 )

@@ -3,6 +3,7 @@
 
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
@@ -12,7 +13,7 @@ CLASS_RESERVED: Final = Refusal(
     lambda d: f"an aggregate reserves the host for class {', '.join(d['reserved'])}",
     meaning="an aggregate reserves the host for other classes",
     advice="none needed, or change the aggregate",
-    audit="audit.host_reserved",
+    audit=findings.HOST_RESERVED,
     remedy="migrate",
     standing=True,
 )

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
@@ -16,7 +17,7 @@ CLASS_UNKNOWN: Final = Refusal(
     ),
     meaning="``perfvm:class`` names a class that the policy does not declare",
     advice="correct the flavor, or declare the class",
-    audit="audit.class_unknown",
+    audit=findings.CLASS_UNKNOWN,
 )
 
 

@@ -8,6 +8,7 @@ scheduler's facts of hosts are.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason, RequestFacts
 from nova_perfvm.placement.contract import (
     contract,
@@ -37,14 +38,14 @@ RESOURCES: Final = Refusal(
         "as no slot; or it names PCPU, VCPU or MEMORY_MB of its own"
     ),
     advice=_ADVICE,
-    audit="audit.contract_differs",
+    audit=findings.CONTRACT_DIFFERS,
 )
 TRAITS: Final = Refusal(
     "flavor.traits",
     _words,
     meaning="the flavor requires or forbids other traits of the project than its class",
     advice=_ADVICE,
-    audit="audit.contract_differs",
+    audit=findings.CONTRACT_DIFFERS,
 )
 CODES: Final = frozenset({RESOURCES.code, TRAITS.code})
 

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason, RequestFacts
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
@@ -13,7 +14,7 @@ CPU_POLICY: Final = Refusal(
     lambda d: f"the request's CPU policy is {d['found']}, its class's {d['expected']}",
     meaning="pinned where the class is shared, or the reverse",
     advice="use a generated flavor; look for ``hw_cpu_policy`` on the image",
-    audit="audit.not_of_class",
+    audit=findings.NOT_OF_CLASS,
 )
 
 

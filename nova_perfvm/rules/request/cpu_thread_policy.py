@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.request.cpu_policy import has_cpu_policy
@@ -16,7 +17,7 @@ CPU_THREAD_POLICY: Final = Refusal(
     ),
     meaning="another thread policy than the class's",
     advice="use a generated flavor; look for ``hw_cpu_thread_policy`` on the image",
-    audit="audit.not_of_class",
+    audit=findings.NOT_OF_CLASS,
 )
 
 

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.request.cpu_policy import has_cpu_policy
@@ -17,7 +18,7 @@ EMULATOR_THREADS: Final = Refusal(
     ),
     meaning="``hw:emulator_threads_policy`` is not the class's",
     advice="use a generated flavor",
-    audit="audit.not_of_class",
+    audit=findings.NOT_OF_CLASS,
 )
 
 

@@ -8,6 +8,7 @@ trait would open hosts to VMs that carry nothing else of the contract.
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.placement.contract import is_ours
 from nova_perfvm.policy import VMClass
@@ -24,7 +25,7 @@ IMAGE_TRAIT: Final = Refusal(
         "``openstack image unset --property trait:CUSTOM_PERFVM_...``; a server keeps "
         "what the image said until it is rebuilt with another one"
     ),
-    audit="audit.image_trait",
+    audit=findings.IMAGE_TRAIT,
     remedy="rebuild",
 )
 

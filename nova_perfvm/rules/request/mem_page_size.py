@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import PAGE_SIZES_KB, VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
@@ -22,7 +23,7 @@ MEM_PAGE_SIZE: Final = Refusal(
     ),
     meaning="the class wants a page size that nothing asks for",
     advice="use a generated flavor",
-    audit="audit.not_of_class",
+    audit=findings.NOT_OF_CLASS,
 )
 
 

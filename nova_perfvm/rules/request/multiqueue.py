@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
@@ -18,7 +19,7 @@ NO_MULTIQUEUE: Final = Refusal(
     advice=(
         "set ``hw_vif_multiqueue_enabled=true`` on the image, or use a generated flavor"
     ),
-    audit="audit.no_multiqueue",
+    audit=findings.NO_MULTIQUEUE,
 )
 
 

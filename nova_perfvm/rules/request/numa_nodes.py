@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.request.cpu_policy import has_cpu_policy
@@ -18,7 +19,7 @@ NUMA_NODES: Final = Refusal(
     ),
     meaning="split over another number of NUMA nodes, or not evenly",
     advice="use a generated flavor; look for ``hw_numa_nodes`` on the image",
-    audit="audit.not_of_class",
+    audit=findings.NOT_OF_CLASS,
 )
 
 

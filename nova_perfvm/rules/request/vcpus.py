@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
@@ -19,7 +20,7 @@ VCPUS: Final = Refusal(
         "use a generated flavor: ``nova-perfvm flavor generate``; for servers from "
         "before the class was changed: ``former_vcpus``"
     ),
-    audit="audit.wrong_size",
+    audit=findings.WRONG_SIZE,
 )
 
 

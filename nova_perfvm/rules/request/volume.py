@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
@@ -16,7 +17,7 @@ NOT_VOLUME_BACKED: Final = Refusal(
     ),
     meaning="the class lives on volumes, this server boots from an image",
     advice="``openstack server create --boot-from-volume SIZE``",
-    audit="audit.not_of_class",
+    audit=findings.NOT_OF_CLASS,
 )
 
 

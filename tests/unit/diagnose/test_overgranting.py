@@ -5,8 +5,8 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit, overgranting, preflight
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.policy import loader

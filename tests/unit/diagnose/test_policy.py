@@ -5,8 +5,8 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.hosts import largest_slots_on, summarize
 from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers

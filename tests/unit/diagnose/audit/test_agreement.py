@@ -8,9 +8,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm import rules
 from nova_perfvm.diagnose.audit import Subject, servers
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,

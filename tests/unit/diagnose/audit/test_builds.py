@@ -4,9 +4,9 @@
 import testtools
 from oslo_messaging import exceptions
 
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import builds
-from nova_perfvm.diagnose.audit import finding as codes
 from tests.unit.facts.snapshot.clouds import Cloud
 
 NO_ANSWER = exceptions.MessagingTimeout.__name__

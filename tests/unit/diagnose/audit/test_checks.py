@@ -5,10 +5,9 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit import hosts as host_checks
-from nova_perfvm.diagnose.audit.finding import SEVERITIES, Severity
 from nova_perfvm.facts.elastic_host import CREATED
 from nova_perfvm.facts.snapshot import (
     NOVA_DATABASE,
@@ -19,6 +18,7 @@ from nova_perfvm.facts.snapshot import (
     Provider,
     Server,
 )
+from nova_perfvm.findings import SEVERITIES, Severity
 from nova_perfvm.placement import units
 from nova_perfvm.policy import Disk
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud

@@ -8,8 +8,8 @@ import shlex
 import testtools
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit import hosts as host_checks
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from nova_perfvm.generate.hosts.cpus import divide

@@ -7,8 +7,8 @@ from nova.api.openstack import common
 from nova.objects import fields
 from testtools import matchers
 
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import finding as codes
 from nova_perfvm.diagnose.audit import progress
 from nova_perfvm.facts.snapshot import Migration
 from tests.unit.facts.snapshot.clouds import Cloud

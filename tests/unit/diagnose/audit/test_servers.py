@@ -2,10 +2,10 @@
 
 import testtools
 
+from nova_perfvm import findings as codes
 from nova_perfvm import rules
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import ServerFacts, Usage
-from nova_perfvm.diagnose.audit import finding as codes
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import POLICY
 

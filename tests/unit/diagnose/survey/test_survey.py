@@ -8,7 +8,7 @@ from unittest import mock
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.audit import finding as codes
+from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.survey import ProposalError, survey
 from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.policy import loader

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A violation, and how bad each kind of it is."""
+"""What is found against a policy, and how bad each kind of it is."""
 
 import enum
 from typing import Final, NamedTuple
-
-from nova_perfvm.rules import REFUSALS
 
 
 class Severity(enum.Enum):
@@ -55,8 +53,7 @@ def _code(name: str, severity: Severity = Severity.WARNING) -> str:
 
 
 # Codes are stable and never reused: alerts are written against them.  What each
-# means and what to do is in doc/source/admin/audit.rst.  Those of servers that run
-# against a rule are in the rule's file (nova_perfvm.rules).
+# means and what to do is in doc/source/admin/audit.rst.
 TOO_MANY_ON_HOST: Final = _code("audit.too_many_on_host", Severity.CRITICAL)
 TOO_MANY_ON_CELL: Final = _code("audit.too_many_on_cell", Severity.CRITICAL)
 PINS_OVERLAP: Final = _code("audit.pins_overlap", Severity.CRITICAL)
@@ -97,6 +94,13 @@ NOT_SEEN: Final = _code("audit.not_seen", Severity.UNKNOWN)
 
 TENANT_IMAGE: Final = _code("audit.tenant_image", Severity.NOTE)
 
-for _rule in REFUSALS.values():
-    if _rule.audit:
-        _code(_rule.audit)
+# Of servers that run against a rule, which names its code.
+CONTRACT_DIFFERS: Final = _code("audit.contract_differs")
+IMAGE_TRAIT: Final = _code("audit.image_trait")
+CLASSLESS_PINNED: Final = _code("audit.classless_pinned")
+WRONG_SIZE: Final = _code("audit.wrong_size")
+NO_MULTIQUEUE: Final = _code("audit.no_multiqueue")
+NOT_OF_CLASS: Final = _code("audit.not_of_class")
+WRONG_HOST: Final = _code("audit.wrong_host")
+HOST_RESERVED: Final = _code("audit.host_reserved")
+HOST_NOT_MANAGED: Final = _code("audit.host_not_managed")
