@@ -13,6 +13,7 @@ What is granted does not depend on any of this: Placement sees to that.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,7 +30,9 @@ MANY_HOSTS = 16
 class Attempt(HostState):
     """One claim that Nova may try: a host's state, and candidates to begin with.
 
-    :ivar by_host: all attempts of the request, those at one host together
+    :ivar by_host: all attempts of the request, those at one host together; weak,
+        as Nova holds those that count, and a ring of them would be garbage with
+        all that their hosts have
     :ivar over: whether another attempt stands for the host from now on
     :ivar claimed_for: the server for which the last claim succeeded, on any of
         the request's hosts
@@ -40,7 +43,7 @@ class Attempt(HostState):
         # filters to come write their limits into it.
         vars(self).update(vars(host_state))
         self.limits = dict(host_state.limits)
-        self.by_host: Sequence[Sequence[Attempt]] = ()
+        self.by_host: Sequence[Sequence[weakref.ref[Attempt]]] = ()
         self.over = False
         self.claimed_for: str | None = None
 
@@ -53,7 +56,11 @@ class Attempt(HostState):
         """
         super().consume_from_request(spec_obj)
         claimed = {child_of(c) for c in self.allocation_candidates[:1]}
-        for attempts in self.by_host:
+        for here in self.by_host:
+            attempts = [a for ref in here if (a := ref()) is not None]
+            if not attempts:
+                # The filters behind this one have refused the host.
+                continue
             left = [c for a in attempts for c in a.allocation_candidates]
             stands = next((a for a in attempts if a.allocation_candidates), attempts[0])
             if self in attempts:
@@ -84,6 +91,7 @@ def attempts(
         # The VM has its host.  Nova asks once more after the last server of a
         # request, for alternates, which are to be other hosts.
         return list(hosts)
+    every: list[Attempt] = []
     by_host = []
     for host in hosts:
         children = by_child(host.allocation_candidates, _turn(spec_obj))
@@ -95,11 +103,11 @@ def attempts(
         here = [first, *(Attempt(first) for _ in children[1:])]
         for attempt, candidates in zip(here, children, strict=False):
             attempt.allocation_candidates = candidates
-        by_host.append(here)
-    every = [attempt for here in by_host for attempt in here]
+        every += here
+        by_host.append([weakref.ref(attempt) for attempt in here])
     for attempt in every:
         attempt.by_host = by_host
-    return every
+    return list(every)
 
 
 def by_child(

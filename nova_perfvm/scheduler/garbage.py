@@ -8,19 +8,28 @@ modules and what belongs to them, which stay until the process ends.
 
 import functools
 import gc
+import threading
 
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
+# functools.cache takes none: the first requests come in several threads.
+_LOCK = threading.Lock()
 
-@functools.cache
+
 def freeze() -> int:
     """Let the collector pass by what there is now, and return how many objects.
 
-    Only the first call in a process does anything.  What is frozen is still freed
-    when nothing refers to it; only cycles of it would stay.
+    Only the first call in a process does anything; others wait for it.  What is
+    frozen is still freed when nothing refers to it; only cycles of it would stay.
     """
+    with _LOCK:
+        return _freeze()
+
+
+@functools.cache
+def _freeze() -> int:
     # Garbage that is there would be kept for ever.
     gc.collect()
     gc.freeze()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import gc
 import itertools
+import weakref
 
 import testtools
 from hypothesis import given
@@ -190,3 +192,23 @@ class AttemptsTest(testtools.TestCase):
         found[0].allocation_candidates = []
         found[2].consume_from_request(spec)
         self.assertEqual([found[1], found[2]], candidates.current(found))
+
+    def test_nothing_of_a_request_is_left_for_the_collector(self):
+        """What is garbage when the collector is told to pass by stays for good."""
+        spec = self.spec()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        found = candidates.attempts(self.hosts("h1", "h2"), spec)
+        found[0].consume_from_request(spec)
+        found = candidates.attempts(candidates.current(found), self.spec())
+        alive = [weakref.ref(attempt) for attempt in found]
+        del found
+        self.assertEqual([None] * len(alive), [ref() for ref in alive])
+
+    def test_a_host_that_later_filters_have_refused(self):
+        spec = self.spec()
+        found = candidates.attempts(self.hosts("h1", "h2"), spec)
+        # Nova drops it with both of its attempts.
+        del found[2:]
+        found[0].consume_from_request(spec)
+        self.assertEqual([found[0]], candidates.current(found))
