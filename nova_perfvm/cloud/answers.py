@@ -25,6 +25,7 @@ from nova_perfvm.facts.snapshot.resources import (
 )
 from nova_perfvm.policy import HostShape
 
+_VOLUMES: Final = "os-extended-volumes:volumes_attached"
 # What Nova says (2.69) of a service that it knows of by its host's cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"
 
@@ -109,8 +110,11 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
     )
 
 
-def server(found: Mapping[str, Any]) -> Server:
-    """Return a server as Nova shows it, in a list with details or alone."""
+def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
+    """Return a server as Nova shows it, in a list with details or alone.
+
+    :param volume_root: see :func:`has_volume_root`
+    """
     if "name" not in found:
         # Its cell is down (2.69), and it is known to exist.  Of one that is
         # asked for alone Nova knows what was ordered, but not where it is.
@@ -132,11 +136,42 @@ def server(found: Mapping[str, Any]) -> Server:
         memory_mb=flavor.get("ram") or 0,
         disk_gb=flavor.get("disk") or 0,
         image=source.get("id"),
+        volume_root=volume_root,
         fault=(found.get("fault") or {}).get("message") or "",
         availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
         created=found.get("created") or "",
         updated=found.get("updated") or "",
     )
+
+
+def may_have_volume_root(found: Mapping[str, Any]) -> bool:
+    """Return whether a server is of an image, and has a volume that may be its root."""
+    return bool(found.get("image") and found.get(_VOLUMES))
+
+
+def has_volume_root(api: API, found: Mapping[str, Any]) -> bool:
+    """Look up whether the root disk of a server of an image is a volume.
+
+    Nova shows its image all the same, and says only of each volume where it is.
+    """
+    root = found.get("OS-EXT-SRV-ATTR:root_device_name")
+    if root is None or not may_have_volume_root(found):
+        return False
+    path = f"/servers/{quote(found['id'])}/os-volume_attachments"
+    try:
+        attached = api.nova("GET", path, key="volumeAttachments")
+    except NotThereError:
+        return False
+    return any(volume["device"] == root for volume in attached)
+
+
+def one_server(api: API, uuid: str) -> Server:
+    """Look at one server.
+
+    :raises NotThereError: when there is none with this ID
+    """
+    found = api.nova("GET", f"/servers/{quote(uuid)}", key="server")
+    return server(found, volume_root=has_volume_root(api, found))
 
 
 def with_topology(api: API, server: Server) -> Server:

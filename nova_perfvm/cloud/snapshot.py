@@ -2,7 +2,8 @@
 """Take a snapshot of a cloud: few requests, most of them several at a time.
 
 Lists are read page by page.  What there is no list of takes requests of its
-own: four for each resource provider, one for each server that may be pinned.
+own: four for each resource provider, one for each server that may be pinned, and
+for each that was made of an image and has a volume.
 """
 
 from __future__ import annotations
@@ -241,8 +242,22 @@ class Taker:
 
     def _servers(self) -> list[Server]:
         found = self._list("/servers/detail?all_tenants=1", "servers")
-        servers = [self._with_fault(answers.server(server)) for server in found]
+        asked = [server for server in found if answers.may_have_volume_root(server)]
+        roots = set(self._at_once("root disks", self._volume_root, asked))
+        servers = [
+            self._with_fault(answers.server(server, volume_root=server["id"] in roots))
+            for server in found
+        ]
         return servers + (down_cells.servers(self._api) if self._lost else [])
+
+    def _volume_root(self, found: Mapping[str, Any]) -> str | None:
+        """Return the ID of a server whose root disk is a volume."""
+        try:
+            return found["id"] if answers.has_volume_root(self._api, found) else None
+        except CloudError as exc:
+            if not self._partial or exc.status != rights.FORBIDDEN:
+                raise
+            return None
 
     def _with_fault(self, server: Server) -> Server:
         """Return a server with its fault.
@@ -253,7 +268,8 @@ class Taker:
             return server
         try:
             path = f"/servers/{quote(server.id)}"
-            return answers.server(self._api.nova("GET", path, key="server"))
+            found = self._api.nova("GET", path, key="server")
+            return answers.server(found, volume_root=server.volume_root)
         except NotThereError:
             return server
 
@@ -293,11 +309,8 @@ class Taker:
         gone: set[str] = set()
         servers = list(servers)
         for consumer in sorted(consumers):
-            path = f"/servers/{quote(consumer)}"
             try:
-                servers.append(
-                    answers.server(self._api.nova("GET", path, key="server"))
-                )
+                servers.append(answers.one_server(self._api, consumer))
             except NotThereError:
                 path = f"/allocations/{quote(consumer)}"
                 if not self._api.placement("GET", path, key="allocations"):

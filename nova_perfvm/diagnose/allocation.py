@@ -25,7 +25,7 @@ def root_amounts(view: ElasticHost, server: Server) -> dict[str, int]:
 
     :raises LostError: when the host's own provider does not have all of it
     """
-    request = request_for(server.embedded, volume_backed=server.image is None)
+    request = request_for(server.embedded, volume_backed=server.volume_backed)
     demand = request.demand
     if request.fallback is not None and view.root.mode == "open":
         demand = request.fallback

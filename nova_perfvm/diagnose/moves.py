@@ -90,7 +90,7 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
     request = request_for(
         server.embedded,
         snapshot.image_of(server),
-        volume_backed=server.image is None,
+        volume_backed=server.volume_backed,
         project=server.project,
     )
     # One that failed to build has no size yet.

@@ -182,8 +182,8 @@ def server_facts(server: Server, image: Image | None = None) -> RequestFacts:
         )
         for cell in server.cells or ()
     )
-    boots_from_volume = server.image is None
-    facts = _facts(server.embedded, properties, cells, volume_backed=boots_from_volume)
+    backed = server.volume_backed
+    facts = _facts(server.embedded, properties, cells, volume_backed=backed)
     return facts._replace(running_vcpus=server.vcpus if server.built else None)
 
 

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import uuid
 
 import fixtures
 
@@ -114,6 +115,33 @@ class TestSlots(AuditMixin, base.FunctionalTest):
         body = self.api.placement("GET", path)
         body["traits"] = sorted(set(body["traits"]) - less | more)
         self.api.placement("PUT", path, body)
+
+
+class TestRootDisks(AuditMixin, base.FunctionalTest):
+    """Nova shows the image also of a server whose root disk is a volume."""
+
+    PLACEMENT = "slots"
+
+    def test_volumes_and_images(self):
+        self.cloud.start_configured("hp1", self.policy, "dedicated", memory_gb=500)
+        self.cloud.start_configured("hp2", self.policy, "dedicated", memory_gb=500)
+        original = self.boot(host="hp1")
+        snapshot = self.cloud.api.post_server_action(
+            original.id, {"createImage": {"name": "snapshot"}}
+        )
+        # The filter knows better than the API shows.
+        of_snapshot = self.boot(image=snapshot["image_id"], from_volume=False)
+        both = self.boot(properties={"imageRef": self.cloud.image})
+        for server in (of_snapshot, both):
+            self.assertTrue(self.cloud.api.get_server(server.id)["image"])
+        self.assertEqual((0, []), self.audit())
+
+        local = self.boot(from_volume=False, az="nova:hp2")
+        volume = {"volumeAttachment": {"volumeId": str(uuid.uuid4())}}
+        self.cloud.api.api_post(f"/servers/{local.id}/os-volume_attachments", volume)
+        self.assertEqual(
+            (1, [("audit.not_of_class", f"{local.name} ({local.id})")]), self.audit()
+        )
 
 
 class TestImages(client.ClientMixin, base.FunctionalTest):

@@ -225,7 +225,7 @@ class _Proposer:
 
     def _disk(self, size: PinnedSize) -> Disk:
         if size.servers:
-            volumes = sum(server.image is None for server in size.servers)
+            volumes = sum(server.volume_backed for server in size.servers)
             source = "volume" if 2 * volumes >= len(size.servers) else "image"
             self._why["disk"] = (
                 f"{volumes} of {len(size.servers)} such VMs boot from a volume"

@@ -136,7 +136,9 @@ class Server:
     :ivar pinned: whether it owns CPUs; None where that was not looked up
     :ivar task: what Nova does with it just now, None for nothing
     :ivar flavor: the flavor's name, as it was when the server got it
-    :ivar image: ID of the image it was booted from; None for a volume
+    :ivar image: ID of the image it was made of; None for a volume
+    :ivar volume_root: whether its root disk is a volume although it was made of an
+        image, as one of a snapshot of a server that boots from a volume
     :ivar fault: message of its last fault, empty without one
     :ivar availability_zone: that of its host, or else the requested one
     :ivar created: when, ISO 8601; ``updated`` is when it last changed
@@ -159,6 +161,7 @@ class Server:
     memory_mb: int = 0
     disk_gb: int = 0
     image: str | None = None
+    volume_root: bool = False
     fault: str = ""
     availability_zone: str = ""
     created: str = ""
@@ -181,6 +184,11 @@ class Server:
             disk_gb=self.disk_gb,
             extra_specs=self.extra_specs,
         )
+
+    @property
+    def volume_backed(self) -> bool:
+        """Return whether its root disk is a volume."""
+        return self.image is None or self.volume_root
 
     @property
     def known(self) -> bool:
