@@ -6,6 +6,8 @@ Each takes a node on which a script has run, and raises an AssertionError.
 the classic mistakes do not get past them.
 """
 
+import re
+
 NOVAS_FILTERS = "nova.scheduler.filters.all_filters"
 OUR_FILTERS = "nova_perfvm.scheduler.filters.all_filters"
 NOVAS_WEIGHERS = "nova.scheduler.weights.all_weighers"
@@ -96,3 +98,13 @@ def nova_compute_gets(node, expected):
     """
     for name, value in expected.items():
         equal((name, value), (name, node.nova_cpu.get(name)))
+
+
+def nothing_of_ours_is_configured(node):
+    """After unstack.sh, in any file that Nova or Placement reads."""
+    for name in ("nova/nova.conf", "nova/nova-cpu.conf", "placement/placement.conf"):
+        text = node.read(f"etc/{name}")
+        words = ("perfvm", "PerfVM", "NUMATopology", "cpu_", "retry")
+        equal((name, []), (name, [word for word in words if word in text]))
+        # DevStack itself may have put something there.
+        equal(None, re.search(r"(?m)^\[workarounds\]\s*(\[|\Z)", text))

@@ -153,16 +153,7 @@ class AllInOneTest(NodeCase):
         self.assertEqual([], node.calls("enroll"))
 
     def _assert_nothing_of_ours(self, node):
-        for name in (
-            "nova/nova.conf",
-            "nova/nova-cpu.conf",
-            "placement/placement.conf",
-        ):
-            text = node.read(f"etc/{name}")
-            for words in ("perfvm", "PerfVM", "NUMATopology", "cpu_", "retry"):
-                self.assertNotIn(words, text)
-            # DevStack itself may have put something there.
-            self.assertNotRegex(text, r"(?m)^\[workarounds\]\s*(\[|\Z)")
+        facts.nothing_of_ours_is_configured(node)
         self.assertNotIn("perfvm", node.read("tempest.conf"))
         self.assertEqual(["42"], node.tempest["compute", "flavor_ref"])
         self.assertNotIn(facts.AVAILABLE, node.nova)
@@ -365,6 +356,8 @@ class TwoNodeTest(NodeCase):
         self.assertIn(
             "total: 2", node.read("etc/nova/provider_config/nova-perfvm.yaml")
         )
+        self.run_well(node, "unstack")
+        facts.nothing_of_ours_is_configured(node)
 
     def test_their_policy_is_the_same(self):
         found = [
