@@ -83,6 +83,7 @@ NOVA_FAKE_CONF=$NOVA_CONF_DIR/nova-fake.conf
 PLACEMENT_CONF_DIR=$CONTRACT_SCRATCH/etc/placement
 PLACEMENT_CONF=$PLACEMENT_CONF_DIR/placement.conf
 TEMPEST_CONFIG=$CONTRACT_SCRATCH/tempest.conf
+TEMPEST_DIR=$DEST/tempest
 mkdir -p $NOVA_CONF_DIR $PLACEMENT_CONF_DIR
 
 # What a phase must leave as it was
@@ -166,6 +167,9 @@ function harness_stack {
         iniset $TEMPEST_CONFIG compute flavor_ref 42
         iniset $TEMPEST_CONFIG compute-feature-enabled \
             scheduler_enabled_filters $NOVA_FILTERS
+        # Where install_tempest_plugins puts what TEMPEST_PLUGINS names
+        mkdir -p $TEMPEST_DIR/.tox/tempest/bin
+        ln -sf $here/commands/pip $TEMPEST_DIR/.tox/tempest/bin
     fi
     harness_phase stack test-config
     harness_phase stack a-phase-to-come

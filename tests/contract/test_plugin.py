@@ -81,8 +81,13 @@ class AllInOneTest(NodeCase):
             self._assert_nothing_of_ours(node)
         for _ in range(2):
             self.run_well(node, "clean")
-            (call,) = node.calls("uninstall")
-            self.assertEqual("pip uninstall -y nova-perfvm", call)
+            self.assertEqual(
+                [
+                    f"{python}/bin/pip uninstall -y nova-perfvm"
+                    for python in ("data/venv", "tempest/.tox/tempest")
+                ],
+                node.calls("uninstall"),
+            )
             self.assertFalse(node.exists("dest/data/perfvm"))
         self.run_well(node)
         self._assert_stacked(node)
@@ -113,7 +118,7 @@ class AllInOneTest(NodeCase):
         self.assertIn(("compute", "cpu_shared_set"), node.nova_cpu)
         self.assertNotIn(("compute", "cpu_dedicated_set"), node.nova_cpu)
         self.assertNotIn(("libvirt", "virt_type"), node.nova)
-        self.assertEqual(1, len(node.calls("pip install", f"-e {ROOT}")))
+        self.assertEqual(1, len(node.calls("data/venv/bin/pip install", f"-e {ROOT}")))
         self._assert_cloud(node)
         self.assertEqual(
             {
@@ -358,6 +363,9 @@ class TwoNodeTest(NodeCase):
         )
         self.run_well(node, "unstack")
         facts.nothing_of_ours_is_configured(node)
+        self.run_well(node, "clean")
+        (call,) = node.calls("uninstall")
+        self.assertEqual("data/venv/bin/pip uninstall -y nova-perfvm", call)
 
     def test_their_policy_is_the_same(self):
         found = [
