@@ -116,6 +116,10 @@ class PerfVMTest(test.BaseTestCase):
             )
         return cls.flavor_of[name]["id"]
 
+    def name_of(self, flavor: str) -> str:
+        """Return the name of the flavor with an id."""
+        return next(name for name, f in self.flavor_of.items() if f["id"] == flavor)
+
     def need_exclusive_hosts(self) -> None:
         """Skip where VMs of both classes may be on one host."""
         if CONF.perfvm.exclusive != "host":
@@ -205,13 +209,30 @@ class PerfVMTest(test.BaseTestCase):
 
     # Hosts
 
-    def empty_hosts(self) -> list[str]:
-        """Return the enabled compute hosts that have no server of anyone."""
+    def hosts_up(self) -> list[str]:
+        """Return the enabled compute hosts whose nova-compute reports."""
         found = self.services.list_services(binary="nova-compute")["services"]
-        up = [
+        return [
             s["host"] for s in found if (s["status"], s["state"]) == ("enabled", "up")
         ]
-        return self.await_free([host for host in up if not self.servers_of(host)])
+
+    def empty_hosts(self) -> list[str]:
+        """Return the hosts that are up and have no server of anyone."""
+        return self.await_free([h for h in self.hosts_up() if not self.servers_of(h)])
+
+    def hosts_for(self, flavor: str) -> list[str]:
+        """Return the hosts that are up and, empty, may take a VM with a flavor.
+
+        Placement has no slots, or no shared CPUs, of hosts of the other class alone.
+        """
+        if flavor == self.high_performance:
+            return [host for host in self.hosts_up() if self.room(host)]
+        computes = self.computes()
+        return [
+            host
+            for host in self.hosts_up()
+            if "VCPU" in self.inventories_of(computes[host]["id"])
+        ]
 
     def await_free(self, hosts: list[str]) -> list[str]:
         """Wait until nothing of hosts without servers is taken; return those.
@@ -259,7 +280,8 @@ class PerfVMTest(test.BaseTestCase):
             self.assertIn("No valid host was found", server["fault"]["message"])
             self.delete(server["id"])
         raise self.skipException(
-            f"no empty host takes flavor {flavor}; empty are: {', '.join(hosts) or '-'}"
+            f"no empty host takes flavor {self.name_of(flavor)}; empty are: "
+            f"{', '.join(hosts) or '-'}"
         )
 
     def room(self, host: str) -> int:
