@@ -81,7 +81,9 @@ class HostsCommand(ChangingCommand):
         if len(names) > 1:
             return self._change_several(parsed_args, names)
         host, plan = self._look(names[0])
-        if self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
+        if not plan.changes:
+            self.write(f"{host}: nothing to do\n")
+        elif self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
             self._carry_out(host, among=self._among, tell=self.show)
             self.write(f"{host} is {self.ended}\n")
         return 0

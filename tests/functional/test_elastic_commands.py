@@ -34,7 +34,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assert_ordinary("h1")
         self.assert_command(0, "h1 is enrolled", *enroll, "--yes")
         self.assert_elastic("h1")
-        self.assert_command(0, "nothing to do", *enroll, "--yes")
+        self.assert_command(0, "h1: nothing to do", *enroll, "--yes")
         server = self.boot(base.GENERAL_2)
         unenroll = ["host", "unenroll", "h1", "--yes"]
         self.assert_command(1, server.name, *unenroll)

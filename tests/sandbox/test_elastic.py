@@ -65,7 +65,7 @@ class ElasticTest(DocumentedCommands, looking.LookingMixin, base.SandboxTest):
                 *("openstack", "perfvm", "host", "enroll", host),
                 *("--policy", policy, "--yes"),
             )
-            self.assertEqual("nothing to do\n", result.stdout)
+            self.assertEqual(f"{host}: nothing to do\n", result.stdout)
 
     def test_the_tutorial(self):
         """doc/source/user/tutorial.rst: each command, and what it prints."""

@@ -109,6 +109,12 @@ class SeveralHostsTest(CloudCommandCase):
         )
         self.assertEqual({}, self.changed)
 
+    def test_one_host_is_named_like_several(self):
+        """What runs the command for one host after the other shows these lines."""
+        self.assertEqual(
+            (0, ["h1: nothing to do"], []), self.run_on("unenroll", "h1", "--yes")
+        )
+
     def test_workers(self):
         for number in ("0", "11", "x"):
             # argparse names the mistake and ends.
