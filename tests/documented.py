@@ -195,6 +195,8 @@ NOT_RUN = (
         for command in (
             *("sudo ", "echo ", "git clone ", "source ", "cd ", "tox -e "),
             *("openstack perfvm preflight ", "openstack server ", "~/devstack/"),
+            *("openstack resource provider ", "openstack compute service "),
+            *("ssh-", "cat "),
         )
     ),
 )
