@@ -4,10 +4,21 @@
 import contextlib
 import io
 import logging
+import re
 
 import fixtures
 
 from nova_perfvm.osc import shell
+
+# What each command with a policy says first on standard error.
+_POLICY_LINE = re.compile(
+    r"^(new )?policy( in use)?: .+ \(sha256 [0-9a-f]{8}.*\)\n", re.MULTILINE
+)
+
+
+def without_policy(text):
+    """Return what was printed but for the lines that say which policy is used."""
+    return _POLICY_LINE.sub("", text)
 
 
 def run(*arguments):

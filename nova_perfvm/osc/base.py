@@ -127,28 +127,76 @@ class PerfVMCommand(Command):
         self.app.stderr.write(f"warning: {text}\n")
 
 
-def add_policy(parser: Any) -> None:
-    """Add ``--policy``, whose default is the variable PERFVM_POLICY."""
-    parser.add_argument(
-        "--policy",
-        metavar="FILE",
-        default=os.environ.get(POLICY_VARIABLE) or None,
-        help=f"policy file (default: {POLICY_VARIABLE} of the environment, else the "
-        "built-in policy)",
-    )
+def policy_of_environment() -> str | None:
+    """Return what the environment names as the policy, None for nothing."""
+    return os.environ.get(POLICY_VARIABLE) or None
 
 
 class PolicyCommand(PerfVMCommand):
     """A command that needs a policy."""
 
-    arguments: Arguments = (add_policy,)
+    arguments: Arguments = (
+        argument(
+            "--policy",
+            metavar="FILE",
+            help=f"policy file, {loader.BUILT_IN_NAME} for the built-in policy "
+            f"(default: {POLICY_VARIABLE} of the environment, else the built-in one)",
+        ),
+    )
 
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy that the command line names.
+        """Return the policy that the command line names, or the environment.
 
         :raises PolicyError: with every mistake of the file
         """
-        return loader.load(parsed_args.policy)
+        return self.load_policy(parsed_args.policy)
+
+    def chosen_policy(self, parsed_args: argparse.Namespace) -> Policy:
+        """Return the policy to change a cloud by, which somebody has to have named.
+
+        :raises PerfVMError: when nobody has: the built-in one would undo another's
+        :raises PolicyError: with every mistake of the file
+        """
+        if policy_name(parsed_args) is None:
+            raise PerfVMError(
+                "no policy is named, and this changes the cloud: name the one that "
+                f"nova-scheduler has with --policy FILE (or {POLICY_VARIABLE}); if "
+                f"that is the built-in one: --policy {loader.BUILT_IN_NAME}"
+            )
+        return self.policy(parsed_args)
+
+    def load_policy(self, named: str | None, what: str = "policy") -> Policy:
+        """Return a policy, and say on standard error which one it is.
+
+        :param named: None for that of the environment, or else the built-in one
+        :param what: what the policy is here, in words
+        :raises PolicyError: with every mistake of the file
+        """
+        path = policy_of_environment() if named is None else named
+        policy = loader.load(path)
+        where = f"sha256 {short_digest(policy.digest)}"
+        if named is None and path is not None:
+            where += f", from {POLICY_VARIABLE}"
+        shown = "built-in" if path in {None, loader.BUILT_IN_NAME} else path
+        self.app.stderr.write(f"{what}: {shown} ({where})\n")
+        return policy
+
+
+def policy_name(parsed_args: argparse.Namespace) -> str | None:
+    """Return what names the policy: the command line, or else the environment."""
+    named: str | None = parsed_args.policy
+    return policy_of_environment() if named is None else named
+
+
+def policy_file(parsed_args: argparse.Namespace) -> str | None:
+    """Return the path of the policy's file, None for the built-in policy."""
+    named = policy_name(parsed_args)
+    return None if named == loader.BUILT_IN_NAME else named
+
+
+def short_digest(digest: str) -> str:
+    """Return as much of a policy's digest as people compare."""
+    return digest[:8]
 
 
 def file_path(text: str) -> str:
@@ -171,14 +219,13 @@ POLICY_FILE: Final = argument(
 
 
 def policy_path(parsed_args: argparse.Namespace) -> str | None:
-    """Return the policy file of a command that takes FILE as well as ``--policy``.
+    """Return what names the policy of a command that takes FILE beside ``--policy``.
 
     :raises PerfVMError: when both are given
     """
-    named: str | None = parsed_args.policy
     if parsed_args.file is None:
-        return named
-    if named not in {None, os.environ.get(POLICY_VARIABLE)}:
+        return policy_name(parsed_args)
+    if parsed_args.policy is not None:
         raise PerfVMError("name the policy file once: FILE, or --policy FILE")
     file: str = parsed_args.file
     return file

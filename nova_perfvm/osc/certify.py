@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import PolicyCommand, argument, file_argument
+from nova_perfvm.osc.base import PolicyCommand, argument, file_argument, policy_file
 from nova_perfvm.osc.compare import positive
 from nova_perfvm.osc.judging import JudgingCommand
 
@@ -126,7 +126,7 @@ def _paths(parsed_args: argparse.Namespace) -> Any:
         host=parsed_args.host_collect,
         guests=parsed_args.guest_collect,
         samples=parsed_args.samples,
-        policy=parsed_args.policy,
+        policy=policy_file(parsed_args),
         nova_conf=parsed_args.nova_conf,
         snapshot=parsed_args.snapshot,
     )
@@ -136,7 +136,7 @@ def _check_names(parsed_args: argparse.Namespace, page_path: str) -> None:
     if parsed_args.host is not None and parsed_args.snapshot is None:
         raise PerfVMError("--host names a host of a snapshot: add --snapshot FILE")
     named = {
-        "--policy": [parsed_args.policy],
+        "--policy": [policy_file(parsed_args)],
         "--host-collect": [parsed_args.host_collect],
         "--guest-collect": parsed_args.guest_collect,
         "--samples": [parsed_args.samples],

@@ -20,6 +20,7 @@ from nova_perfvm.osc.base import (
     file_argument,
     flag,
     one_of,
+    policy_name,
 )
 from nova_perfvm.osc.formats import checked
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
@@ -169,7 +170,7 @@ class CheckGuest(CheckCommand):
     def _class(self, parsed_args: argparse.Namespace) -> VMClass | None:
         if parsed_args.class_name is not None:
             return self.policy(parsed_args).get_class(parsed_args.class_name)
-        if parsed_args.policy is not None:
+        if policy_name(parsed_args) is not None:
             # What is wrong with it shows at once, whether it is needed or not.
             self.policy(parsed_args)
             self.warn("without --class nothing of the policy is judged")

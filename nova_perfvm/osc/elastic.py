@@ -45,7 +45,7 @@ class EnrollHost(HostsCommand):
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Plan to enroll, and enroll."""
-        policy = self.policy(parsed_args)
+        policy = self.chosen_policy(parsed_args)
         names = ("slots", "aggregate", "backfill")
         options = {name: getattr(parsed_args, name) for name in names}
         return (

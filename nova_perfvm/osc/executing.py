@@ -145,7 +145,7 @@ class ResumePlan(CarryingOut):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the record and at the cloud, ask, and go on."""
-        policy = self.policy(parsed_args)
+        policy = self.chosen_policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         path = parsed_args.file
         # First, as a mistake there shows before anything is locked.

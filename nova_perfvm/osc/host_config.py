@@ -37,6 +37,7 @@ from nova_perfvm.osc.base import (
     flag,
     format_argument,
     one_of,
+    policy_file,
 )
 from nova_perfvm.osc.formats import document
 from nova_perfvm.policy import HostShape
@@ -152,7 +153,7 @@ class ConfigHost(PolicyCommand):
                     textfile.read(parsed_args.servers), parsed_args.servers
                 ),
             ),
-            parsed_args.policy,
+            policy_file(parsed_args),
         )
         if parsed_args.output_dir is None:
             self.write(_FORMATS[parsed_args.format or "ini"](config))

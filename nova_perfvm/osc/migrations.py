@@ -98,7 +98,8 @@ class MigrationsLister(PlanningCommand, LookingLister):
         :raises PerfVMError: when there is no policy, no cloud, or nothing excluded
         """
         self.check_execution(parsed_args)
-        policy = self.policy(parsed_args)
+        named = self.chosen_policy if parsed_args.execute else self.policy
+        policy = named(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
         wishes = PlanOptions(

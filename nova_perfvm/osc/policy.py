@@ -19,6 +19,7 @@ from nova_perfvm.osc.base import (
     argument,
     file_argument,
     format_argument,
+    policy_name,
     policy_path,
 )
 from nova_perfvm.osc.formats import document
@@ -62,7 +63,7 @@ class ShowPolicy(PolicyCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print it."""
-        policy = loader.load(parsed_args.policy, parsed_args.overrides)
+        policy = loader.load(policy_name(parsed_args), parsed_args.overrides)
         self.write(_FORMATS[parsed_args.format](policy))
 
 
@@ -75,7 +76,7 @@ class CheckPolicy(PolicyCommand):
         """Load the policy and print a summary; warnings go to stderr."""
         source = policy_path(parsed_args)
         policy = loader.load(source)
-        self.write(summary(policy, source or loader.BUILT_IN))
+        self.write(summary(policy, loader.title(source)))
         for problem in advice(policy):
             self.warn(problem)
 

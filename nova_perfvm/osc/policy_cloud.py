@@ -21,7 +21,6 @@ from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.judging import ChecksLister
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take_hosts
-from nova_perfvm.policy import loader
 
 
 class CheckCloudPolicy(ChecksLister):
@@ -39,7 +38,7 @@ class CheckCloudPolicy(ChecksLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
-        policy = loader.load(policy_path(parsed_args))
+        policy = self.load_policy(policy_path(parsed_args))
         path = parsed_args.nova_conf
         settings = read_settings(path) if path else None
         plan = Plan()

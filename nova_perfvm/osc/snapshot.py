@@ -14,7 +14,13 @@ from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Argument, PolicyCommand, argument, file_argument
+from nova_perfvm.osc.base import (
+    Argument,
+    PolicyCommand,
+    argument,
+    file_argument,
+    policy_name,
+)
 from nova_perfvm.osc.output import ProgressLine
 
 # Of some hundred thousand servers.
@@ -52,9 +58,8 @@ class SaveSnapshot(PolicyCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Take the snapshot, and write it whole or not at all."""
-        digest = (
-            self.policy(parsed_args).digest if parsed_args.policy is not None else None
-        )
+        named = policy_name(parsed_args) is not None
+        digest = self.policy(parsed_args).digest if named else None
         found = take(self.app, digest, parsed_args.from_nova_db)
         _warn_of_gaps(self.app, found)
         if parsed_args.file == "-":

@@ -15,11 +15,13 @@ from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
+    POLICY_VARIABLE,
     Arguments,
     Table,
     argument,
     file_argument,
     one_of,
+    policy_name,
 )
 from nova_perfvm.osc.formats import proposal
 from nova_perfvm.osc.formats import survey as page
@@ -79,12 +81,20 @@ class SurveyCommand(ReportingLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look, propose, judge; write the policy."""
         # First, as a mistake there shows at once.
-        policy = None if parsed_args.policy is None else self.policy(parsed_args)
-        if policy is not None and (parsed_args.policy_out or parsed_args.vcpus):
+        proposing = parsed_args.policy_out or parsed_args.vcpus
+        if proposing and parsed_args.policy is not None:
             raise PerfVMError(
                 "--policy is the policy to judge by, and none is proposed beside it: "
-                "leave it out (and PERFVM_POLICY), or --vcpus and --policy-out"
+                "leave it out, or --vcpus and --policy-out"
             )
+        policy = None
+        if policy_name(parsed_args) is not None:
+            if proposing:
+                self.app.stderr.write(
+                    f"{POLICY_VARIABLE} is left aside, as a policy is proposed\n"
+                )
+            else:
+                policy = self.policy(parsed_args)
         seen = self.snapshot(parsed_args)
         found = survey(seen, policy, parsed_args.vcpus)
         if parsed_args.inventory is not None:

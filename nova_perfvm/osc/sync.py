@@ -109,7 +109,7 @@ class SyncFlavors(SyncCommand):
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
-        policy = self.policy(parsed_args)
+        policy = self.chosen_policy(parsed_args)
         chosen = (self.cloud, flavors_of(policy, parsed_args))
         options: dict[str, Any] = {
             "adopt": parsed_args.adopt,
@@ -141,7 +141,7 @@ class SyncImages(SyncCommand):
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
-        policy = self.policy(parsed_args)
+        policy = self.chosen_policy(parsed_args)
         desired = tagged_properties(policy, extensions.load())
         tag = tag_of(parsed_args.class_name)
         if parsed_args.class_name is not None:

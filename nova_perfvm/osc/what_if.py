@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -17,10 +16,11 @@ from nova_perfvm.osc.base import (
     Table,
     argument,
     file_argument,
+    policy_of_environment,
 )
 from nova_perfvm.osc.capacity import by_argument, counted
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
-from nova_perfvm.policy import Policy, loader
+from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Class", "Slots", "Before", "After", "Difference")
 _MEASURES: Final = ("total", "used", "free", "unfit")
@@ -130,16 +130,14 @@ class WhatIf(LookingLister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Policy, Policy | None]:
         """Return the policy in use, and that which is supposed, if one is."""
-        variable = os.environ.get(POLICY_VARIABLE) or None
-        named = parsed_args.policy
-        in_use = parsed_args.policy_in_use or variable
-        if named in {None, variable}:
-            return loader.load(in_use), None
-        if in_use is None:
+        old = self.load_policy(parsed_args.policy_in_use, "policy in use")
+        if parsed_args.policy is None:
+            return old, None
+        if parsed_args.policy_in_use is None and policy_of_environment() is None:
             self.remark(
                 ["the built-in policy is taken for that in use: else --policy-in-use"]
             )
-        return loader.load(in_use), loader.load(named)
+        return old, self.load_policy(parsed_args.policy, "new policy")
 
 
 def _by_name(found: Iterable[Slots]) -> dict[tuple[str, str], Slots]:

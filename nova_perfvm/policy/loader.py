@@ -20,12 +20,14 @@ from nova_perfvm.policy.schema import SCHEMA, form_problems
 from nova_perfvm.policy.sizes import size_problems, with_sizes
 from nova_perfvm.policy.source import Source
 
-__all__ = ["BUILT_IN", "SCHEMA", "dump", "load", "parse"]
+__all__ = ["BUILT_IN", "BUILT_IN_NAME", "SCHEMA", "dump", "load", "parse", "title"]
 
 # Keys of a class that mean nothing without its vcpus.
 _JUDGED_BY_VCPUS = {("numa_nodes",), ("former_vcpus",)}
 # The name under which the built-in policy appears in messages.
 BUILT_IN = "built-in policy"
+# What names it in place of a file; a file of that name is ./builtin.
+BUILT_IN_NAME: Final = "builtin"
 # Some hundreds of classes, and read within seconds.
 _MOST_BYTES: Final = 256 * 1024
 
@@ -33,12 +35,14 @@ _MOST_BYTES: Final = 256 * 1024
 def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Policy:
     """Read a policy file, or give the built-in policy without one.
 
+    :param path: of the file; ``builtin`` or None for the built-in policy
     :param overrides: ``KEY=VALUE`` each, instead of what the file says; see
         :func:`nova_perfvm.policy.override.override`
     :raises PolicyError: with every mistake of the file, or that it cannot be
         read; there is no fall-back
     """
-    source = BUILT_IN if path is None else str(path)
+    source = title(path)
+    path = None if path == BUILT_IN_NAME else path
     text = None if path is None else _read(path)
     policy = _build(DEFAULT_DOCUMENT) if text is None else parse(text, source)
     if not overrides:
@@ -49,6 +53,11 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Polic
     if rest or overridden is None:
         raise PolicyError(f"{source}, with the keys given", rest)
     return overridden
+
+
+def title(path: str | Path | None) -> str:
+    """Return what a policy is called in messages; see :func:`load`."""
+    return BUILT_IN if path in {None, BUILT_IN_NAME} else str(path)
 
 
 def _read(path: str | Path) -> str:

@@ -8,6 +8,7 @@ the session's authentication just says who asks.
 import contextlib
 import io
 import logging
+import os
 import pathlib
 import types
 
@@ -16,6 +17,8 @@ import openstack
 from keystoneauth1 import plugin, session
 from openstackclient import shell
 from osc_lib import clientmanager
+
+from tests import console
 
 CONNECTION = "openstack.connection.Connection"
 # All that is asked of it.
@@ -85,7 +88,13 @@ def services_apart():
 
 
 class ClientMixin(SDKMixin):
-    """The openstack client itself, in this process, without Keystone."""
+    """The openstack client itself, in this process, without Keystone.
+
+    :cvar POLICY: what PERFVM_POLICY says where nothing else sets it, None for nothing
+    :ivar policy_said: what the last command said of its policy
+    """
+
+    POLICY = "builtin"
 
     def run_command(self, *arguments, **identity):
         """Run a command of ours; see run_client."""
@@ -111,6 +120,9 @@ class ClientMixin(SDKMixin):
         stdout, stderr = io.StringIO(), io.StringIO()
         with (
             fixtures.MonkeyPatch(f"{CLIENT_MANAGER}.setup_auth", setup_auth),
+            fixtures.EnvironmentVariable(
+                "PERFVM_POLICY", os.environ.get("PERFVM_POLICY") or self.POLICY
+            ),
             # There is no Keystone; the client gets at it without using it.
             fixtures.MonkeyPatch(f"{CONNECTION}.identity", KEYSTONE),
             services_apart(),
@@ -122,7 +134,9 @@ class ClientMixin(SDKMixin):
         ):
             status = shell.main(["--os-auth-type", "none", *arguments])
         self.assertNotIn("Traceback", stderr.getvalue())
-        return status, stdout.getvalue(), stderr.getvalue()
+        said = console.without_policy(stderr.getvalue())
+        self.policy_said = stderr.getvalue().removesuffix(said)
+        return status, stdout.getvalue(), said
 
     def assert_command(self, status, words, *arguments, **identity):
         """Run a command, and look what it says and how it ends."""

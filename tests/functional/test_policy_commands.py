@@ -7,6 +7,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.client import ClientMixin
+from tests.functional.elastic import ElasticTest
 
 
 class TestPolicyCommands(ClientMixin, base.FunctionalTest):
@@ -78,3 +79,47 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
             ["class", "host", "host", "host"], [row["Type"] for row in rows]
         )
         self.assertIn("max_per_host is 1", rows[-1]["New"])
+
+
+class TestPolicyOfACloud(ClientMixin, ElasticTest):
+    """An elastic cloud, and commands that know its policy, another one, or none."""
+
+    POLICY = None
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.start_host("h1")
+        self.digest = self.policy.digest[:8]
+
+    def said(self, *arguments, policy=None, status=0):
+        """Run a command with a policy; return what it printed, stdout and stderr."""
+        named = () if policy is None else ("--policy", policy)
+        ended, *printed = self.run_command(*arguments, *named)
+        self.assertEqual(status, ended, printed)
+        return printed
+
+    def test_a_policy_that_nobody_named(self):
+        """The built-in one would take the units from all flavors of the cloud."""
+        built_in = f"policy: built-in (sha256 {loader.load().digest[:8]})\n"
+        self.said("flavor", "sync", "--yes", policy=self.path)
+        self.assertEqual(
+            f"policy: {self.path} (sha256 {self.digest})\n", self.policy_said
+        )
+        for command in (
+            ("flavor", "sync", "--dry-run"),
+            ("flavor", "sync", "--yes"),
+            ("image", "sync", "--dry-run"),
+            ("host", "enroll", "h1", "--dry-run"),
+            ("host", "enroll", "h1", "h2", "--yes"),
+            ("plan", "drain", "h1", "--execute", "--yes"),
+        ):
+            with self.subTest(command):
+                status, stdout, stderr = self.run_command(*command)
+                self.assertNotEqual(0, status)
+                self.assertEqual(("", ""), (stdout, self.policy_said))
+                self.assertIn("no policy is named", stderr)
+                self.assertEqual(1, len(stderr.splitlines()), stderr)
+        self.assert_ordinary("h1")
+        # What only looks says that it is the built-in one.
+        self.said("host", "list")
+        self.assertEqual(built_in, self.policy_said)

@@ -101,9 +101,7 @@ class SlotsTest(
         survey, check, *others = documented.of(self)
         # The policy that is made of the cloud is one that it is set up for; 1 is the
         # warning that 20 + 20 = 40.
-        self.SHELL = {"PERFVM_POLICY": ""}
         self.documented([survey, check], {"policy check": 1})
-        self.SHELL = {}
         self.addCleanup(self.remove_aggregate, "hp", "dedicated1")
 
         printed = self.documented(others, HOST="dedicated1")

@@ -20,6 +20,7 @@ from nova_perfvm.diagnose.audit import CHECKS, SEVERITIES
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.osc import output
+from nova_perfvm.policy import loader
 from tests import console
 from tests.unit.diagnose.audit.test_checks import small
 
@@ -106,6 +107,7 @@ class AuditCommandTest(testtools.TestCase):
         _, stdout, stderr = self.audit(self.mixed)
         self.assertIn("audit.classes_mixed", stdout)
         self.assertEqual(
+            f"policy: built-in (sha256 {loader.load().digest[:8]})\n"
             f"{len(CHECKS)} checks on 2 host(s) and 4 server(s): 1 critical, "
             "0 warning, 1 unknown, 0 note\n",
             stderr,

@@ -13,7 +13,7 @@ import fixtures
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import ServerCell
 from nova_perfvm.generate.hosts import playbook
-from tests import documented, shown
+from tests import console, documented, shown
 from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import GENERAL, Cloud
 from tests.unit.measure import hosts, reports
@@ -94,7 +94,7 @@ class OfflineTest(CommandCase):
                 [program, *words], check=False, capture_output=True, text=True
             )
             found, self.stdout, self.stderr = done.returncode, done.stdout, done.stderr
-        printed = self.stdout + self.stderr
+        printed = self.stdout + console.without_policy(self.stderr)
         self.assertEqual(status, found, f"{command.place}: {command.text}\n{printed}")
         for name in REDIRECTION.findall(command.text):
             pathlib.Path(name).parent.mkdir(exist_ok=True)

@@ -90,7 +90,8 @@ class ProcessTest(testtools.TestCase):
             ["image", "generate"],
         ):
             result = self.run_process(*arguments)
-            self.assertEqual((0, "\n"), (result.returncode, result.stderr))
+            said = console.without_policy(result.stderr)
+            self.assertEqual((0, "\n"), (result.returncode, said))
 
     def test_help_of_a_command(self):
         result = self.run_process("help", "policy", "show")
@@ -257,6 +258,24 @@ class PolicyTest(CommandCase):
         for arguments in (("check", ""), ("show", "--policy", ""), ("diff", "", "")):
             self.assert_refused(1, "an empty path", "policy", *arguments)
 
+    def test_the_built_in_policy_has_a_name(self):
+        said = f"policy: built-in (sha256 {POLICY.digest[:8]})\n"
+        for named in ((), ("--policy", "builtin")):
+            self.assertEqual(0, self.run_command("flavor", "generate", *named))
+            self.assertEqual(said, self.stderr)
+        path = self.file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
+        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", path))
+        self.run_command("policy", "check", "builtin")
+        self.assertIn("built-in policy: valid", self.stdout)
+        self.run_command("policy", "diff", "builtin", path, "-c", "What", "-f", "value")
+        self.assertEqual("managed_hosts\n", self.stdout)
+        # A file of that name is one in the current directory.
+        self.addCleanup(os.chdir, Path.cwd())
+        os.chdir(Path(path).parent)
+        Path(path).rename("builtin")
+        self.run_command("policy", "show", "--policy", "./builtin")
+        self.assertIn("labelled", self.stdout)
+
     def test_two_files(self):
         path = self.file(BAD)
         self.assert_refused(1, "once", "policy", "check", path, "--policy", path)
@@ -268,6 +287,11 @@ class PolicyTest(CommandCase):
         self.assertIn("labelled", self.stdout)
         self.run_command("policy", "check")
         self.assertIn(f"{path}: valid", self.stdout)
+        digest = loader.load(path).digest
+        self.run_command("flavor", "generate")
+        self.assertEqual(
+            f"policy: {path} (sha256 {digest[:8]}, from PERFVM_POLICY)\n", self.stderr
+        )
         # What stands on the command line comes first.
         other = self.file(BAD)
         for arguments in (["check", other], ["show", "--policy", other]):

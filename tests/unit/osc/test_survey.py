@@ -97,6 +97,21 @@ class SurveyTest(SurveyCase):
         self.assertEqual(3, self.survey(clouds.pools(), *options))
         self.assertIn("none is proposed beside it", self.stderr)
 
+    def test_a_proposal_leaves_the_policy_of_the_environment_aside(self):
+        """As after ``eval "$(nova-perfvm sandbox openrc)"``, which names one."""
+        mine = self.directory / "mine.yaml"
+        mine.write_text(loader.dump(loader.load()))
+        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", str(mine)))
+        status = self.survey(clouds.pools(), "--policy-out", self.policy)
+        self.assertEqual(0, status, self.stderr)
+        self.assertIn("PERFVM_POLICY is left aside", self.stderr)
+        self.assertNotIn(str(mine), self.stderr)
+        self.assertIn("vcpus: 3 VM(s) on 2 host(s)", self.policy.read_text())
+        # Without a proposal it is the one to judge by.
+        self.survey(clouds.pools())
+        self.assertIn(f"policy: {mine} (sha256", self.stderr)
+        self.assertNotIn("| policy ", self.stdout)
+
     def test_an_inventory_tells_the_nodes(self):
         inventory = self.directory / "inventory"
         inventory.write_text(
