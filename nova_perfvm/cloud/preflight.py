@@ -6,10 +6,11 @@ from __future__ import annotations
 from oslo_config import iniparser
 
 from nova_perfvm import textfile
-from nova_perfvm.cloud import answers, observe, placement_database
+from nova_perfvm.cloud import observe, placement_database, snapshot
 from nova_perfvm.cloud.api import API
-from nova_perfvm.diagnose.preflight import CloudView, FileOptions
+from nova_perfvm.diagnose.preflight import CloudView
 from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
+from nova_perfvm.generate.options import FileOptions
 
 
 class SettingsError(PerfVMError):
@@ -34,11 +35,13 @@ def view_cloud(
     placement_settings = read_settings(placement_conf) if placement_conf else None
     database = placement_database.read(placement_conf) if placement_conf else None
     views = observe.view_hosts(api, hosts)
+    seen = snapshot.take(api)
     return CloudView(
         hosts=tuple(views),
         wanted=hosts,
-        servers=observe.servers(api),
-        aggregates=answers.aggregates(api),
+        snapshot=seen,
+        servers=seen.servers,
+        aggregates=seen.aggregates,
         stray=observe.stray_providers(api, views),
         settings=settings,
         placement_settings=placement_settings,

@@ -11,10 +11,10 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import offer_faults, summarize
-from nova_perfvm.diagnose.preflight import FileOptions
 from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.facts.snapshot import Snapshot, host_facts
 from nova_perfvm.generate import options
+from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.placement import slots, units
 from nova_perfvm.policy import Policy, advice
 

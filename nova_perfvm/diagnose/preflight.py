@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would break the guarantee of elastic hosts, looked for in order.
+"""What would break a cloud under the policy, elastic hosts above all, in order.
 
 Each check has a title and a result.  What it judges of one host or server at a
 time the audit says of that host or server.
@@ -11,6 +11,7 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
+from nova_perfvm.diagnose.enforcing import refused_flavors
 from nova_perfvm.diagnose.residents import class_or_misfits, divide
 from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
@@ -18,15 +19,13 @@ from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
-from nova_perfvm.facts.snapshot import Aggregate, Server
+from nova_perfvm.facts.snapshot import Aggregate, Server, Snapshot
 from nova_perfvm.generate import options
-from nova_perfvm.generate.options import Setting
+from nova_perfvm.generate.options import FileOptions, Setting
 from nova_perfvm.placement import units
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, describe
 from nova_perfvm.rules.request.contract import CODES
-
-FileOptions = dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,7 @@ class CloudView:
     :ivar hosts: those that are enrolled, in part or in whole, and those that
         are to be
     :ivar wanted: names of the hosts that are to be enrolled
+    :ivar snapshot: of the whole cloud; None where only elastic hosts are looked at
     :ivar servers: all of the cloud
     :ivar stray: name and trait of enrolled providers that are no compute host's
     :ivar settings: what a file of nova.conf's options says, None without one
@@ -45,6 +45,7 @@ class CloudView:
 
     hosts: tuple[ElasticHost, ...] = ()
     wanted: frozenset[str] = frozenset()
+    snapshot: Snapshot | None = None
     servers: tuple[Server, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     stray: tuple[tuple[str, str], ...] = ()
@@ -58,16 +59,39 @@ def preflight(policy: Policy, view: CloudView) -> list[tuple[str, CheckResult]]:
     return [(title, check(policy, view)) for title, check in CHECKS]
 
 
-def _policy(policy: Policy, _view: CloudView) -> CheckResult:
+def _policy(policy: Policy, view: CloudView) -> CheckResult:
     found = []
-    if policy.placement != "units":
-        found.append(f"the policy says placement: {policy.placement}")
+    if policy.placement != "units" and view.hosts:
+        hosts = _list(host.host for host in view.hosts)
+        found.append(
+            f"the policy says placement: {policy.placement}, and elastic hosts need "
+            f"units: {hosts}"
+        )
     return CheckResult.of(
         found, "name the policy file with --policy, or set placement: units"
     )
 
 
-def _isolation(_policy: Policy, view: CloudView) -> CheckResult:
+def _enforced(policy: Policy, view: CloudView) -> CheckResult:
+    if view.snapshot is None:
+        return CheckResult(Code.SUCCESS)
+    found = refused_flavors(policy, view.snapshot)
+    # A flavor that nobody uses need not go.
+    code = Code.WARNING if any(flavor.vms for flavor in found) else Code.SUCCESS
+    return CheckResult(
+        code,
+        tuple(map(str, found)),
+        "managed_hosts: labelled in the policy, which leaves hosts without a label "
+        "alone; or give the flavor a class (openstack flavor set --property "
+        f"{const.CLASS_KEY}=CLASS FLAVOR), and resize its VMs to it"
+        if found
+        else "",
+    )
+
+
+def _isolation(policy: Policy, view: CloudView) -> CheckResult:
+    if policy.placement != "units" and not view.hosts:
+        return CheckResult(Code.SUCCESS)
     return _nova_conf(view, options.ISOLATED_AGGREGATES)
 
 
@@ -323,6 +347,7 @@ def _list(names: Iterable[str]) -> str:
 
 CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], CheckResult]], ...]] = (
     ("Policy", _policy),
+    ("Flavors go on finding hosts", _enforced),
     ("Isolated aggregates are filtered", _isolation),
     ("Pinned VMs may use VCPU", _fallback),
     ("Placement grants what it has", check_retries),

@@ -3,13 +3,14 @@
 
 from dataclasses import replace
 
-from nova_perfvm.diagnose.preflight import CloudView, FileOptions
+from nova_perfvm.diagnose.preflight import CloudView
 from nova_perfvm.facts.elastic_host import (
     ComputeService,
     ElasticHost,
     describe_consumer,
 )
 from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
+from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.placement import units
 
 

@@ -33,6 +33,9 @@ _NOVA_FILTERS: Final = (
 # As oslo.config reads a boolean.
 _TRUE: Final = frozenset({"true", "1", "on", "yes"})
 
+# What a file says: {(section, option): value}.
+FileOptions = dict[tuple[str, str], str]
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

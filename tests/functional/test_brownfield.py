@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pinned pools that are not the policy's, with the filter on and off."""
 
+import json
+import pathlib
+
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
-from tests.functional import base
+from tests.functional import base, client
 
 PINNED_4 = "pinned-4"
 PINNED_20 = "pinned-20"
@@ -68,6 +71,89 @@ class TestLabelledHosts(base.FunctionalTest):
 
         self.assertEqual("pool2", moved.host)
         self.assertEqual(4, len(self.cloud.guest(moved).pins))
+
+
+class TestEnabling(client.ClientMixin, base.FunctionalTest):
+    """What is told before the filter is on is what it refuses afterwards."""
+
+    CLOUD = None
+    FLAVORS = ()
+
+    def setUp(self):
+        super().setUp()
+        self.path = pathlib.Path(self.write_policy(managed_hosts="all"))
+        self.start_cloud(
+            enabled_filters=FILTERS_WITHOUT_PERFVM, policy_file=str(self.path)
+        )
+        for vcpus in (4, 8, 10):
+            self.cloud.create_flavor(f"pinned-{vcpus}", vcpus, 8192, 0, base.PINNED)
+        self.cloud.create_flavor("plain", 2, 4096, 0, {})
+        self.cloud.start_host("pool1", dedicated="0-39")
+        self.cloud.start_host("small", "2x6", dedicated="0-11")
+        self.cloud.start_host("g1", shared="0-39")
+        self.running = [
+            self.boot(flavor, host=host)
+            for flavor, host in (
+                ("pinned-10", "pool1"),
+                (PINNED_4, "pool1"),
+                (PINNED_4, "pool1"),
+                (PINNED_4, "small"),
+                ("plain", "g1"),
+            )
+        ]
+
+    def survey(self, *options):
+        """Return {flavor: running VMs} of what would be refused."""
+        _, stdout, _ = self.run_command("survey", "-f", "json", *options)
+        return {
+            row["What"]: row["Number"]
+            for row in json.loads(stdout)
+            if row["Part"] == "refused when enforced"
+        }
+
+    def preflight(self):
+        """Return the result of the check, and what it says."""
+        options = ("--policy", str(self.path), "-f", "json")
+        _, stdout, _ = self.run_command("preflight", *options)
+        results = {row["Check"]: row for row in json.loads(stdout)}
+        found = results["Flavors go on finding hosts"]
+        return found["Result"], found["Details"]
+
+    def refused(self):
+        """Return flavor and host where no new VM comes beside those that run."""
+        found = set()
+        for server in self.running:
+            created = self.cloud.boot(server.flavor, host=server.host)
+            if created.status == "ERROR":
+                self.assert_reason(created, "1 host.classless_pinned")
+                found.add((server.flavor, server.host))
+            self.servers.delete(created)
+        return found
+
+    def test_what_is_refused_is_told_before(self):
+        # A node of the small host has no 8 CPUs.
+        expected = {"pinned-10": 1, PINNED_4: 2, "pinned-8": 0}
+        self.assertEqual(expected, self.survey())
+        self.assertEqual(expected, self.survey("--policy", str(self.path)))
+        result, said = self.preflight()
+        self.assertEqual("WARNING", result)
+        for flavor, vms in (("pinned-10", 1), (PINNED_4, 2)):
+            self.assertIn(f"{flavor}: {vms} running VM(s), refused on 1 host(s)", said)
+        self.assertNotIn("plain", said)
+
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+        pool = {("pinned-10", "pool1"), (PINNED_4, "pool1")}
+        self.assertEqual(pool, self.refused())
+        self.boot_refused("pinned-8")
+
+        # The remedy of the check.
+        labelled = self.write_policy(managed_hosts="labelled")
+        self.path.write_text(pathlib.Path(labelled).read_text())
+        self.assertEqual(("SUCCESS", ""), self.preflight())
+        self.assertEqual({}, self.survey("--policy", str(self.path)))
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+        self.assertEqual(set(), self.refused())
+        self.boot("pinned-8")
 
 
 class TestAllHosts(base.FunctionalTest):

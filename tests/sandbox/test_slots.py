@@ -86,8 +86,8 @@ class SlotsTest(
             "IMAGE": "guest",
             "/var/lib/node_exporter/": "",
         }
-        # A warning, that 20 + 20 = 40, is 1; preflight is for elastic hosts.
-        statuses = {"openstack perfvm policy check": 1, "openstack perfvm preflight": 2}
+        # A warning, that 20 + 20 = 40, is 1.
+        statuses = {"openstack perfvm policy check": 1}
         pages = itertools.groupby(documented.of(self), lambda command: command.page)
         for page, commands in pages:
             # Where it names no file it means the built-in policy.

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Final
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.preflight import CloudView, FileOptions
+from nova_perfvm.diagnose.preflight import CloudView
 from nova_perfvm.diagnose.views import cloud_view
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
@@ -17,6 +17,7 @@ from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot, host_facts
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
+from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class

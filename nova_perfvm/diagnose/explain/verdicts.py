@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.preflight import FileOptions
-from nova_perfvm.facts import NUMACell, Reason, RequestCell
+from nova_perfvm.facts import NUMACell, Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN
@@ -16,6 +15,7 @@ from nova_perfvm.generate.options import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
     SCHEDULER,
+    FileOptions,
     is_true,
     wanted,
 )
@@ -117,7 +117,7 @@ def judge(
 ) -> HostVerdict:
     """Return the verdict on one host."""
     answer, notes = _placement(view, request, settings)
-    rules = _rules(policy, request, view)
+    rules = rules_against(policy, request.facts, view)
     return HostVerdict(
         view=view,
         service=tuple(_service(view, request, settings)),
@@ -153,13 +153,19 @@ def offer(
         is where many hosts are asked
     """
     if (
-        _rules(policy, request, view, checked=checked)
+        rules_against(policy, request.facts, view, checked=checked)
         or _numa(request, view)
         or any(_service(view, request, settings))
     ):
         return None
     answer, _ = _ask(view, request, settings)
     return None if answer.reasons else answer.allocation
+
+
+def offers(request: Request, view: HostView, settings: SchedulerSettings) -> bool:
+    """Return whether a host would take a request if no rule was asked."""
+    answer, _ = _ask(view, request, settings)
+    return not answer.reasons and not _numa(request, view)
 
 
 def judge_all(
@@ -305,18 +311,22 @@ def _cells(
     return (line,)
 
 
-def _rules(
-    policy: Policy, request: Request, view: HostView, *, checked: bool = False
+def rules_against(
+    policy: Policy, request: RequestFacts, view: HostView, *, checked: bool = False
 ) -> tuple[Reason, ...]:
+    """Return why the rules refuse a request on a host, or cannot be asked.
+
+    :param checked: as :func:`offer` has it
+    """
     if checked:
-        reasons = check_host(policy, request.facts, view.facts)
+        reasons = check_host(policy, request, view.facts)
     else:
-        reasons = decide(policy, request.facts, view.facts).reasons
+        reasons = decide(policy, request, view.facts).reasons
     if view.host.cells_source != UNKNOWN:
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:
         return (Reason(const.CELLS_UNKNOWN, {}),)
-    if not reasons and resolve_class(policy, request.facts) is None:
+    if not reasons and resolve_class(policy, request) is None:
         return (Reason(const.CELLS_UNKNOWN, {}),)
     return reasons
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from nova_perfvm.diagnose.enforcing import RefusedFlavor, refused_flavors
 from nova_perfvm.diagnose.survey import judged
 from nova_perfvm.diagnose.survey.hosts import (
     HostUse,
@@ -59,6 +60,8 @@ class Survey:
     :ivar not_proposed: why none could be made
     :ivar taken_in: whether the cloud knows of the project already
     :ivar findings: what violates the policy today, the worst first
+    :ivar refused: what enforcing it would refuse; of a proposed one: if it managed all
+        hosts
     :ivar recovery: of unfit slots; None where nobody has planned it
     """
 
@@ -73,6 +76,7 @@ class Survey:
     findings: tuple[Finding, ...]
     steps: tuple[AdoptionStep, ...]
     gaps: tuple[Gap, ...]
+    refused: tuple[RefusedFlavor, ...] = ()
     recovery: Recovery | None = None
 
     @property
@@ -146,6 +150,11 @@ def survey(
         judging, seen = judged.as_if(policy, snapshot)
         found = judged.findings(policy, snapshot)
     hosts = hosts_of(judging, seen)
+    refused: tuple[RefusedFlavor, ...] = ()
+    if policy is not None:
+        # Why a proposed one has labelled is what comes of all.
+        enforced = replace(policy, managed_hosts="all") if proposal else policy
+        refused = refused_flavors(enforced, snapshot)
     return Survey(
         taken_at=snapshot.taken_at,
         policy=policy,
@@ -158,6 +167,7 @@ def survey(
         findings=found,
         steps=tuple(steps(policy, hosts, len(found))) if policy else (),
         gaps=tuple(_gaps(snapshot, hosts, policy)),
+        refused=refused,
     )
 
 

@@ -33,6 +33,8 @@ def headline(survey: Survey) -> str:
     return (
         f"{text}; slots: {slots.used} used, {slots.free} free, {slots.unfit} unfit, "
         f"{slots.possible} more possible on hosts without dedicated CPUs; "
+        f"{sum(refused.vms for refused in survey.refused)} VM(s) of flavors that "
+        f"enforcing would refuse; "
         f"{len(survey.findings)} finding(s), {len(survey.gaps)} gap(s)"
     )
 
@@ -53,6 +55,9 @@ def rows(survey: Survey) -> Iterator[Row]:
     if survey.policy is not None:
         for what, number, details in _slots(survey):
             yield "slots", what, number, details
+    for refused in survey.refused:
+        details = f"{refused.code}: {refused.words}"
+        yield "refused when enforced", refused.flavor, refused.vms, details
     for code, count in survey.by_code.items():
         yield "findings", code, count, ""
     for key, why in survey.proposal.why.items() if survey.proposal else ():
@@ -92,6 +97,7 @@ def html(survey: Survey) -> str:
         _gaps(survey),
         _hosts(survey),
         _pinned(survey),
+        _refused(survey),
         _findings(survey),
         _policy(survey),
         _steps(survey.steps),
@@ -198,6 +204,35 @@ def _pinned(survey: Survey) -> str:
     ]
     head = ("vCPUs", "VMs", "Hosts", "CPUs", "Flavors")
     return f"<h2>VMs with CPUs of their own</h2>\n{table(head, body, 'Pinned VMs')}"
+
+
+def _refused(survey: Survey) -> str:
+    if survey.policy is None:
+        return ""
+    title = "<h2>What enforcing would refuse</h2>\n"
+    note = (
+        "So under managed_hosts: all. Under labelled none of it before a host has its "
+        "label."
+        if survey.proposal
+        else "managed_hosts: labelled leaves hosts without a label alone; or give the "
+        "flavor a class."
+    )
+    if not survey.refused:
+        return f'{title}<p class="ok">No flavor that is in use or public.</p>\n'
+    body = [
+        (
+            cell(refused.flavor),
+            *map(_number, (refused.vms, refused.hosts)),
+            cell(f"{refused.code}: {refused.words}"),
+        )
+        for refused in survey.refused
+    ]
+    head = ("Flavor", "Running VMs", "Hosts", "Why")
+    return (
+        f'{title}<p class="note">VMs run on; no new one of these flavors comes to '
+        f"these hosts, and none is moved to one. {note}</p>\n"
+        f"{table(head, body, 'What enforcing would refuse')}"
+    )
 
 
 def _findings(survey: Survey) -> str:

@@ -14,6 +14,7 @@ from cliff.commandmanager import CommandManager
 
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import elastic, policy_cloud
 from tests import console
 from tests.unit.changes.test_enroll import POLICY, high, server, view
@@ -116,7 +117,6 @@ class ChecksTest(CloudCommandCase):
 
     def test_worst_of_the_checks(self):
         self.answer("observe.view_hosts", [view(high("a"))])
-        self.answer("answers.aggregates", ())
-        for name in ("servers", "stray_providers"):
-            self.answer(f"observe.{name}", ())
+        self.answer("observe.stray_providers", ())
+        self.answer("snapshot.take", Snapshot("2026-01-01T00:00:00+00:00"))
         self.assertEqual(1, self.run_command("preflight", "h1")[0])

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a policy would refuse of clouds that run; the real filter agrees elsewhere."""
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.enforcing import refused_flavors
+from nova_perfvm.diagnose.preflight import CloudView, preflight
+from nova_perfvm.diagnose.result import Code
+from nova_perfvm.facts.snapshot import UNKNOWN
+from nova_perfvm.policy import loader
+from tests.unit.diagnose.survey import clouds
+
+CHECK = "Flavors go on finding hosts"
+CLASSLESS = "host.classless_pinned"
+ALL = loader.load()
+LABELLED = dataclasses.replace(ALL, managed_hosts="labelled")
+
+
+def refused(snapshot, policy=ALL):
+    """Return {flavor: (reason, VMs, hosts)}."""
+    found = refused_flavors(policy, snapshot)
+    return {r.flavor: (r.code, r.vms, r.hosts) for r in found}
+
+
+class RefusedTest(testtools.TestCase):
+    def test_flavors_in_use_with_their_vms(self):
+        snapshot = clouds.pools().snapshot()
+        self.assertEqual(
+            {"db.20": (CLASSLESS, 3, 2), "db.4": (CLASSLESS, 2, 2)}, refused(snapshot)
+        )
+        self.assertEqual({}, refused(snapshot, LABELLED))
+
+    def test_a_vm_is_not_in_its_own_way(self):
+        cloud = clouds.PlainCloud()
+        specs = clouds.PINNED | {const.CLASS_KEY: "high-performance"}
+        specs |= {"hw:numa_nodes": "1", "hw:vif_multiqueue_enabled": "true"}
+        cloud.add_flavor("hp", 20, 64, specs)
+        cloud.add_host("h1")
+        for number in range(2):
+            cloud.add_pinned(f"a{number}", "h1", "hp", 20 * number, number)
+        policy = dataclasses.replace(ALL, placement="none")
+        self.assertEqual({}, refused(cloud.snapshot(), policy))
+
+    def test_public_flavors_without_vms_that_would_find_no_host(self):
+        cloud = clouds.PlainCloud()
+        cloud.add_flavor("db.4", 4, 16, clouds.PINNED)
+        cloud.add_flavor("huge", 400, 16, clouds.PINNED)
+        cloud.add_flavor("secret", 4, 16, clouds.PINNED)
+        cloud.change_flavor("secret", public=False)
+        cloud.add_host("h1")
+        cloud.add_host("h2")
+        cloud.add_host("g1", "shared")
+        # Who is on a host today may be gone tomorrow.
+        cloud.add_flavor("full", 20, 16, clouds.PINNED)
+        cloud.add_pinned("x", "h1", "full")
+        cloud.add_pinned("y", "h1", "full", 20, 1)
+        found = refused(cloud.snapshot())
+        # No API tells the shared host from one that any VM may come to.
+        self.assertEqual((CLASSLESS, 0, 3), found.pop("db.4"))
+        self.assertEqual((CLASSLESS, 2, 1), found.pop("full"))
+        self.assertEqual({}, found)
+        # One host without room for a VM of the class is enough.
+        cloud.add_host("small", shape="2x6")
+        self.assertEqual({"full"}, refused(cloud.snapshot()).keys())
+
+    def test_a_flavor_that_is_wrong_on_every_host(self):
+        cloud = clouds.PlainCloud()
+        cloud.add_flavor("odd", 3, 4, {const.CLASS_KEY: "high-performance"})
+        cloud.add_host("g1", "shared")
+        self.assertEqual("flavor.vcpus", refused(cloud.snapshot())["odd"][0])
+        self.assertEqual(0, refused(cloud.snapshot())["odd"][2])
+
+    def test_hosts_and_vms_that_show_little(self):
+        cloud = clouds.pools()
+        for name in "abcde":
+            cloud.change_server(name, cells=None, pinned=None)
+        snapshot = cloud.snapshot()
+        self.assertEqual((CLASSLESS, 3, 2), refused(snapshot)["db.20"])
+        hosts = [
+            dataclasses.replace(h, cells=(), cells_source=UNKNOWN)
+            for h in snapshot.hosts
+        ]
+        snapshot = dataclasses.replace(snapshot, hosts=tuple(hosts))
+        self.assertEqual((const.CELLS_UNKNOWN, 3, 2), refused(snapshot)["db.20"])
+
+
+class PreflightTest(testtools.TestCase):
+    def check(self, cloud, policy):
+        view = CloudView(snapshot=cloud.snapshot())
+        return dict(preflight(policy, view))[CHECK]
+
+    def test_a_warning_with_its_remedy(self):
+        found = self.check(clouds.pools(), ALL)
+        self.assertEqual(Code.WARNING, found.code)
+        self.assertIn("db.20: 3 running VM(s), refused on 2 host(s)", found.details[0])
+        self.assertIn("managed_hosts: labelled", found.remedy)
+        self.assertEqual(Code.SUCCESS, self.check(clouds.pools(), LABELLED).code)
+
+    def test_flavors_without_vms_are_no_warning(self):
+        cloud = clouds.PlainCloud()
+        cloud.add_flavor("db.4", 4, 16, clouds.PINNED)
+        cloud.add_host("h1")
+        found = self.check(cloud, ALL)
+        self.assertEqual(Code.SUCCESS, found.code)
+        self.assertIn("db.4: no VM runs, refused on 1 host(s)", found.details[0])
+
+    def test_a_cloud_without_elastic_hosts_needs_no_units(self):
+        results = dict(preflight(ALL, CloudView(snapshot=clouds.empty().snapshot())))
+        self.assertEqual(Code.SUCCESS, results["Policy"].code)
