@@ -105,6 +105,7 @@ def document(overview: Overview) -> Document:
                 if slots.total or slots.free
             ],
             "beside": cpuset.format_cpus(_beside(overview, view)),
+            "owned": int(_owned_alone(overview, view)),
             "servers": [server(found) for found in view.servers],
             "findings": by_host.get(number, []),
         }
@@ -151,6 +152,15 @@ def document(overview: Overview) -> Document:
 def _nodes(server: Server) -> set[int]:
     nodes = (cell.host_node for cell in server.cells or () if cell.cpu_pinning)
     return {node for node in nodes if node is not None}
+
+
+def _owned_alone(overview: Overview, view: HostView) -> bool:
+    """Return whether a class that shares its host with no other runs there.
+
+    On a host without cpu sets nobody shares the CPUs that such servers leave.
+    """
+    classes = map(overview.subject.class_of, view.servers)
+    return any(c is not None and c.pinned and c.exclusive == "host" for c in classes)
 
 
 def _beside(overview: Overview, view: HostView) -> set[int]:

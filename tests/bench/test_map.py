@@ -72,7 +72,7 @@ def large(hosts=1000):
 
 
 class MapCase(PageCase):
-    def show(self, cloud, flavors=FEW, unknown=()):
+    def show(self, cloud, flavors=FEW, unknown=(), policy=POLICY):
         """Show a cloud.
 
         :param unknown: names of hosts whose NUMA nodes nobody tells
@@ -83,7 +83,7 @@ class MapCase(PageCase):
             for h in snapshot.hosts
         )
         snapshot = dataclasses.replace(snapshot, hosts=hosts)
-        found = overview.look(POLICY, snapshot, flavors=flavors)
+        found = overview.look(policy, snapshot, flavors=flavors)
         self.document = cloud_map.document(found)
         self.show_text(html(self.document))
 
@@ -110,11 +110,12 @@ class MapTest(MapCase):
     def setUp(self):
         super().setUp()
         self.show(small())
-        self.hosts = [host["name"] for host in self.document["hosts"]]
+        # Those with faults first, the worst of all at the top.
+        self.hosts = ["hp1", "hp3", "hp2", "hp4", "smt", "g1", "g2"]
 
     def test_hosts_are_drawn_with_what_is_in_place(self):
         self.assertEqual(self.hosts, self.names())
-        hp1, hp2, hp3, _, smt, g1, _ = self.texts(".card")
+        hp1, hp3, hp2, _, smt, g1, _ = self.texts(".card")
         self.assertIn("dedicated, 2 slots, 2 used, 0 free", hp1)
         self.assertIn("node 0: 20 of 20 CPUs owned, database-1", hp1)
         self.assertIn("node 1: 20 of 20 CPUs owned, database-2", hp1)
@@ -133,7 +134,7 @@ class MapTest(MapCase):
         )
         empty = {"owned": [], "free": [], "beside": [], "left": [], "shared": []}
         self.assertEqual(empty | {"owned": [20, 20]}, signs[0])
-        self.assertEqual(empty | {"owned": [20], "free": [20]}, signs[1])
+        self.assertEqual(empty | {"owned": [20], "free": [20]}, signs[2])
         # Half of the threads: the other is the vCPU's, too.
         self.assertEqual(empty | {"free": [20, 20], "beside": [20, 20]}, signs[4])
         # Shared CPUs are a circle each.
@@ -142,7 +143,7 @@ class MapTest(MapCase):
 
     def test_a_host_whose_numa_nodes_are_not_known(self):
         self.show(small(), unknown=("hp2",))
-        card = self.texts(".card")[1]
+        card = self.texts(".card")[2]
         self.assertIn("NUMA nodes unknown, 1 server: 1 of high-performance", card)
         self.assertNotIn("node 0", card)
 
@@ -178,10 +179,41 @@ class MapTest(MapCase):
         self.assertEqual(self.hosts, self.names())
         self.assert_no_complaint()
 
+    def test_tiles_show_what_they_count(self):
+        tiles = self.texts(".counts button")
+        self.assertIn("critical", tiles[1])
+        for number, expected in ((1, ["hp1"]), (0, ["hp2", "hp4", "smt"])):
+            self.browser.run(
+                f"document.querySelectorAll('.counts button')[{number}].click()"
+            )
+            self.browser.settle()
+            self.assertEqual(expected, self.names())
+        (facts,) = self.texts(".facts time")
+        self.assertRegex(facts, r"^1 Jan 2026, 00:00 UTC \(\d+ days ago\)$")
+        self.assert_no_complaint()
+
+    def test_nobody_shares_what_a_lone_class_leaves(self):
+        """On hosts without cpu sets, whose CPUs anybody may have before."""
+        policy = dataclasses.replace(POLICY, placement="units")
+        cloud = Cloud(policy)
+        for name in ("one", "two"):
+            cloud.add_elastic(name, shape="2x25")
+        cloud.add_hp("a", "one")
+        cloud.add_general("b", "two")
+        self.show(cloud, policy=policy)
+        left = "[...document.querySelectorAll('.card')].map((card) => "
+        left += "card.querySelectorAll('path.left, path.shared')[0].className.baseVal)"
+        named = dict(zip(self.names(), self.browser.run(left), strict=True))
+        self.assertEqual({"one": "left", "two": "shared"}, named)
+
     def test_why_not_here(self):
         self.choose("flavor", "1")
         (verdicts,) = [v for v in self.document["verdicts"] if v["name"] == HP]
-        for card, verdict in zip(self.texts(".card"), verdicts["hosts"], strict=True):
+        cards = dict(zip(self.names(), self.texts(".card"), strict=True))
+        for host, verdict in zip(
+            self.document["hosts"], verdicts["hosts"], strict=True
+        ):
+            card = cards[host["name"]]
             if verdict:
                 self.assertIn(f"✗ {self.document['texts'][verdict - 1][0]}", card)
             else:
@@ -212,11 +244,12 @@ class MapTest(MapCase):
         active = "document.querySelector('.card.active .name').innerText"
         focused = "document.activeElement.id"
         order = []
-        for _ in range(7):
+        tiles = self.browser.run("document.querySelectorAll('.counts button').length")
+        for _ in range(tiles + 6):
             self.browser.press("Tab")
             order.append(self.browser.run(focused))
         fields = ["search", "state", "mode", "aggregate", "flavor"]
-        self.assertEqual([*fields, "hosts"], order[:6])
+        self.assertEqual([*fields, "hosts"], order[tiles:])
         self.browser.run("document.getElementById('hosts').focus()")
         columns = self.browser.run("columns")
         self.assertGreater(columns, 2)
@@ -241,7 +274,7 @@ class MapTest(MapCase):
         )
         self.browser.press("Enter")
         self.assertTrue(self.browser.run("document.getElementById('details').open"))
-        self.assertEqual("hp2", self.texts("#about h2")[0])
+        self.assertEqual("hp3", self.texts("#about h2")[0])
         self.browser.press("Escape")
         self.assertFalse(self.browser.run("document.getElementById('details').open"))
         self.assertEqual("hosts", self.browser.run(focused))

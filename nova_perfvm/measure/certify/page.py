@@ -9,7 +9,15 @@ from typing import Final
 
 from nova_perfvm.measure.certify.record import Document
 from nova_perfvm.measure.report import style
-from nova_perfvm.measure.report.elements import bullets, cell, table
+from nova_perfvm.measure.report.elements import (
+    bullets,
+    cell,
+    date_words,
+    digest,
+    moment,
+    sentence,
+    table,
+)
 
 _CLASSES: Final = {
     "certified": "ok",
@@ -31,13 +39,13 @@ def html(record: Document) -> str:
     body = [
         f"<h1>{escape(title)}</h1>\n",
         f'<p class="verdict {_CLASSES[verdict]}">{escape(verdict)}</p>\n',
-        f'<p class="facts">made {escape(record["made_at"])}'
+        f'<p class="facts">made {moment(record["made_at"])}'
         + (
             f", signed off by {escape(record['signed_off_by'])}"
             if record["signed_off_by"]
             else ", signed off by nobody"
         )
-        + f"<br>record sha256 <code>{escape(record['sha256'])}</code>: a checksum, "
+        + f"<br>record {digest(record['sha256'])}: a checksum, "
         "which shows accidental changes; no signature</p>\n",
         _reasons(record["reasons"]),
         bullets("Warnings", record["warnings"]),
@@ -71,8 +79,8 @@ def _promised(promised: Document) -> str:
         f"{promised['latency_target']:g} times its latency"
     )
     return bullets("Promised", [*promised["words"], ratios]) + (
-        f'<p class="facts">class {escape(promised["class"])}; policy sha256 '
-        f"<code>{escape(promised['policy_sha256'])}</code></p>\n"
+        f'<p class="facts">class {escape(promised["class"])}; policy '
+        f"{digest(promised['policy_sha256'])}</p>\n"
     )
 
 
@@ -80,8 +88,9 @@ def _previous(previous: Document | None) -> str:
     if previous is None:
         return ""
     text = (
-        f"{previous['path']}, {previous['verdict']}, made {previous['made_at']}, "
-        f"sha256 {previous['sha256']}: {previous['regressions']} thing(s) are worse"
+        f"{previous['path']}, {previous['verdict']}, made "
+        f"{date_words(previous['made_at'])}, sha256 {previous['sha256'][:8]}: "
+        f"{previous['regressions']} thing(s) are worse"
     )
     return bullets("Against the record before", [text, *previous["remarks"]])
 
@@ -102,7 +111,7 @@ def _comparisons(rows: Iterable[Document]) -> str:
             cell(
                 ("≥ " if row["better"] == "higher" else "≤ ") + f"{row['target']:.3g}"
             ),
-            cell(row["reason"]),
+            sentence(row["reason"]),
         )
         for row in rows
     ]
@@ -149,22 +158,25 @@ def _section(section: Document) -> str:
     )
     return (
         f"<h2>Checks of {escape(name)}</h2>\n<details><summary>{len(rows)} things, "
-        f"seen {escape(section['taken_at'])}</summary>"
+        f"seen {moment(section['taken_at'])}</summary>"
         f"{table(head, rows, f'Checks of {name}')}</details>\n"
     )
 
 
 def _seen(record: Document) -> str:
     vms = [
-        tuple(
-            cell(vm.get(key) or "")
-            for key in ("hostname", "domain", "uuid", "who", "taken_at", "known_by")
+        (
+            *(cell(vm.get(key) or "") for key in ("hostname", "domain", "uuid", "who")),
+            *(
+                cell(date_words(vm.get("taken_at") or "")),
+                cell(vm.get("known_by") or ""),
+            ),
         )
         for vm in record["vms"]
     ]
     head = ("VM", "Domain", "UUID", "In the samples", "Collected", "Known by")
     inputs = [
-        tuple(map(cell, (one["role"], one["path"], one["sha256"])))
+        (cell(one["role"]), cell(one["path"]), f"<td>{digest(one['sha256'])}</td>")
         for one in record["inputs"]
     ]
     tools = [f"{name} {', '.join(v)}" for name, v in record["tools"].items()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from typing import Any, Final
@@ -18,7 +18,7 @@ import vl_convert
 
 from nova_perfvm.measure.report import style
 from nova_perfvm.measure.report.content import Content
-from nova_perfvm.measure.report.elements import bullets, cell, table
+from nova_perfvm.measure.report.elements import bullets, cell, counts, sentence, table
 from nova_perfvm.measure.report.plots import Plot, plots
 from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.measure.statistics.verdict import Verdict
@@ -84,11 +84,7 @@ def html(content: Content) -> str:
 def _verdicts(content: Content) -> str:
     if content.not_compared:
         return f'<p class="warning">{escape(content.not_compared)}</p>\n'
-    counts = "".join(
-        f'<li><b class="{_CLASSES[verdict]}">{content.count(verdict)}</b>'
-        f"{verdict.value}</li>"
-        for verdict in reversed(Verdict)
-    )
+    numbers = {verdict: content.count(verdict) for verdict in reversed(Verdict)}
     order = list(Verdict)
     worst_first = sorted(content.comparisons, key=lambda row: -order.index(row.verdict))
     rows = [
@@ -101,7 +97,7 @@ def _verdicts(content: Content) -> str:
                 for name, value in (("host", row.vs_host), ("share", row.vs_share))
             ),
             _number(("≥ " if row.better == "higher" else "≤ ") + f"{row.target:.3g}"),
-            cell(row.reason),
+            sentence(row.reason),
         )
         for row in worst_first
     ]
@@ -111,10 +107,35 @@ def _verdicts(content: Content) -> str:
     )
     remarks = dict.fromkeys(r for row in content.comparisons for r in row.remarks)
     return (
-        f'<ul class="counts">{counts}</ul>\n'
-        f"<h2>Verdicts</h2>\n{table(head, rows, 'Verdicts')}"
+        _overall(numbers, len(content.failures))
+        + counts(
+            (n, _CLASSES[verdict], verdict.value) for verdict, n in numbers.items()
+        )
+        + f"<h2>Verdicts</h2>\n{table(head, rows, 'Verdicts')}"
         '<p class="note">In brackets: 95 % interval. The ratio that the target is for '
         "has a *.</p>\n" + bullets("Doubts", remarks)
+    )
+
+
+def _overall(numbers: Mapping[Verdict, int], failures: int) -> str:
+    """Return the verdict of all together: the worst that one comparison has.
+
+    :param numbers: how many comparisons have each verdict, the worst first
+    :param failures: how many things could not be measured
+    """
+    worst = next(verdict for verdict, number in numbers.items() if number)
+    words = (
+        f"{numbers[worst]} of {sum(numbers.values())} comparisons of a VM with its "
+        "host, or with its share of it"
+    )
+    if failures:
+        words += f"; {failures} could not be made"
+        if worst is Verdict.PASS:
+            worst = Verdict.INCONCLUSIVE
+            words = f"not all was measured: {failures} failed"
+    return (
+        f'<p class="verdict {_CLASSES[worst]}">{worst.value}</p>\n'
+        f'<p class="facts">{words}</p>\n'
     )
 
 

@@ -43,13 +43,16 @@ def plots(content: Content) -> Iterator[Plot]:
     yield from _ratios(content.comparisons)
     yield from _tails(content.measurements)
     yield from map(_interrupts, content.spreads)
-    yield from (_pins(node) for node in content.nodes if node.cpus)
+    for number, node in enumerate(node for node in content.nodes if node.cpus):
+        yield _pins(node, legend=number == 0)
 
 
 def _ratios(comparisons: Iterable[Comparison]) -> Iterator[Plot]:
     by_metric: dict[tuple[str, int], list[Comparison]] = {}
     for row in comparisons:
         by_metric.setdefault((row.metric, row.at_once), []).append(row)
+    names = _names(row.who for rows in by_metric.values() for row in rows)
+    legend: alt.Legend | None = alt.Legend(orient="bottom")
     for (metric, at_once), rows in by_metric.items():
         data = [
             {
@@ -74,7 +77,7 @@ def _ratios(comparisons: Iterable[Comparison]) -> Iterator[Plot]:
         place: dict[str, Any] = {"x": x, "xOffset": alt.XOffset("vm:N")}
         # Intervals over a factor of some hundreds would hide the rest.
         y = alt.Y("ratio:Q", title=f"VM / {against}").scale(zero=True)
-        color = alt.Color("vm:N", title="VM").legend(orient="bottom")
+        color, shape = _told_apart("vm:N", "VM", names, legend)
         tooltip = ["vm:N", "threads:O", "ratio:Q", "low:Q", "high:Q", "verdict:N"]
         chart = alt.layer(
             base.mark_rule(strokeDash=[6, 4], color="#b36b00").encode(y="target:Q"),
@@ -85,10 +88,11 @@ def _ratios(comparisons: Iterable[Comparison]) -> Iterator[Plot]:
                 **place,
                 y=y,
                 color=color,
-                shape=alt.Shape("vm:N", title="VM").legend(orient="bottom"),
+                shape=shape,
                 tooltip=tooltip,
             ),
         )
+        legend = None
         yield Plot(
             "Ratios by threads",
             f"{metric}, {at_once} at once ({least} {rows[0].target:.3g})",
@@ -113,17 +117,19 @@ def _tails(measurements: Iterable[Measurement]) -> Iterator[Plot]:
     for m in measurements:
         if "latency" in m.metric:
             by_metric.setdefault((m.metric, m.unit), []).append(m)
+    names = _names(_who(m) for found in by_metric.values() for m in found)
+    legend: alt.Legend | None = alt.Legend(orient="bottom", columns=2)
     for (metric, unit), found in by_metric.items():
         data = [
             {
-                "who": f"{m.who} ({m.at_once} at once)" if m.at_once else m.who,
+                "who": _who(m),
                 "threads": m.threads,
                 "value": m.value,
                 "round": m.round,
             }
             for m in found
         ]
-        color = alt.Color("who:N", title="").legend(orient="bottom", columns=2)
+        color, shape = _told_apart("who:N", "", names, legend)
         chart = (
             _chart(data)
             .mark_point(size=45, opacity=0.8)
@@ -132,10 +138,11 @@ def _tails(measurements: Iterable[Measurement]) -> Iterator[Plot]:
                 xOffset=alt.XOffset("who:N"),
                 y=alt.Y("value:Q", title=unit_words(unit)).scale(type="log"),
                 color=color,
-                shape=alt.Shape("who:N", title="").legend(orient="bottom", columns=2),
+                shape=shape,
                 tooltip=["who:N", "threads:O", "round:O", "value:Q"],
             )
         )
+        legend = None
         yield Plot(
             "Latency tails",
             metric,
@@ -146,6 +153,29 @@ def _tails(measurements: Iterable[Measurement]) -> Iterator[Plot]:
                 for one in data
             ),
         )
+
+
+def _who(measurement: Measurement) -> str:
+    at_once = measurement.at_once
+    return f"{measurement.who} ({at_once} at once)" if at_once else measurement.who
+
+
+def _names(found: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(found))
+
+
+def _told_apart(
+    field: str, title: str, names: list[str], legend: alt.Legend | None
+) -> tuple[alt.Color, alt.Shape]:
+    """Return colour and shape of each name, the same in all plots of a section.
+
+    :param legend: None for a plot behind one that has it
+    """
+    scale = alt.Scale(domain=names)
+    return (
+        alt.Color(field, title=title, scale=scale, legend=legend),
+        alt.Shape(field, title=title, scale=scale, legend=legend),
+    )
 
 
 def unit_words(unit: str) -> str:
@@ -185,7 +215,7 @@ def _interrupts(spread: Spread) -> Plot:
     )
 
 
-def _pins(node: NodePins) -> Plot:
+def _pins(node: NodePins, *, legend: bool) -> Plot:
     order = list(dict.fromkeys((pin.vm, pin.what) for pin in node.pins))
     rows = [_row(vm, what) for vm, what in order]
     data: list[dict[str, Any]] = [
@@ -215,7 +245,7 @@ def _pins(node: NodePins) -> Plot:
                 domain=["vCPU", "emulator", "I/O thread", free],
                 range=["#4c78a8", "#f58518", "#e45756", "#8886"],
             )
-            .legend(orient="bottom"),
+            .legend(alt.Legend(orient="bottom") if legend else None),
             tooltip=["row:N", "what:N", "number:O", "cpu:O"],
         )
     )

@@ -46,7 +46,10 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .scroll { overflow-x: auto; }
 .scroll table:has(th:nth-child(5)) { min-width: 46rem; }
 figure .scroll table { min-width: 0; }
-td { overflow-wrap: anywhere; min-width: 4rem; }
+/* Words break only where no other way is left. */
+td { overflow-wrap: break-word; min-width: 4rem; }
+td.words { min-width: 12rem; }
+abbr { text-decoration: none; }
 summary { cursor: pointer; color: var(--unknown); }
 :focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
 details .scroll { max-height: 20rem; overflow-y: auto; }

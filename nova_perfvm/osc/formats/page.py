@@ -7,14 +7,20 @@ from html import escape
 
 from nova_perfvm.diagnose.audit import AuditResult, Finding, Report, Severity
 from nova_perfvm.measure.report import style
-from nova_perfvm.measure.report.elements import cell, table
+from nova_perfvm.measure.report.elements import (
+    cell,
+    counts,
+    date_words,
+    digest,
+    moment,
+    table,
+)
 
 
 def html(report: Report) -> str:
-    """Return the page: counts, checks in their order, findings worst first."""
-    counts = "".join(
-        f'<li><b class="{severity.value}">{report.count(severity)}</b>'
-        f"{severity.value}</li>"
+    """Return the page: counts, findings worst first, checks in their order."""
+    tiles = counts(
+        (report.count(severity), severity.value, severity.value)
         for severity in reversed(Severity)
     )
     head = ("Check", "Result", "Findings")
@@ -23,15 +29,13 @@ def html(report: Report) -> str:
     if not findings:
         findings = '<p class="ok">Nothing was found.</p>'
     return style.document(
-        f"perfvm audit {report.taken_at}",
+        f"perfvm audit, {date_words(report.taken_at)}",
         f"""<h1>perfvm audit</h1>
 <p class="facts">{report.hosts} host(s) and {report.servers} server(s), seen
-{escape(report.taken_at)}<br>policy {escape(report.policy_digest)}</p>
-<ul class="counts">{counts}</ul>
-<h2>Checks</h2>
-{checks}<h2>Findings</h2>
-{findings}
-""",
+{moment(report.taken_at)}<br>policy {digest(report.policy_digest)}</p>
+{tiles}<h2>Findings</h2>
+{findings}<h2>Checks</h2>
+{checks}""",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from nova_perfvm.diagnose.survey import AdoptionStep, HostUse, NodeUse, Survey
 from nova_perfvm.findings import Finding
 from nova_perfvm.measure.report import style
-from nova_perfvm.measure.report.elements import cell, table
+from nova_perfvm.measure.report.elements import cell, counts, moment, table
 from nova_perfvm.osc.formats import proposal
 
 # Of a kind; the others are counted.
@@ -88,7 +88,7 @@ def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
 
 def html(survey: Survey) -> str:
     """Return the page: figures, hosts, violations, the policy, the way, gaps."""
-    facts = f"{escape(headline(survey))}<br>seen {escape(survey.taken_at)}"
+    facts = f"{escape(headline(survey))}<br>seen {moment(survey.taken_at)}"
     parts = [
         "<h1>What would it bring me?</h1>\n",
         f'<p class="facts">{facts}; nothing was changed</p>\n',
@@ -122,8 +122,8 @@ def _counts(survey: Survey) -> str:
     if survey.policy is None:
         return f'<p class="warning">{escape(survey.not_proposed)}</p>\n'
     colours = {"used": "ok", "free": "ok", "unfit": "critical"}
-    items = "".join(
-        f'<li><b class="{colours.get(what, "unknown")}">{number}</b>{what}</li>'
+    tiles = counts(
+        (number, colours.get(what, "unknown"), what)
         for what, number, _ in _slots(survey)
     )
     vm_class = survey.vm_class
@@ -134,8 +134,7 @@ def _counts(survey: Survey) -> str:
     )
     return (
         f"<h2>Slots for VMs of {size} vCPUs</h2>\n"
-        f'<ul class="counts">{items}</ul>\n<ul class="note">{words}</ul>\n'
-        + _recovery(survey)
+        f'{tiles}<ul class="note">{words}</ul>\n' + _recovery(survey)
     )
 
 

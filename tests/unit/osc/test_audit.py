@@ -184,6 +184,10 @@ class AuditCommandTest(testtools.TestCase):
             found.close()
             self.assertEqual(([], []), (found.open, found.faults))
             self.assertIn(words, found.text)
+            # What is wrong comes first, and nothing is red of which there is none.
+            self.assertLess(text.index("<h2>Findings"), text.index("<h2>Checks"))
+            self.assertNotIn('<b class="critical">0<', text)
+            self.assertNotRegex(found.text, "[0-9a-f]{64}")
 
     def test_output_file(self):
         path = self.directory / "perfvm.prom"

@@ -15,7 +15,7 @@ from typing import Any
 
 from nova_perfvm.diagnose.cloud_map import Document
 from nova_perfvm.measure.report import style
-from nova_perfvm.measure.report.elements import bullets
+from nova_perfvm.measure.report.elements import bullets, digest, moment
 from nova_perfvm.printable import printable
 
 _BODY = """<h1>perfvm map</h1>
@@ -50,14 +50,14 @@ def html(document: Document) -> str:
     """Return the page of what :func:`nova_perfvm.diagnose.cloud_map.document` has."""
     shown = _printable(document)
     script, look = _file("page.js"), _file("page.css")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     hosts, placeless = shown["hosts"], shown["placeless"]
     body = _BODY.format(
         hosts=len(hosts),
         servers=sum(len(host["servers"]) for host in hosts),
         placeless=f", {placeless} more on no host" if placeless else "",
-        taken_at=escape(shown["taken_at"]),
-        policy=escape(shown["policy"]),
+        taken_at=moment(shown["taken_at"]),
+        policy=digest(shown["policy"]),
         counts=_counts(shown),
         gaps=bullets("Not seen", shown["gaps"]),
         elsewhere=len(shown["elsewhere"]),
@@ -65,24 +65,32 @@ def html(document: Document) -> str:
         data=json.dumps(shown, separators=(",", ":")).replace("<", "\\u003c"),
         script=script,
     )
-    allowed = (f"script-src 'sha256-{digest}'",)
-    return style.document("perfvm map", body, look=look, allowed=allowed)
+    scripts = (f"script-src 'sha256-{allowed}'",)
+    return style.document("perfvm map", body, look=look, allowed=scripts)
 
 
 def _counts(document: Document) -> str:
-    """Return slots of each pinned class, and findings of each severity."""
+    """Return slots of each pinned class, and findings of each severity.
+
+    Each is a button that shows the hosts that it counts.
+    """
     found = []
     for number, (name, pinned) in enumerate(document["classes"]):
         if pinned:
             slots = [s for h in document["hosts"] for s in h["slots"] if s[0] == number]
             free, total = sum(s[3] for s in slots), sum(s[1] for s in slots)
-            found.append(f"<b>{free} of {total}</b>slots free for {escape(name)}")
+            words = f"<b>{free} of {total}</b>slots free for {escape(name)}"
+            found.append(("free", words))
     severities = [finding[0] for finding in document["findings"]]
     found += [
-        f'<b class="{word}">{severities.count(word)}</b>{word} finding(s)'
+        (word, f'<b class="{word}">{severities.count(word)}</b>{word} finding(s)')
         for word in dict.fromkeys(severities)
     ]
-    return f'<ul class="counts">{"".join(f"<li>{text}</li>" for text in found)}</ul>'
+    buttons = (
+        f'<li><button type="button" data-state="{state}">{words}</button></li>'
+        for state, words in found
+    )
+    return f'<ul class="counts">{"".join(buttons)}</ul>'
 
 
 def _printable(value: Any) -> Any:

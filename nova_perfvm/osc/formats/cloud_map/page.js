@@ -35,6 +35,13 @@ function cpus(text) {
   return found;
 }
 
+function age(milliseconds) {
+  const minutes = Math.max(0, Math.round(milliseconds / 60000));
+  if (minutes < 120) { return `${minutes} min ago`; }
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} h ago` : `${Math.round(hours / 24)} days ago`;
+}
+
 const className = (number) => (number < 0 ? "no class" : map.classes[number][0]);
 const colour = (number) => (number < 0 ? "var(--none)" : `var(--c${number % COLORS})`);
 
@@ -47,6 +54,8 @@ const servers = (host) => host.objects ??= host.servers.map(
     text: [id, name, className(number), map.flavors[flavor], map.projects[project]]
       .join(" ").toLowerCase(),
   }));
+const severity = (host) => Math.min(SEVERITIES.length,
+  ...findings(host).map((finding) => SEVERITIES.indexOf(finding[0])));
 const findings = (host) => host.findings.map((number) => map.findings[number]);
 const hostText = (host) => host.text ??= [
   host.name, host.state, host.mode, host.zone, ...host.aggregates, ...host.classes,
@@ -59,8 +68,8 @@ const STATES = {
   free: ["with free slots", (host) => sum(host, 3) > 0],
   unfit: ["with unfit slots", (host) => unfitOf(host) > 0],
   findings: ["with findings", (host) => host.findings.length > 0],
-  critical: ["with critical findings",
-    (host) => findings(host).some((finding) => finding[0] === "critical")],
+  ...Object.fromEntries(SEVERITIES.map((word) => [word, [`with ${word} findings`,
+    (host) => findings(host).some((finding) => finding[0] === word)]])),
   empty: ["without servers", (host) => host.servers.length === 0],
   out: ["down or disabled", (host) => host.state !== "up"],
 };
@@ -89,6 +98,8 @@ function choose() {
     && (!asked.aggregate || host.aggregates.includes(asked.aggregate))
     && (!asked.reason || reasonOf(verdictOf(host)) === asked.reason)
     && (!asked.words.length || found(host)));
+  // Those with faults first, the worst of all at the top.
+  shown.sort((one, other) => severity(one) - severity(other));
   active = 0;
   const servers = shown.reduce((count, host) => count + host.servers.length, 0);
   byId("shown").textContent =
@@ -363,7 +374,7 @@ function cellOf(host, cell) {
       put("free", "free", "", SHAPES.free, index);
     } else if (beside.has(cpu)) {
       put("beside", "beside", "", SHAPES.beside, index);
-    } else if (own.has(cpu) && !floats.has(cpu)) {
+    } else if (own.has(cpu) && (host.owned || !floats.has(cpu))) {
       put("left", "left", "", SHAPES.left, index);
     } else {
       put("shared", "shared", "", SHAPES.shared, index);
@@ -573,6 +584,15 @@ function setUp() {
       choose();
     }, 120);
   });
+  for (const button of document.querySelectorAll(".counts button")) {
+    button.addEventListener("click", () => {
+      byId("state").value = button.dataset.state;
+      byId("state").dispatchEvent(new Event("change"));
+    });
+  }
+  for (const time of document.querySelectorAll("time")) {
+    time.append(` (${age(Date.now() - Date.parse(time.dateTime))})`);
+  }
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   const hosts = byId("hosts");
   hosts.addEventListener("keydown", pressed);

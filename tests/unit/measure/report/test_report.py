@@ -74,6 +74,8 @@ class ReportTest(testtools.TestCase):
         # LY's tail is the first that is seen.
         (first, *_) = re.findall(r'<td class="critical">fail</td><td>(.*?)</td>', text)
         self.assertEqual("cpu.latency_max_ms", first)
+        overall = '<p class="verdict critical">fail</p>'
+        self.assertLess(text.index(overall), text.index('class="counts"'))
         summary = f"{found.count(Verdict.PASS)} pass, "
         self.assertTrue(content.summary(found).startswith(summary))
 
@@ -135,6 +137,29 @@ class ReportTest(testtools.TestCase):
         text = page.html(found)
         self.assertIn("<h2>Not measured</h2>", text)
         self.assertNotIn(EVIL, text)
+
+    def test_what_was_not_measured_is_no_pass(self):
+        measured = [
+            published.measurement(who, "cpu.events_per_second", 4, value)
+            for who, value in (("host", 100), ("vm", 99))
+        ]
+        failure = {"where": "1/vms/fio", "who": "vm1", "reason": "no", "stderr": ""}
+        for failures, verdict in (([], "pass"), ([failure], "inconclusive")):
+            repeated = published.repeated(measured, FACTORS)
+            file = self.measured(repeated, {"failures": failures})
+            text = page.html(content.read([file]))
+            (overall,) = re.findall(r'<p class="verdict \w+">(\w+)</p>', text)
+            self.assertEqual(verdict, overall)
+
+    def test_legends_once(self):
+        shown = {}
+        for plot in plots(content.read([self.ly()])):
+            legends = json.dumps(plot.spec).count('"legend": {')
+            shown.setdefault(plot.section, []).append(legends)
+        self.assertGreater(len(shown["Ratios by threads"]), 2)
+        for found in shown.values():
+            self.assertGreater(found[0], 0)
+            self.assertEqual([0] * (len(found) - 1), found[1:])
 
     def test_a_damaged_record_is_no_traceback(self):
         for run in (

@@ -82,4 +82,4 @@ class PageTest(testtools.TestCase):
         words = "".join(Elements(page(self.cloud)).words)
         self.assertIn("0 of 2slots free for high-performance", words)
         self.assertIn("1critical", words)
-        self.assertIn("1 host(s) and 2 server(s), seen 2026", words)
+        self.assertIn("1 host(s) and 2 server(s), seen 1 Jan 2026, 00:00 UTC", words)
