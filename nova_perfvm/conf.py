@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from oslo_config import cfg
 
 from nova_perfvm.exceptions import PolicyError, Problem
@@ -17,7 +19,34 @@ PerfVMWeigher packs.
 """,
 )
 
+ENFORCE: Final = "enforce"
+OBSERVE: Final = "observe"
+
 OPTS = [
+    cfg.StrOpt(
+        "mode",
+        default=ENFORCE,
+        choices=[
+            (ENFORCE, "PerfVMFilter refuses hosts, and PerfVMWeigher has its say"),
+            (OBSERVE, "PerfVMFilter logs what it would refuse, and lets all pass"),
+        ],
+        mutable=True,
+        help="""
+Whether PerfVMFilter and PerfVMWeigher decide where VMs go, or only watch.
+
+With ``observe`` the filter judges and logs as ever, with "would reject" for
+"rejected", and gives Nova the hosts that Nova gave it; the weigher has no say.
+To get to know what the policy would refuse, before it does, and to turn it off
+at once. nova-scheduler reads this option again when it gets SIGHUP.
+
+The filter and the weigher alone are told by it: flavors, Placement's
+inventories and isolated aggregates, and nova-api's validator stay as they are.
+
+Related options:
+
+* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``.
+""",
+    ),
     cfg.StrOpt(
         "policy_file",
         sample_default="/etc/nova/perfvm.yaml",
@@ -124,6 +153,20 @@ def freezes_objects(conf: cfg.ConfigOpts) -> bool:
     """Return whether nova-scheduler's objects are to be frozen."""
     register_opts(conf)
     found: bool = conf.perfvm.freeze_objects
+    return found
+
+
+def observes(conf: cfg.ConfigOpts) -> bool:
+    """Return whether nova-scheduler is to watch only; ask for each request.
+
+    A value that is none counts as the default: it can come with SIGHUP, and must
+    not stop requests.
+    """
+    register_opts(conf)
+    try:
+        found: bool = conf.perfvm.mode == OBSERVE
+    except ValueError:
+        return False
     return found
 
 

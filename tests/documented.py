@@ -82,6 +82,11 @@ RUN = {
         "nova-perfvm survey --collected": f"{_OFFLINE}.test_survey",
     },
     f"{_ADMIN}/troubleshoot.rst": {"": _COMMANDS},
+    f"{_ADMIN}/turn-off.rst": {
+        "printf": "tests.functional.test_scheduler_process.NovaSchedulerTest"
+        ".test_sighup_turns_the_filter_off_and_on",
+        "openstack": _COMMANDS,
+    },
     f"{_ADMIN}/upgrade.rst": {
         "": _COMMANDS,
         "nova-perfvm policy check": f"{_OFFLINE}.test_policies",
@@ -139,6 +144,7 @@ NOT_RUN = (
     NotRun("apt-get install", "it changes the machine; .ci/run installs the same"),
     NotRun("sudo apt-get install", "it changes the machine; .ci/run installs the same"),
     NotRun("systemctl restart", "it needs systemd, and the service"),
+    NotRun("kill -HUP $(systemctl", "it needs systemd; tests send the signal"),
     # Of long runs
     NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark"),
     NotRun("python -m tests.benchmark.needless_refusals", "minutes; make benchmark"),

@@ -48,6 +48,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         """Read the policy; see :func:`nova_perfvm.scheduler.startup.read_policy`."""
         super().__init__()
         self.policy = startup.read_policy("PerfVMFilter")
+        startup.log_whom_it_judges(self.policy)
         self._freezes = conf.freezes_objects(nova_conf.CONF)
         _warn_about_order(nova_conf.CONF.filter_scheduler.enabled_filters)
 
@@ -58,12 +59,41 @@ class PerfVMFilter(filters.BaseHostFilter):
 
         All hosts are judged here, not one by one, because what is wrong with
         the request itself is found and said once, and so is the summary.
+
+        In mode ``observe`` the hosts are returned as they came, whatever happens
+        here: it turns the filter off.
         """
         if self._freezes:
             # Not before: what Nova holds for good it reads after its filters.
             garbage.freeze()
         hosts = candidates.current(filter_obj_list)
-        request = self._request(spec_obj)
+        observes = conf.observes(nova_conf.CONF)
+        try:
+            request = self._request(spec_obj)
+            passed = self._passed(hosts, spec_obj, request, observes=observes)
+        except Exception:
+            LOG.exception(
+                "PerfVMFilter cannot judge the request of %s", spec_obj.instance_uuid
+            )
+            if observes:
+                return hosts
+            raise
+        if observes:
+            return hosts
+        if self.policy.placement == "units" and request.pinned and request.claimed:
+            return candidates.attempts(passed, spec_obj)
+        return passed
+
+    def _passed(
+        self,
+        hosts: Sequence[HostState],
+        spec_obj: objects.RequestSpec,
+        request: RequestFacts,
+        *,
+        observes: bool,
+    ) -> list[HostState]:
+        """Judge the hosts, log it, and return those that may take the request."""
+        rejects = "would reject" if observes else "rejected"
         at_home = None
         if scheduler_utils.request_is_rebuild(spec_obj):
             # A user can have said so, in a scheduler hint; and Nova claims
@@ -73,10 +103,9 @@ class PerfVMFilter(filters.BaseHostFilter):
         reasons = () if at_home else rules.check_request(self.policy, request)
         if reasons:
             LOG.info(
-                "PerfVMFilter rejected %s on every host (perfvm:class=%s, "
-                "flavor %s): %s",
-                *(spec_obj.instance_uuid, request.class_name, request.flavor),
-                _words(reasons),
+                "PerfVMFilter %s %s on every host (perfvm:class=%s, flavor %s): %s",
+                *(rejects, spec_obj.instance_uuid, request.class_name),
+                *(request.flavor, _words(reasons)),
             )
             return []
 
@@ -96,9 +125,13 @@ class PerfVMFilter(filters.BaseHostFilter):
             if debug:
                 self._log_host(request, host, reasons, spec_obj.instance_uuid)
         if counts:
-            self._log_summary(request, spec_obj.instance_uuid, len(hosts), counts)
-        if self.policy.placement == "units" and request.pinned and request.claimed:
-            return candidates.attempts(passed, spec_obj)
+            vm_class = rules.resolve_class(self.policy, request)
+            LOG.info(
+                "PerfVMFilter %s %d of %d hosts for %s (class %s, flavor %s): %s",
+                *(rejects, counts.total(), len(hosts), spec_obj.instance_uuid),
+                *("none" if vm_class is None else vm_class.name, request.flavor),
+                ", ".join(f"{n} {code}" for code, n in counts.most_common()),
+            )
         return passed
 
     def host_passes(
@@ -134,21 +167,6 @@ class PerfVMFilter(filters.BaseHostFilter):
                 *(host.host, host.nodename, line),
                 instance_uuid=instance_uuid,
             )
-
-    def _log_summary(
-        self,
-        request: RequestFacts,
-        instance_uuid: str,
-        total: int,
-        counts: collections.Counter[str],
-    ) -> None:
-        vm_class = rules.resolve_class(self.policy, request)
-        LOG.info(
-            "PerfVMFilter rejected %d of %d hosts for %s (class %s, flavor %s): %s",
-            *(counts.total(), total, instance_uuid),
-            *("none" if vm_class is None else vm_class.name, request.flavor),
-            ", ".join(f"{n} {code}" for code, n in counts.most_common()),
-        )
 
 
 def _words(reasons: Iterable[Reason]) -> str:

@@ -105,6 +105,21 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         # No fault, but worth a line.
         return Result(Code.SUCCESS, options.cheaper(enabled))
 
+    def check_mode(self) -> Result:
+        """Return whether the filter and the weigher decide, or only watch."""
+        conf.register_opts(nova_conf.CONF)
+        try:
+            mode = nova_conf.CONF.perfvm.mode
+        except ValueError as exc:
+            return Result(Code.FAILURE, str(exc))
+        if mode == conf.OBSERVE:
+            return Result(
+                Code.WARNING,
+                f"[perfvm]mode is {mode}: {options.FILTER} refuses nothing, and only "
+                f"Placement holds the policy; {conf.ENFORCE} turns it on",
+            )
+        return _SUCCESS
+
     def check_rebuild_hint(self) -> Result:
         """Return whether a user can make Nova claim nothing for a server."""
         installed = importlib.metadata.version("nova")
@@ -167,6 +182,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     _upgrade_checks = (
         ("Policy", check_policy),
         ("Filters", check_filters),
+        ("Mode", check_mode),
         ("Users' scheduler hints", check_rebuild_hint),
         ("Fallback query", check_fallback_query),
         ("Isolated aggregates", check_isolated_aggregates),

@@ -11,6 +11,7 @@ from nova.scheduler import utils as scheduler_utils
 from nova.scheduler import weights
 from nova.scheduler.host_manager import HostState
 
+from nova_perfvm import conf
 from nova_perfvm.rules import packing
 from nova_perfvm.scheduler import adapters, startup
 
@@ -51,8 +52,11 @@ class PerfVMWeigher(weights.BaseHostWeigher):
         """Return each host's score in points, higher being better.
 
         All hosts at once, because the request is the same for all; and because
-        Nova's own method would cut off the scores below 0.
+        Nova's own method would cut off the scores below 0.  In mode ``observe`` it
+        has no say.
         """
+        if conf.observes(nova_conf.CONF):
+            return [packing.NEUTRAL] * len(weighed_obj_list)
         request = adapters.request_facts(weight_properties)
         return [
             packing.score(self.policy, request, adapters.host_facts(weighed.obj))

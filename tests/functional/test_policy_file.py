@@ -93,6 +93,6 @@ class TestOwnPolicy(base.FunctionalTest):
 
         self.start_cloud(policy_file=path)
 
-        (line,) = self.cloud.scheduler_log("PerfVMFilter enforces")
+        (line,) = self.cloud.scheduler_log("PerfVMFilter judges by")
         self.assertIn(path, line)
         self.assertIn(f"sha256 {self.policy.digest}", line)

@@ -12,6 +12,7 @@ from nova.scheduler.filters import numa_topology_filter
 from oslo_config import fixture as config_fixture
 
 from nova_perfvm import conf
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.scheduler import filters, numa_filter
 from tests.unit.scheduler import states
@@ -160,6 +161,60 @@ class VerdictTest(FilterCase):
         decision = self.filter.explain(self.full_host("hp2"), states.request_spec())
         self.assertFalse(decision.allowed)
         self.assertEqual(["host.no_free_slot"], [r.code for r in decision.reasons])
+
+
+class ObserveTest(FilterCase):
+    """All that the filter gives Nova is what Nova gave the filter."""
+
+    def setUp(self):
+        super().setUp()
+        self.policy_file('schema_version: "1.0"\nplacement: units\n')
+        self.filter = filters.PerfVMFilter()
+        self.config.config(group="perfvm", mode="observe")
+        self.hosts = [states.host_state(f"hp{n}") for n in range(3)]
+        for cell in self.hosts[1].numa_topology.cells:
+            cell.pin_cpus(set(cell.pcpuset))
+
+    def observed(self, spec):
+        """Return the log; the hosts have to be what they were."""
+        before = [(host, list(host.allocation_candidates)) for host in self.hosts]
+        with fixtures.FakeLogger(level=20) as log:
+            passed = self.filter.filter_all(iter(self.hosts), spec)
+        self.assertEqual(
+            before, [(host, host.allocation_candidates) for host in passed]
+        )
+        return log.output
+
+    def test_hosts_that_it_would_refuse(self):
+        flavors = {f.name: f for f in generate_flavors(self.filter.policy)}
+        specs = dict(flavors["hp.20c.64g"].extra_specs)
+        spec = states.request_spec(extra_specs=specs)
+        self.assertIn(
+            f"PerfVMFilter would reject 1 of 3 hosts for {spec.instance_uuid} (class "
+            "high-performance, flavor hp.20c.64g): 1 host.no_free_slot\n",
+            self.observed(spec),
+        )
+
+    def test_a_request_that_it_would_refuse(self):
+        spec = states.request_spec(vcpus=16)
+        self.assertIn(
+            f"would reject {spec.instance_uuid} on every host", self.observed(spec)
+        )
+
+    def test_its_own_failure(self):
+        """Whoever turns it off may do so because of one."""
+        spec = states.request_spec()
+        self.patch(filters.rules, "check_request", lambda *_: 1 / 0)
+        log = self.observed(spec)
+        self.assertIn(f"cannot judge the request of {spec.instance_uuid}", log)
+        self.assertIn("ZeroDivisionError", log)
+
+    def test_from_one_request_to_the_next(self):
+        spec = states.request_spec(vcpus=16)
+        self.observed(spec)
+        self.config.config(group="perfvm", mode="enforce")
+        self.assertEqual([], self.filter.filter_all(self.hosts, spec))
+        self.assertIn("PerfVMFilter rejected", self.log.output)
 
 
 class RebuildTest(FilterCase):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import pathlib
 
 import fixtures
 import testtools
 from nova import conf as nova_conf
+from oslo_config import cfg
 from oslo_config import fixture as config_fixture
 
 from nova_perfvm import conf
@@ -22,7 +24,7 @@ class ReadPolicyTest(testtools.TestCase):
 
     def test_the_built_in_policy(self):
         self.assertEqual(loader.load(), startup.read_policy("PerfVMFilter"))
-        self.assertIn("PerfVMFilter enforces the built-in policy", self.log.output)
+        self.assertIn("PerfVMFilter judges by the built-in policy", self.log.output)
         self.assertIn(loader.load().digest, self.log.output)
 
     def test_a_file(self):
@@ -45,3 +47,57 @@ class ReadPolicyTest(testtools.TestCase):
             error = self.assertRaises(SystemExit, startup.read_policy, "x")
             self.assertIn("nova.conf: 1 mistake", str(error))
             self.assertIn("[perfvm]policy_file: is empty: give a path", str(error))
+
+
+class ModeTest(testtools.TestCase):
+    """What is said of hosts and mode, with a nova.conf that changes."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "n.conf"
+        self.conf = cfg.ConfigOpts()
+        conf.register_opts(self.conf)
+        self.patch(startup.nova_conf, "CONF", self.conf)
+        self.log = self.useFixture(fixtures.FakeLogger(level=20))
+
+    def start(self, mode, policy=None):
+        self.write(mode)
+        self.conf(["--config-file", str(self.path)])
+        startup.log_whom_it_judges(policy or loader.load())
+
+    def write(self, mode):
+        self.path.write_text(f"[perfvm]\nmode = {mode}\n")
+
+    def test_hosts_and_mode_in_one_line(self):
+        labelled = dataclasses.replace(loader.load(), managed_hosts="labelled")
+        for mode, policy, words in (
+            (
+                "enforce",
+                loader.load(),
+                "judges all hosts (managed_hosts: all), so that",
+            ),
+            ("observe", labelled, "hosts with a perfvm:class label (managed_hosts: la"),
+        ):
+            with fixtures.FakeLogger(level=20) as log:
+                self.start(mode, policy)
+            (line,) = log.output.splitlines()
+            self.assertIn(words, line)
+            self.assertIn(f"mode is {mode}", line)
+
+    def test_a_mode_that_is_none(self):
+        error = self.assertRaises(SystemExit, self.start, "observer")
+        self.assertIn("observer", str(error))
+        self.assertIn("observer", self.log.output)
+
+    def test_a_change(self):
+        self.start("enforce")
+        # As each filter of a process does.
+        startup.log_whom_it_judges(loader.load())
+        for mode, words in (
+            ("observe", "mode is observe now: PerfVMFilter logs what it would refuse"),
+            ("enforce", "mode is enforce now: PerfVMFilter refuses what runs against"),
+            ("off", "PerfVMFilter refuses what runs against the policy until this is"),
+        ):
+            self.write(mode)
+            self.conf.mutate_config_files()
+            self.assertEqual(1, self.log.output.count(words), self.log.output)

@@ -92,6 +92,15 @@ class UpgradeCheckTest(testtools.TestCase):
             "[workarounds]\ndisable_fallback_pcpu_query=True\n",
         )
 
+    def test_a_mode_that_refuses_nothing(self):
+        self.check(
+            1,
+            ["mode is observe: PerfVMFilter refuses nothing"],
+            "mode = observe\n",
+            FILTERS,
+        )
+        self.check(2, ["Mode", "Failure", "off"], "mode = off\n", FILTERS)
+
     def test_filter_that_is_not_available(self):
         self.check(
             2,

@@ -64,7 +64,7 @@ class WeigherCase(testtools.TestCase):
 class StartTest(WeigherCase):
     def test_policy_and_its_hash_are_logged(self):
         weights.PerfVMWeigher()
-        self.assertIn("PerfVMWeigher enforces the built-in policy", self.log.output)
+        self.assertIn("PerfVMWeigher judges by the built-in policy", self.log.output)
         self.assertIn(loader.load().digest, self.log.output)
 
     def test_policy_file(self):
@@ -160,6 +160,11 @@ class MultiplierTest(WeigherCase):
 
     def test_no_say(self):
         self.config.config(group="perfvm", weight_multiplier=0.0)
+        self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
+
+    def test_no_say_while_the_filter_observes(self):
+        self.assertEqual(["more", "fewer"], self.order(self.hosts, self.spec))
+        self.config.config(group="perfvm", mode="observe")
         self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
 
     def test_spread(self):
