@@ -25,6 +25,7 @@ from nova_perfvm.diagnose.sizing import SlotsError, desired_inventory, slots_to_
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.facts.snapshot import Aggregate, Provider
+from nova_perfvm.generate import labels
 from nova_perfvm.placement import units
 from nova_perfvm.placement.units import Child
 from nova_perfvm.policy import Policy
@@ -74,7 +75,20 @@ def plan_enroll(
         refusals.extend(_unsettled(view, children, shares))
     if refusals:
         return do.Plan(refusals=tuple(refusals))
-    return do.Plan(tuple(_steps(view, children, trait, aggregate, shares)))
+    label = _label(policy, view)
+    return do.Plan(tuple(_steps(view, children, trait, aggregate, label, shares)))
+
+
+def _label(policy: Policy, view: ElasticHost) -> str:
+    """Return the label that a host lacks; empty where it has one, or needs none.
+
+    One for all classes, as the hosts of an aggregate may be of any mode; what keeps
+    the classes apart on them is units and traits.
+    """
+    mine = (a for a in view.aggregates if view.host in a.hosts)
+    if policy.managed_hosts == "all" or any(a.labels for a in mine):
+        return ""
+    return labels.label_of(policy.classes)
 
 
 def plan_close(view: ElasticHost) -> do.Plan:
@@ -89,6 +103,7 @@ def _steps(
     children: Sequence[Child],
     trait: str,
     aggregate: str,
+    label: str,
     shares: Shares,
 ) -> Iterator[do.Change]:
     changing = bool(shares.lacking or shares.surplus)
@@ -99,7 +114,7 @@ def _steps(
         # by a flavor of the old number of children.
         traits = traits - view.root.elastic_traits
         yield _set_root(view, traits)
-    yield from _isolate(view, trait, aggregate)
+    yield from _isolate(view, trait, aggregate, label)
     yield from _leave_others(view, trait)
     service = view.service
     if changing and service.enabled:
@@ -215,10 +230,18 @@ def _names(
             yield do.CreateName(name, "trait")
 
 
-def _isolate(view: ElasticHost, trait: str, name: str) -> Iterator[do.Change]:
-    """Return the steps after which an aggregate with this very trait has the host."""
-    mine = {a.uuid for a in view.isolated_by if a.elastic_traits == {trait}}
-    if mine:
+def _isolate(
+    view: ElasticHost, trait: str, name: str, label: str
+) -> Iterator[do.Change]:
+    """Return the steps after which an aggregate with this very trait has the host.
+
+    :param label: for the host, empty for none
+    """
+    isolating = [a for a in view.isolated_by if a.elastic_traits == {trait}]
+    if isolating:
+        mine = {a.uuid for a in isolating}
+        if label:
+            yield do.IsolateAggregate(isolating[0].name, trait, label=label)
         known = view.root.aggregates
         if not mine & known:
             # Nova tells Placement, and only logs where that fails.
@@ -230,8 +253,8 @@ def _isolate(view: ElasticHost, trait: str, name: str) -> Iterator[do.Change]:
     found = next((a for a in view.aggregates if a.name == name), None)
     if found is None:
         yield do.CreateAggregate(name)
-    if found is None or not found.isolates:
-        yield do.IsolateAggregate(name, trait, created=found is None)
+    if found is None or not found.isolates or (label and not found.labels):
+        yield do.IsolateAggregate(name, trait, created=found is None, label=label)
     if found is None or view.host not in found.hosts:
         yield do.AddHost(name, view.host)
     elif found.uuid not in view.root.aggregates:

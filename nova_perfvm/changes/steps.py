@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from nova_perfvm import constants as const
+from nova_perfvm.facts.elastic_host import CREATED, isolating
 from nova_perfvm.facts.snapshot import Inventory
 
 
@@ -63,12 +65,25 @@ class IsolateAggregate(Change):
     """Keep what does not ask for a trait off the hosts of an aggregate.
 
     :ivar created: the aggregate is one that this run creates
+    :ivar label: the classes that its hosts are for, empty to leave that open
     """
 
-    words = "set trait:{0.trait}=required on aggregate {0.name}"
     name: str
     trait: str
     created: bool = False
+    label: str = ""
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the aggregate gets."""
+        found = isolating(self.trait)
+        if self.label:
+            found[const.CLASS_KEY] = self.label
+        return found | (CREATED if self.created else {})
+
+    def __str__(self) -> str:
+        label = f" and {const.CLASS_KEY}={self.label}" if self.label else ""
+        return f"set trait:{self.trait}=required{label} on aggregate {self.name}"
 
 
 @dataclass(frozen=True)

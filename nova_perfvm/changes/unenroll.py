@@ -97,7 +97,8 @@ def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
         ):
             continue
         known = {f"trait:{trait}" for trait in aggregate.elastic_traits}
-        others = sorted(aggregate.metadata.keys() - known - CREATED.keys())
+        ours = known | CREATED.keys() | {const.CLASS_KEY}
+        others = sorted(aggregate.metadata.keys() - ours)
         if CREATED.items() <= aggregate.metadata.items() and others:
             why = f"somebody gave it {', '.join(others)}"
         else:

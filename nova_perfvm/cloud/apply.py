@@ -18,10 +18,8 @@ from nova_perfvm.cloud.errors import (
     openstack_errors,
 )
 from nova_perfvm.facts.elastic_host import (
-    CREATED,
     DISABLED_REASON,
     ElasticHost,
-    isolating,
 )
 from nova_perfvm.facts.snapshot import Aggregate
 
@@ -85,8 +83,7 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.IsolateAggregate) -> None:
-        metadata = isolating(change.trait) | (CREATED if change.created else {})
-        self._act(change.name, {"set_metadata": {"metadata": metadata}})
+        self._act(change.name, {"set_metadata": {"metadata": change.metadata}})
 
     @_apply.register
     def _(self, change: do.AddHost) -> None:

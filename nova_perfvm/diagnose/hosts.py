@@ -3,12 +3,14 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.elastic_host import PCPU
 from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
+from nova_perfvm.generate import labels
 from nova_perfvm.placement import slots
 from nova_perfvm.placement.contract import guaranteed_iops
 from nova_perfvm.policy import HostShape, Policy, VMClass, largest_slots
@@ -164,6 +166,68 @@ def _class_faults(
             yield OfferFault(
                 f"{root.total(resource)} {resource}, and one VM is guaranteed {amount}"
             )
+
+
+class LabelFault(NamedTuple):
+    """A host that offers slots, and the filter leaves alone.
+
+    :ivar commands: that give it its label
+    """
+
+    host: str
+    words: str
+    commands: tuple[str, ...]
+
+
+def label_faults(policy: Policy, snapshot: Snapshot) -> Iterator[LabelFault]:
+    """Yield the hosts with slots that lack the label without which none is judged."""
+    if policy.managed_hosts != "labelled":
+        return
+    for host in snapshot.hosts:
+        root = snapshot.provider_by_uuid.get(host.provider)
+        if root is None or snapshot.labels(host.host):
+            continue
+        name = quote(host.host)
+        if root.elastic_traits:
+            offers = "it is enrolled"
+            commands: tuple[str, ...] = (f"openstack perfvm host enroll {name}",)
+        else:
+            offers, commands = _unlabelled(policy, snapshot, root, name)
+        if offers:
+            words = (
+                f"{offers}, and no aggregate of it has {const.CLASS_KEY}: under "
+                "managed_hosts: labelled the filter lets no VM of a pinned class onto "
+                "it, and every other"
+            )
+            yield LabelFault(host.host, words, commands)
+
+
+def _unlabelled(
+    policy: Policy, snapshot: Snapshot, root: Provider, name: str
+) -> tuple[str, tuple[str, ...]]:
+    """Return what a host offers, and the commands for its label; nothing for no slot.
+
+    :param name: of the host, as a shell takes it
+    """
+    offered = {
+        vm_class.name: [
+            text
+            for text, there in (
+                (slots.resource_class(policy, vm_class), root.inventories),
+                (slots.trait(policy, vm_class), root.traits),
+            )
+            if text in there
+        ]
+        for vm_class in policy.pinned_classes
+    }
+    classes = [c for c in policy.pinned_classes if offered[c.name]]
+    if not classes:
+        return "", ()
+    if root.mode == "mixed":
+        classes += [c for c in policy.classes if not c.pinned]
+    words = ", ".join(text for found in offered.values() for text in found)
+    commands = labels.commands(classes, [name], snapshot.aggregates)
+    return f"it offers {words}", commands
 
 
 def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:

@@ -12,6 +12,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.enforcing import refused_flavors
+from nova_perfvm.diagnose.hosts import label_faults
 from nova_perfvm.diagnose.residents import class_or_misfits, divide
 from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
@@ -86,6 +87,16 @@ def _enforced(policy: Policy, view: CloudView) -> CheckResult:
         f"{const.CLASS_KEY}=CLASS FLAVOR), and resize its VMs to it"
         if found
         else "",
+    )
+
+
+def _labels(policy: Policy, view: CloudView) -> CheckResult:
+    faults = list(label_faults(policy, view.snapshot)) if view.snapshot else []
+    commands = dict.fromkeys(c for fault in faults for c in fault.commands)
+    return CheckResult.of(
+        (f"{fault.host}: {fault.words}" for fault in faults),
+        "; ".join(commands),
+        Code.WARNING,
     )
 
 
@@ -348,6 +359,7 @@ def _list(names: Iterable[str]) -> str:
 CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], CheckResult]], ...]] = (
     ("Policy", _policy),
     ("Flavors go on finding hosts", _enforced),
+    ("Hosts with slots have their label", _labels),
     ("Isolated aggregates are filtered", _isolation),
     ("Pinned VMs may use VCPU", _fallback),
     ("Placement grants what it has", check_retries),

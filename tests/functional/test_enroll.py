@@ -2,11 +2,14 @@
 """Hosts made elastic, repaired and given back, on a real Nova and Placement."""
 
 import concurrent.futures
+import json
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.policy import loader
 from tests.functional import base
+from tests.functional.client import ClientMixin
 from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, DeathError, ElasticTest
 
 
@@ -207,6 +210,50 @@ class TestEnroll(ElasticTest):
         self.enroll("h1")
         self.assert_elastic("h1")
         self.boot()
+
+
+class TestLabelled(ClientMixin, ElasticTest):
+    """``managed_hosts: labelled``: enrolled hosts are judged, and no others."""
+
+    def write_policy(self, **changes):
+        changes["managed_hosts"] = "labelled"
+        path = super().write_policy(**changes)
+        self.policy = loader.load(path)
+        return path
+
+    def judged(self):
+        """Return the findings of audit and preflight about labels."""
+        options = (*self.policy_file(), "-f", "json")
+        _, audit, _ = self.run_command("audit", *options)
+        _, checks, _ = self.run_command("preflight", *options)
+        results = {row["Check"]: row["Result"] for row in json.loads(checks)}
+        codes = [(row["Code"], row["Subject"]) for row in json.loads(audit)]
+        return (
+            [subject for code, subject in codes if code == "audit.label_missing"],
+            results["Hosts with slots have their label"],
+        )
+
+    def test_enrolling_labels(self):
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        self.assertEqual(([], "SUCCESS"), self.judged())
+        self.assert_apart(self.boot(), self.boot())
+        (aggregate,) = observe.aggregates(self.api)
+
+        # As a cloud has it that was enrolled under all.
+        self.api.nova(
+            "POST",
+            f"/os-aggregates/{aggregate.id}/action",
+            {"set_metadata": {"metadata": {const.CLASS_KEY: None}}},
+        )
+        self.assertEqual((["h1"], "WARNING"), self.judged())
+        self.assertEqual(1, self.enroll("h1"))
+        self.assertEqual(([], "SUCCESS"), self.judged())
+
+        # Beside it an ordinary pool goes on.
+        self.cloud.create_flavor("pinned-4", 4, 8192, 0, base.PINNED)
+        self.cloud.start_host("pool1", dedicated="0-39")
+        self.boot("pinned-4", host="pool1")
 
 
 class TestUnenroll(ElasticTest):

@@ -11,7 +11,6 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.facts.elastic_host import CREATED, isolating
 from nova_perfvm.facts.snapshot import Aggregate, Provider, Snapshot
 
 # Of aggregates that there are in no cloud.
@@ -53,11 +52,10 @@ def _(change: do.CreateAggregate, snapshot: Snapshot) -> Snapshot:
 
 @_made.register
 def _(change: do.IsolateAggregate, snapshot: Snapshot) -> Snapshot:
-    more = isolating(change.trait) | (CREATED if change.created else {})
     return _with_aggregate(
         snapshot,
         change.name,
-        lambda found: replace(found, metadata={**found.metadata, **more}),
+        lambda found: replace(found, metadata={**found.metadata, **change.metadata}),
     )
 
 

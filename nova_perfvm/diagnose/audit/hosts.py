@@ -7,7 +7,7 @@ from shlex import quote
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.hosts import offer_faults, slot_class
+from nova_perfvm.diagnose.hosts import label_faults, offer_faults, slot_class
 from nova_perfvm.facts.snapshot import ComputeHost, Provider
 from nova_perfvm.findings import Finding
 from nova_perfvm.policy import VMClass
@@ -15,16 +15,19 @@ from nova_perfvm.policy import VMClass
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Compare what each host offers with what the policy wants of it."""
+    for fault in label_faults(subject.policy, subject.snapshot):
+        commands = "\n".join(fault.commands)
+        yield Finding(codes.LABEL_MISSING, fault.host, fault.words, commands)
     for host in subject.snapshot.hosts:
         yield from _labels(subject, host)
         provider = subject.snapshot.provider_by_uuid.get(host.provider)
         if provider is None or not subject.managed(host.host):
             continue
         facts = subject.hosts[host.host]
-        for fault in offer_faults(subject.policy, host, facts, provider):
-            code = codes.TRAIT_DIFFERS if fault.trait else codes.INVENTORY_DIFFERS
+        for offer in offer_faults(subject.policy, host, facts, provider):
+            code = codes.TRAIT_DIFFERS if offer.trait else codes.INVENTORY_DIFFERS
             yield Finding(
-                code, host.host, fault.words, _configure(subject, host, provider)
+                code, host.host, offer.words, _configure(subject, host, provider)
             )
 
 

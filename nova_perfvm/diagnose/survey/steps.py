@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.facts.snapshot import UNKNOWN
-from nova_perfvm.generate import options
+from nova_perfvm.generate import labels, options
 from nova_perfvm.policy import Policy, VMClass
 
 POLICY: Final = "perfvm.yaml"
 # So many hosts are a beginning.
 _FIRST: Final = 3
-_AGGREGATE: Final = "perfvm-{name}"
 
 
 @dataclass(frozen=True)
@@ -72,34 +70,29 @@ def steps(
     yield _flavors(vm_class)
     first = _first(hosts)
     labelled = policy.managed_hosts == "labelled"
-    opened = "" if policy.placement == "units" else _enable(first)
-    if policy.placement != "units":
-        yield AdoptionStep(
-            "Configure the first hosts",
-            _first_words(first),
-            _configure(first) + ("" if labelled else opened),
-        )
-    else:
+    if policy.placement == "units":
+        labelling = " They get their label, too." if labelled else ""
         yield AdoptionStep(
             "Enroll the first hosts",
-            _first_words(first),
+            _first_words(first) + labelling,
             "\n".join(
                 f"openstack perfvm host enroll {_name(host)} --policy {POLICY}"
                 for host in first
             ),
         )
-    if labelled:
-        name = quote(_AGGREGATE.format(name=vm_class.name))
-        label = quote(f"{const.CLASS_KEY}={vm_class.name}")
+    else:
         yield AdoptionStep(
-            "Label them",
-            "From now on the filter judges these hosts, and no others.",
-            f"openstack aggregate create --property {label} {name}"
-            + "".join(
-                f"\nopenstack aggregate add host {name} {_name(host)}" for host in first
-            )
-            + opened,
+            "Configure the first hosts",
+            _first_words(first),
+            _configure(first) + ("" if labelled else _enable(first)),
         )
+        if labelled:
+            yield AdoptionStep(
+                "Label them",
+                "From now on the filter judges these hosts, and no others.",
+                "\n".join(labels.commands([vm_class], map(_name, first)))
+                + _enable(first),
+            )
     told = f" The {findings} finding(s) of this report have theirs." if findings else ""
     yield AdoptionStep(
         "Move VMs in, one by one",

@@ -252,7 +252,8 @@ class Aggregate:
         keys = {f"trait:{trait}" for trait in self.elastic_traits}
         return (
             self.isolates
-            and self.metadata.keys() == keys | {const.CREATED_BY_KEY}
+            and self.metadata.keys() - {const.CLASS_KEY}
+            == keys | {const.CREATED_BY_KEY}
             and self.metadata[const.CREATED_BY_KEY] == "enroll"
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nova_perfvm.facts import NUMACell
-from nova_perfvm.generate import options
+from nova_perfvm.generate import labels, options
 from nova_perfvm.generate.hosts import (
     admission,
     kernel,
@@ -45,6 +45,7 @@ class HostConfig:
     :ivar placement: placement.conf
     :ivar warnings: what may go wrong, or costs more than it seems
     :ivar notes: what to do beside copying the lines
+    :ivar label: the commands that give the host its label; empty where it needs none
     """
 
     request: HostRequest
@@ -63,6 +64,7 @@ class HostConfig:
     placement: tuple[Setting, ...]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    label: tuple[str, ...] = ()
 
     @property
     def usable(self) -> tuple[int, ...]:
@@ -114,8 +116,24 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         placement=options.wanted(request.policy, options.PLACEMENT),
     )
     return replace(
-        config, warnings=remarks.warnings(config), notes=remarks.notes(config)
+        config,
+        warnings=remarks.warnings(config),
+        notes=remarks.notes(config),
+        label=_label(config),
     )
+
+
+def _label(config: HostConfig) -> tuple[str, ...]:
+    """Return how a host of a pinned class gets its label; enrolling gives it one."""
+    policy = config.request.policy
+    several = len(policy.pinned_classes) > 1
+    if (
+        not (policy.managed_hosts == "labelled" or several)
+        or policy.placement == "units"
+        or not config.slots
+    ):
+        return ()
+    return labels.commands(config.classes, ["HOST"])
 
 
 def _cells(

@@ -267,12 +267,6 @@ def notes(host: HostConfig) -> tuple[str, ...]:
             "openstack resource provider trait set, which wants all traits that are to "
             "stay. Nova never removes one, and general VMs would stay away."
         )
-    if len(policy.pinned_classes) > 1 and request.class_name:
-        found.append(
-            "The filter tells the hosts of pinned classes apart by their labels: put "
-            "the host into an aggregate with "
-            f"metadata perfvm:class={','.join(c.name for c in host.classes)}."
-        )
     if policy.placement == "units":
         # No API shows the cpu sets and cores that these follow from.
         found.append(

@@ -99,6 +99,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
         "placement_conf": _sections(config.placement),
         "warnings": list(config.warnings),
         "notes": list(config.notes),
+        "label": list(config.label),
     }
 
 
@@ -124,6 +125,11 @@ def _host(config: HostConfig) -> str:
     head = "".join(
         _comment(f"WARNING: {warning}", "  ") for warning in config.warnings
     ) + "".join(_comment(note, "  ") for note in config.notes)
+    if config.label:
+        head += _comment(
+            "The filter knows by its label what the host is for. When nova-compute "
+            "runs with this, before the host takes VMs (the aggregate is made once):"
+        ) + "".join(f"#   {command}\n" for command in config.label)
     return f"{head}\n{_ini(config.nova)}\n{_kernel(config.kernel)}"
 
 

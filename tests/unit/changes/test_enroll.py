@@ -35,6 +35,7 @@ FOUR = dataclasses.replace(
         for c in POLICY.classes
     ),
 )
+LABELLED = dataclasses.replace(POLICY, managed_hosts="labelled")
 FOUR_TRAIT = f"{const.TRAIT_ELASTIC}_4"
 TRAIT = f"{const.TRAIT_ELASTIC}_2"
 ISOLATING = isolating(TRAIT)
@@ -141,6 +142,12 @@ def _aggregate(seen, change):
     return dataclasses.replace(seen, aggregates=(*seen.aggregates, made))
 
 
+def _isolated(seen, change):
+    (found,) = (a for a in seen.aggregates if a.name == change.name)
+    metadata = {**found.metadata, **change.metadata}
+    return _aggregates(seen, change.name, metadata=metadata)
+
+
 def _without(seen, change):
     found = tuple(a for a in seen.aggregates if a.name != change.name)
     return dataclasses.replace(seen, aggregates=found)
@@ -183,11 +190,7 @@ _AFTER = {
         seen, names=seen.names | {change.name}
     ),
     do.CreateAggregate: _aggregate,
-    do.IsolateAggregate: lambda seen, change: _aggregates(
-        seen,
-        change.name,
-        metadata=isolating(change.trait) | (CREATED if change.created else {}),
-    ),
+    do.IsolateAggregate: _isolated,
     do.AddHost: _joined,
     do.RemoveHost: _left,
     do.LeaveAggregate: _left,
@@ -279,6 +282,23 @@ class EnrollTest(PlanCase):
         host = self.enrolled(view(aggregates=(mine,)))
         self.assertEqual(("mine",), tuple(a.name for a in host.aggregates))
         self.assertEqual({"uuid-mine"}, host.root.aggregates)
+
+    def test_a_label_where_only_such_hosts_are_judged(self):
+        label = frozenset({"high-performance", "general"})
+        host = self.enrolled(view(), LABELLED)
+        self.assertEqual(label, host.aggregates[0].labels)
+        # Enrolled when the policy said all hosts.
+        seen = self.enrolled(view())
+        (change,) = plan_enroll(LABELLED, seen).changes
+        self.assertIn("and perfvm:class=high-performance,general on", str(change))
+        self.assertEqual(host, self.enrolled(seen, LABELLED))
+        # One that an operator has labelled keeps his.
+        own = Aggregate(7, "u7", "own", CLASS, frozenset({"h1"}))
+        host = self.enrolled(view(aggregates=(own,)), LABELLED)
+        self.assertEqual(
+            {"own": {"high-performance"}, AGGREGATE: set()},
+            {a.name: a.labels for a in host.aggregates},
+        )
 
     def test_repairs(self):
         good = self.enrolled(view())
@@ -591,8 +611,9 @@ class UnenrollTest(PlanCase):
             self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
 
     def test_all_goes(self):
-        host = self.carried_out(self.enrolled(view()), plan_unenroll)
-        self.assertEqual(dataclasses.replace(view(), names=host.names), host)
+        for policy in (POLICY, LABELLED):
+            host = self.carried_out(self.enrolled(view(), policy), plan_unenroll)
+            self.assertEqual(dataclasses.replace(view(), names=host.names), host)
 
     def test_the_host_leaves_the_aggregate_last(self):
         changes = plan_unenroll(self.enrolled(view())).changes

@@ -6,8 +6,9 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose import audit, preflight
 from nova_perfvm.diagnose.audit import hosts as host_checks
+from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.elastic_host import CREATED
 from nova_perfvm.facts.snapshot import (
     NOVA_DATABASE,
@@ -220,7 +221,10 @@ class ServersTest(AuditTest):
         labelled = dataclasses.replace(POLICY, managed_hosts="labelled")
         cloud.parts["aggregates"] = ()
         self.assertEqual(
-            [("audit.host_not_managed", f"{name} (i-{name})") for name in "ab"],
+            [
+                *(("audit.host_not_managed", f"{name} (i-{name})") for name in "ab"),
+                (codes.LABEL_MISSING, "hp1"),
+            ],
             self.found(cloud, labelled),
         )
 
@@ -511,6 +515,62 @@ class HostsTest(AuditTest):
         label = {const.CLASS_KEY: "gold, high-performance"}
         cloud.parts["aggregates"] = (Aggregate(1, "u", "a", label, frozenset({"hp1"})),)
         self.assertEqual([(codes.LABEL_UNKNOWN, "hp1")], self.found(cloud))
+
+
+class LabelMissingTest(AuditTest):
+    """``managed_hosts: labelled``: hosts with slots that the filter leaves alone."""
+
+    def remedies(self, cloud, policy):
+        policy = dataclasses.replace(policy, managed_hosts="labelled")
+        return {
+            f.subject: f.remedy
+            for f in self.audit(cloud, policy).findings
+            if f.code == codes.LABEL_MISSING
+        }
+
+    def test_hosts_that_offer_slots(self):
+        cloud = Cloud()
+        for name in ("hp1", "hp2", "bare"):
+            cloud.add_host(name)
+        cloud.add_host("g1", "shared")
+        cloud.change_inventories("bare", **{const.RC_SLOT: None})
+        self.assertEqual([], self.found(small()))
+        create = (
+            "openstack aggregate create --property perfvm:class=high-performance "
+            "perfvm-high-performance"
+        )
+        add = "openstack aggregate add host perfvm-high-performance {}"
+        # The trait alone draws VMs, too.
+        self.assertEqual(
+            {name: f"{create}\n{add.format(name)}" for name in ("hp1", "hp2", "bare")},
+            self.remedies(cloud, POLICY),
+        )
+        label = {const.CLASS_KEY: "high-performance"}
+        cloud.parts["aggregates"] = (
+            Aggregate(1, "u", "my own", label, frozenset({"hp1", "bare"})),
+        )
+        self.assertEqual(
+            {"hp2": "openstack aggregate add host 'my own' hp2"},
+            self.remedies(cloud, POLICY),
+        )
+
+    def test_enrolled_hosts(self):
+        self.assertEqual(
+            {"e1": "openstack perfvm host enroll e1"},
+            self.remedies(elastic_cloud(), ELASTIC),
+        )
+
+    def test_preflight_says_the_same(self):
+        cloud = Cloud()
+        cloud.add_host("hp1")
+        policy = dataclasses.replace(POLICY, managed_hosts="labelled")
+        view = preflight.CloudView(snapshot=cloud.snapshot())
+        found = dict(preflight.preflight(policy, view))[
+            "Hosts with slots have their label"
+        ]
+        self.assertEqual(Code.WARNING, found.code)
+        self.assertIn("hp1: it offers CUSTOM_PERFVM_SLOT", found.details[0])
+        self.assertIn("openstack aggregate add host", found.remedy)
 
 
 class PlacementTest(AuditTest):

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from nova_perfvm.exceptions import UnknownClassError
 from nova_perfvm.facts import HostFacts
-from nova_perfvm.generate.hosts import HostConfigError, HostRequest, generate
+from nova_perfvm.generate.hosts import HostConfigError, HostRequest, generate, rendering
 from nova_perfvm.generate.hosts.residents import Resident
 from nova_perfvm.generate.hosts.topology import Node, make_topology
 from nova_perfvm.placement import units
@@ -176,11 +176,29 @@ class ModesTest(testtools.TestCase):
             ("mixed", {"small", "general"}),
         ):
             config = configured("4x20", mode, policy=policy, class_name="small")
-            (found,) = re.findall(r"perfvm:class=(\S+)\.", " ".join(config.notes))
+            create, add = config.label
+            (found,) = re.findall(r"perfvm:class=(\S+)", create)
+            self.assertEqual(create.split()[-1], add.split()[-2])
             self.assertEqual(labels, set(found.split(",")))
             host = HostFacts("h", "h", config.cells, labels=frozenset(labels))
             decision = decide(policy, general_request(), host)
             self.assertEqual(mode == "mixed", decision.allowed)
+
+    def test_a_label_only_where_the_policy_wants_one(self):
+        labelled, units = (
+            dataclasses.replace(policy_of(placement), managed_hosts="labelled")
+            for placement in ("slots", "units")
+        )
+        (_, add) = configured(policy=labelled).label
+        self.assertIn(f"#   {add}\n", rendering.as_ini(configured(policy=labelled)))
+        for config in (
+            configured(),
+            configured(mode="shared", policy=labelled),
+            configured("2x10", policy=labelled),
+            # Enrolling does it.
+            configured(policy=units),
+        ):
+            self.assertEqual((), config.label)
 
     def test_dedicated_beside_elastic(self):
         config = configured(policy=policy_of("units"))

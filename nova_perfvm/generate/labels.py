@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The label of a host: its aggregate's metadata that names the classes it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from shlex import quote
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot import Aggregate
+from nova_perfvm.policy import VMClass
+
+_PREFIX: Final = "perfvm"
+
+
+def label_of(classes: Iterable[VMClass]) -> str:
+    """Return the value of the metadata that reserves hosts for these classes."""
+    return ",".join(vm_class.name for vm_class in classes)
+
+
+def commands(
+    classes: Sequence[VMClass], hosts: Iterable[str], known: Collection[Aggregate] = ()
+) -> tuple[str, ...]:
+    """Return the commands that give hosts their label.
+
+    :param hosts: their names, as a shell takes them
+    :param known: the cloud's aggregates; one with this label is taken
+    """
+    names = {vm_class.name for vm_class in classes}
+    mine = next((a.name for a in known if a.labels == names), None)
+    name = quote(mine or "-".join((_PREFIX, *(c.name for c in classes))))
+    label = quote(f"{const.CLASS_KEY}={label_of(classes)}")
+    made = () if mine else (f"openstack aggregate create --property {label} {name}",)
+    return *made, *(f"openstack aggregate add host {name} {host}" for host in hosts)
