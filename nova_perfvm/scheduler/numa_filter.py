@@ -131,13 +131,13 @@ class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
         self, host_state: HostState, wanted: objects.InstanceNUMATopology
     ) -> _Verdicts:
         """Return what is known of hosts in the state of this one."""
-        # The cells with devices are tried last: see _Verdicts.
-        ordered = len(wanted) > 1 or len(host_state.allocation_candidates) > 1
         state = (
             host_state.cpu_allocation_ratio,
             host_state.ram_allocation_ratio,
             _state(host_state.numa_topology),
-            _devices(host_state) if ordered else (),
+            # The cells with devices are tried last, and the order matters: see
+            # _Verdicts.
+            _devices(host_state),
         )
         verdicts = self._known.get(state)
         if verdicts is None:
@@ -150,8 +150,9 @@ class _Verdicts:
 
     Without PCI devices one candidate is as good as another, but Nova gives all of
     a host the same copy of the topology, with what fitting the one before wrote
-    into it: the second verdict can be another than the first.  With several cells
-    it also writes while it tries one order of the host's cells after the other.
+    into it: the second verdict can be another than the first.  It also writes while
+    it tries the host's cells one after the other: the size of pages that it has
+    chosen on the first, though the VM did not fit there, is asked of the next.
     """
 
     def __init__(self, wanted: objects.InstanceNUMATopology) -> None:

@@ -45,6 +45,26 @@ def topology(rng):
     return made
 
 
+def paged_topology(rng):
+    """Return that of a host whose nodes have pages of different sizes.
+
+    Which size a VM gets then depends on the node that Nova tries first.
+    """
+    made = states.numa_topology("2x4")
+    large = rng.sample(((2048,), (1048576,), (2048, 1048576)), len(made.cells))
+    for cell, sizes in zip(made.cells, large, strict=True):
+        cell.mempages = [
+            objects.NUMAPagesTopology(
+                size_kb=size_kb, total=(1 << 24) // size_kb, used=0, reserved=0
+            )
+            for size_kb in (4, *sizes)
+        ]
+    if maybe(rng, 0.7):
+        full = rng.choice(made.cells)
+        full.pin_cpus(set(full.pcpuset))
+    return made
+
+
 def mempages(rng):
     """Return the page pools of a cell."""
     pools = [(4, 1 << 22, rng.choice((0, 65536)))]
@@ -70,8 +90,11 @@ def occupy(rng, cell):
         pages.used = rng.randint(0, pages.total)
 
 
-def hosts(rng, count=4):
-    """Return hosts of which some are alike, some nearly so."""
+def hosts(rng, topology=topology, count=4):
+    """Return hosts of which some are alike, some nearly so.
+
+    :param topology: makes that of a host
+    """
     found = []
     pattern = topology(rng)
     for number in range(count):
@@ -100,16 +123,14 @@ def hosts(rng, count=4):
 def pools(rng, of):
     """Return pools of PCI devices on some cells."""
     return objects.PciDevicePoolList(
-        objects=[
-            objects.PciDevicePool(
-                numa_node=cell.id,
-                tags={"dev_type": "type-PCI"},
-                count=rng.randint(0, 2),
-                **DEVICE,
-            )
-            for cell in of.cells
-            if maybe(rng, 0.4)
-        ]
+        objects=[pool(cell.id, rng.randint(0, 2)) for cell in of.cells if maybe(rng)]
+    )
+
+
+def pool(cell_id, count):
+    """Return a pool of so many PCI devices on a cell."""
+    return objects.PciDevicePool(
+        numa_node=cell_id, tags={"dev_type": "type-PCI"}, count=count, **DEVICE
     )
 
 
@@ -140,7 +161,18 @@ def wishes(rng):
     return vcpus, rng.choice((1024, 4096, 4096, 65536, 131072)), specs
 
 
-def request(rng):
+def paged_wishes(rng):
+    """Return wishes of a VM of one node that says which pages it takes."""
+    specs = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
+    specs["hw:mem_page_size"] = rng.choice(("large", "large", "any", "2MB"))
+    return 2, 4096, specs
+
+
+# What a request and the hosts before it are made by.
+SCENES = ((wishes, topology), (paged_wishes, paged_topology))
+
+
+def request(rng, wishes=wishes):
     """Return a RequestSpec, of wishes that Nova takes together."""
     while True:
         vcpus, memory_mb, specs = wishes(rng)

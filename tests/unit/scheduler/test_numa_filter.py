@@ -10,6 +10,7 @@ import fixtures
 import testtools
 from nova import conf as nova_conf
 from nova import objects
+from nova.pci import stats
 from nova.scheduler.filters import numa_topology_filter
 from nova.virt import hardware
 from oslo_config import fixture as config_fixture
@@ -56,6 +57,9 @@ def kinds(spec, host):
             "any": True,
             "threads": bool(host.numa_topology and host.numa_topology.has_threads),
             "page size": "hw:mem_page_size" in specs,
+            "pages on one node": "hw:mem_page_size" in specs
+            and bool(spec.numa_topology and len(spec.numa_topology) == 1)
+            and not spec.pci_requests.requests,
             "several nodes": bool(spec.numa_topology and len(spec.numa_topology) > 1),
             "masks of nodes": "hw:numa_cpus.0" in specs,
             "mixed": specs.get("hw:cpu_policy") == "mixed",
@@ -105,9 +109,10 @@ class DifferentialTest(NUMAFilterCase):
                 packing_host_numa_cells_allocation_strategy=random_hosts.maybe(rng),
                 group="compute",
             )
-            spec = random_hosts.request(rng)
+            wishes, topology = rng.choices(random_hosts.SCENES, (2, 1))[0]
+            spec = random_hosts.request(rng, wishes)
             before = primitive(spec)
-            hosts = random_hosts.hosts(rng)
+            hosts = random_hosts.hosts(rng, topology)
             found = [kinds(spec, host) for host in hosts]
             theirs = copy.deepcopy(hosts)
             expected = [host.host for host in nova.filter_all(theirs, spec)]
@@ -155,6 +160,31 @@ class AlikeTest(NUMAFilterCase):
         with asked() as fit:
             self.assertEqual(5, len(self.passing(self.hosts, self.spec)))
         self.assertEqual(4, fit.call_count)
+
+    def test_devices_of_which_none_is_asked_for_count(self):
+        # Nova tries the node without devices first, and keeps the size of pages
+        # that it has chosen there, for a VM of one node, too.
+        hosts = [states.host_state(name) for name in ("empty", "card")]
+        for host in hosts:
+            first, second = host.numa_topology.cells
+            first.pin_cpus(set(first.pcpuset))
+            for cell, size_kb in ((first, 2048), (second, 1048576)):
+                cell.mempages = [
+                    objects.NUMAPagesTopology(size_kb=size, total=total, used=0)
+                    for size, total in ((4, 1 << 22), (size_kb, (1 << 28) // size_kb))
+                ]
+            pools = [random_hosts.pool(second.id, 1)] if host.host == "card" else []
+            host.pci_stats = stats.PciDeviceStats(
+                host.numa_topology, objects.PciDevicePoolList(objects=pools)
+            )
+        large = states.HP_SPECS | {"hw:mem_page_size": "large"}
+        spec = states.request_spec(extra_specs=large)
+        nova = numa_topology_filter.NUMATopologyFilter()
+        for judge in (nova, self.filter):
+            for order in (hosts, hosts[::-1]):
+                judged = copy.deepcopy(order)
+                passing = [host.host for host in judge.filter_all(judged, spec)]
+                self.assertEqual(["empty"], passing, type(judge).__name__)
 
     def test_the_next_request_is_judged_anew(self):
         self.passing(self.hosts, self.spec)
