@@ -25,11 +25,17 @@ def commands(
     """Return the commands that give hosts their label.
 
     :param hosts: their names, as a shell takes them
-    :param known: the cloud's aggregates; one with this label is taken
+    :param known: the cloud's aggregates; one with this label is taken, or else one of
+        the name that a new one would get
     """
     names = {vm_class.name for vm_class in classes}
     mine = next((a.name for a in known if a.labels == names), None)
-    name = quote(mine or "-".join((_PREFIX, *(c.name for c in classes))))
+    name = mine or "-".join((_PREFIX, *(c.name for c in classes)))
+    there = any(a.name == name for a in known)
     label = quote(f"{const.CLASS_KEY}={label_of(classes)}")
-    made = () if mine else (f"openstack aggregate create --property {label} {name}",)
-    return *made, *(f"openstack aggregate add host {name} {host}" for host in hosts)
+    verb = "set" if there else "create"
+    made = f"openstack aggregate {verb} --property {label} {quote(name)}"
+    return (
+        *(() if mine else (made,)),
+        *(f"openstack aggregate add host {quote(name)} {host}" for host in hosts),
+    )

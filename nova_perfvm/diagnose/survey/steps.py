@@ -52,19 +52,14 @@ def steps(
         f"{options.RETRIES.why} This is worth it without anything else.",
         f"# placement.conf of every Placement API, then restart it\n{_ini(_placement)}",
     )
-    nothing = (
-        "Nothing changes yet, as no host is labelled."
-        if policy.managed_hosts == "labelled"
-        else "No VM runs yet that the filter could disturb."
-    )
     wanted, later = _settings(policy, hosts)
     yield AdoptionStep(
         "Install it on the controllers",
-        "Into Nova's environment; restart nova-api, then nova-scheduler. "
-        f"{nothing}{later}",
+        "Into Nova's environment; restart nova-api, then nova-scheduler. While mode is "
+        f"observe it refuses nothing.{later}",
         "pip install nova-perfvm\n# nova.conf of nova-scheduler; nova-api needs "
         f"[perfvm], too\n{_ini(wanted)}"
-        f"[perfvm]\npolicy_file = {options.POLICY_FILE}\n"
+        f"[perfvm]\npolicy_file = {options.POLICY_FILE}\nmode = observe\n"
         "nova-perfvm-status upgrade check",
     )
     yield _flavors(vm_class)
@@ -93,6 +88,13 @@ def steps(
                 "\n".join(labels.commands([vm_class], map(_name, first)))
                 + _enable(first),
             )
+    yield AdoptionStep(
+        "Let the filter refuse",
+        'First read what it would: "would reject" in nova-scheduler\'s log, and what '
+        "this report says that enforcing would refuse.",
+        "# nova.conf of nova-scheduler, then kill -HUP its process, or restart it\n"
+        "[perfvm]\nmode = enforce",
+    )
     told = f" The {findings} finding(s) of this report have theirs." if findings else ""
     yield AdoptionStep(
         "Move VMs in, one by one",

@@ -545,6 +545,14 @@ class LabelMissingTest(AuditTest):
             {name: f"{create}\n{add.format(name)}" for name in ("hp1", "hp2", "bare")},
             self.remedies(cloud, POLICY),
         )
+        # Somebody has made it for something else.
+        cloud.parts["aggregates"] = (
+            Aggregate(1, "u", "perfvm-high-performance", {}, frozenset()),
+        )
+        self.assertEqual(
+            f"{create.replace('create', 'set')}\n{add.format('hp1')}",
+            self.remedies(cloud, POLICY)["hp1"],
+        )
         label = {const.CLASS_KEY: "high-performance"}
         cloud.parts["aggregates"] = (
             Aggregate(1, "u", "my own", label, frozenset({"hp1", "bare"})),
