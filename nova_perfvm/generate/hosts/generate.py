@@ -45,7 +45,7 @@ class HostConfig:
     :ivar placement: placement.conf
     :ivar warnings: what may go wrong, or costs more than it seems
     :ivar notes: what to do beside copying the lines
-    :ivar label: the commands that give the host its label; empty where it needs none
+    :ivar label_commands: those that give the host its label; empty if it needs none
     """
 
     request: HostRequest
@@ -64,7 +64,7 @@ class HostConfig:
     placement: tuple[Setting, ...]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    label: tuple[str, ...] = ()
+    label_commands: tuple[str, ...] = ()
 
     @property
     def usable(self) -> tuple[int, ...]:
@@ -119,11 +119,11 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         config,
         warnings=remarks.warnings(config),
         notes=remarks.notes(config),
-        label=_label(config),
+        label_commands=_label_commands(config),
     )
 
 
-def _label(config: HostConfig) -> tuple[str, ...]:
+def _label_commands(config: HostConfig) -> tuple[str, ...]:
     """Return how a host of a pinned class gets its label; enrolling gives it one."""
     policy = config.request.policy
     several = len(policy.pinned_classes) > 1

@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from nova_perfvm import cpuset
+from nova_perfvm.generate import labels
 from nova_perfvm.generate.hosts.generate import HostConfig
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
 from nova_perfvm.generate.options import Setting, by_section
@@ -82,6 +83,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
             "source": config.request.topology.source,
             "mode": config.request.mode,
             "class": None if config.vm_class is None else config.vm_class.name,
+            "label": labels.label_of(config.classes),
             "slots": config.slots,
             "housekeeping_cpus": cpuset.format_cpus(config.cpus.housekeeping),
             "idle_cpus": cpuset.format_cpus(config.cpus.idle),
@@ -99,7 +101,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
         "placement_conf": _sections(config.placement),
         "warnings": list(config.warnings),
         "notes": list(config.notes),
-        "label": list(config.label),
+        "label_commands": list(config.label_commands),
     }
 
 
@@ -125,11 +127,11 @@ def _host(config: HostConfig) -> str:
     head = "".join(
         _comment(f"WARNING: {warning}", "  ") for warning in config.warnings
     ) + "".join(_comment(note, "  ") for note in config.notes)
-    if config.label:
+    if config.label_commands:
         head += _comment(
             "The filter knows by its label what the host is for. When nova-compute "
             "runs with this, before the host takes VMs (the aggregate is made once):"
-        ) + "".join(f"#   {command}\n" for command in config.label)
+        ) + "".join(f"#   {command}\n" for command in config.label_commands)
     return f"{head}\n{_ini(config.nova)}\n{_kernel(config.kernel)}"
 
 

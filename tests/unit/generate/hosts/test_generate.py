@@ -176,10 +176,11 @@ class ModesTest(testtools.TestCase):
             ("mixed", {"small", "general"}),
         ):
             config = configured("4x20", mode, policy=policy, class_name="small")
-            create, add = config.label
+            create, add = config.label_commands
             (found,) = re.findall(r"perfvm:class=(\S+)", create)
             self.assertEqual(create.split()[-1], add.split()[-2])
             self.assertEqual(labels, set(found.split(",")))
+            self.assertEqual(found, rendering.as_document(config)["host"]["label"])
             host = HostFacts("h", "h", config.cells, labels=frozenset(labels))
             decision = decide(policy, general_request(), host)
             self.assertEqual(mode == "mixed", decision.allowed)
@@ -189,7 +190,7 @@ class ModesTest(testtools.TestCase):
             dataclasses.replace(policy_of(placement), managed_hosts="labelled")
             for placement in ("slots", "units")
         )
-        (_, add) = configured(policy=labelled).label
+        (_, add) = configured(policy=labelled).label_commands
         self.assertIn(f"#   {add}\n", rendering.as_ini(configured(policy=labelled)))
         for config in (
             configured(),
@@ -198,7 +199,7 @@ class ModesTest(testtools.TestCase):
             # Enrolling does it.
             configured(policy=units),
         ):
-            self.assertEqual((), config.label)
+            self.assertEqual((), config.label_commands)
 
     def test_dedicated_beside_elastic(self):
         config = configured(policy=policy_of("units"))
