@@ -2,7 +2,11 @@
 """What is found against a policy, and how bad each kind of it is."""
 
 import enum
-from typing import Final, NamedTuple
+from collections.abc import Collection
+from typing import Final, NamedTuple, Self
+
+# What is said beside what a policy accepts.
+ACCEPTED: Final = "accepted in the policy"
 
 
 class Severity(enum.Enum):
@@ -19,6 +23,10 @@ class Severity(enum.Enum):
         return {Severity.WARNING: 1, Severity.CRITICAL: 2}.get(self, 0)
 
 
+# What an operator may live with; what is critical breaks a guarantee.
+ACCEPTABLE: Final = frozenset({Severity.WARNING, Severity.UNKNOWN})
+
+
 class Finding(NamedTuple):
     """One violation.
 
@@ -27,12 +35,14 @@ class Finding(NamedTuple):
     :ivar evidence: the figures and names behind it
     :ivar remedy: commands, one a line; what to put in for words in capitals is
         for the operator to say
+    :ivar accepted: the policy says that it is to stay
     """
 
     code: str
     subject: str
     evidence: str
     remedy: str = ""
+    accepted: bool = False
 
     def __str__(self) -> str:
         """Return ``code subject: evidence``."""
@@ -41,14 +51,28 @@ class Finding(NamedTuple):
     @property
     def severity(self) -> Severity:
         """How bad it is."""
-        return SEVERITIES[self.code]
+        return Severity.NOTE if self.accepted else SEVERITIES[self.code]
+
+    def judged_with(self, accept: Collection[str]) -> Self:
+        """Return it as a note if it is accepted and breaks no guarantee.
+
+        :param accept: the codes that a policy accepts
+        """
+        if self.code not in accept or self.severity not in ACCEPTABLE:
+            return self
+        return self._replace(evidence=f"{self.evidence} ({ACCEPTED})", accepted=True)
 
 
+# Of what the audit finds.
 SEVERITIES: Final[dict[str, Severity]] = {}
+# Of what policy check, preflight and the upgrade check find besides; the mildest,
+# where a code is worse under another policy.
+CHECK_SEVERITIES: Final[dict[str, Severity]] = {}
 
 
 def _code(name: str, severity: Severity = Severity.WARNING) -> str:
-    SEVERITIES.setdefault(name, severity)
+    table = SEVERITIES if name.startswith("audit.") else CHECK_SEVERITIES
+    table[name] = severity
     return name
 
 
@@ -105,3 +129,36 @@ NOT_OF_CLASS: Final = _code("audit.not_of_class")
 WRONG_HOST: Final = _code("audit.wrong_host")
 HOST_RESERVED: Final = _code("audit.host_reserved")
 HOST_NOT_MANAGED: Final = _code("audit.host_not_managed")
+
+# What is inherent in what a policy chooses.
+NO_CPU_FOR_HOST: Final = _code("policy.no_cpu_for_host", Severity.NOTE)
+THREADS_NOT_CORES: Final = _code("policy.threads_not_cores", Severity.NOTE)
+EMULATOR_THREADS_FLOAT: Final = _code("policy.emulator_threads_float", Severity.NOTE)
+RESTS_ON_FALLBACK: Final = _code("policy.rests_on_fallback", Severity.NOTE)
+
+# What of a cloud is not as a policy says; see doc/source/admin/policy.rst.
+FLAVORS_REFUSED: Final = _code("policy.flavors_refused", Severity.CRITICAL)
+FLAVORS_DIFFER: Final = _code("policy.flavors_differ")
+NO_HOST_JUDGED: Final = _code("policy.no_host_judged", Severity.CRITICAL)
+GENERAL_ON_SLOTS: Final = _code("policy.general_on_slots", Severity.CRITICAL)
+HOST_UNKNOWN: Final = _code("policy.host_unknown")
+
+# What preflight alone finds.
+NOT_UNITS: Final = _code("preflight.not_units", Severity.CRITICAL)
+TO_BACKFILL: Final = _code("preflight.to_backfill")
+FLAVORS_TO_REFUSE: Final = _code("preflight.flavors_to_refuse")
+
+# Options of Nova.
+FILTER_MISSING: Final = _code("options.filter_missing", Severity.CRITICAL)
+FILTERS_UNKNOWN: Final = _code("options.filters_unknown", Severity.UNKNOWN)
+FILTER_ORDER: Final = _code("options.filter_order")
+JUDGED_TWICE: Final = _code("options.judged_twice")
+CHEAPER_FILTER: Final = _code("options.cheaper_filter", Severity.NOTE)
+COSTLY_FILTER: Final = _code("options.costly_filter")
+FALLBACK_QUERY: Final = _code("options.fallback_query")
+FALLBACK_UNKNOWN: Final = _code("options.fallback_query_unknown", Severity.UNKNOWN)
+ISOLATION: Final = _code("options.isolated_aggregates", Severity.CRITICAL)
+ISOLATION_UNKNOWN: Final = _code(
+    "options.isolated_aggregates_unknown", Severity.UNKNOWN
+)
+PIN_SET: Final = _code("options.pin_set")

@@ -7,6 +7,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.elastic_host import PCPU
 from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
@@ -105,11 +106,11 @@ def expected_slots(
 class OfferFault(NamedTuple):
     """What a host offers otherwise than the policy says.
 
-    :ivar trait: whether it is a trait, not an inventory
+    :ivar code: of the finding
     """
 
     words: str
-    trait: bool = False
+    code: str = findings.INVENTORY_DIFFERS
 
 
 def offer_faults(
@@ -160,7 +161,7 @@ def _class_faults(
         yield OfferFault(f"max_unit of {name} is {max_unit}, should be 1")
     if (trait in root.traits) != bool(expected):
         words = "is missing" if expected else "is there, without slots"
-        yield OfferFault(f"{trait} {words}", trait=True)
+        yield OfferFault(f"{trait} {words}", findings.TRAIT_DIFFERS)
     for resource, amount in guaranteed_iops(vm_class).items() if expected else ():
         if root.total(resource) < amount:
             yield OfferFault(

@@ -8,6 +8,7 @@ there depends on the isolation level; each row below was measured
 
 from typing import Final
 
+from nova_perfvm import findings
 from nova_perfvm.diagnose.result import CheckResult, Code
 from nova_perfvm.facts import placement_database as levels
 from nova_perfvm.facts.placement_database import PlacementDatabase
@@ -70,7 +71,9 @@ def judge(value: str | None, database: PlacementDatabase | None) -> CheckResult:
 
 
 def _bad(detail: str, remedy: str = _ONCE, code: Code = Code.FAILURE) -> CheckResult:
-    return CheckResult(code, (detail,), remedy)
+    unknown = code is Code.UNKNOWN
+    finding = findings.RETRY_COUNT_UNKNOWN if unknown else findings.RETRY_COUNT
+    return CheckResult(code, (detail,), remedy, finding)
 
 
 def _conflicts_are_errors(database: PlacementDatabase) -> bool:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.enforcing import refused_flavors
 from nova_perfvm.diagnose.hosts import label_faults
 from nova_perfvm.diagnose.residents import class_or_misfits, divide
-from nova_perfvm.diagnose.result import CheckResult, Code
+from nova_perfvm.diagnose.result import CheckResult, Code, run
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
@@ -57,91 +58,111 @@ class CloudView:
 
 def preflight(policy: Policy, view: CloudView) -> list[tuple[str, CheckResult]]:
     """Run all checks, and give the title and the result of each."""
-    return [(title, check(policy, view)) for title, check in CHECKS]
+    return run(CHECKS, policy, view)
 
 
-def _policy(policy: Policy, view: CloudView) -> CheckResult:
-    found = []
+def _policy(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
     if policy.placement != "units" and view.hosts:
         hosts = _list(host.host for host in view.hosts)
-        found.append(
+        words = (
             f"the policy says placement: {policy.placement}, and elastic hosts need "
             f"units: {hosts}"
         )
-    return CheckResult.of(
-        found, "name the policy file with --policy, or set placement: units"
-    )
+        yield CheckResult.of(
+            findings.NOT_UNITS,
+            [words],
+            "name the policy file with --policy, or set placement: units",
+        )
 
 
-def _enforced(policy: Policy, view: CloudView) -> CheckResult:
-    if view.snapshot is None:
-        return CheckResult(Code.SUCCESS)
-    found = refused_flavors(policy, view.snapshot)
+def _enforced(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    found = refused_flavors(policy, view.snapshot) if view.snapshot else ()
     # A flavor that nobody uses need not go.
-    code = Code.WARNING if any(flavor.vms for flavor in found) else Code.SUCCESS
-    return CheckResult(
-        code,
-        tuple(map(str, found)),
+    used = any(flavor.vms for flavor in found)
+    yield CheckResult.of(
+        findings.FLAVORS_TO_REFUSE,
+        map(str, found),
         "managed_hosts: labelled in the policy, which leaves hosts without a label "
         "alone; or give the flavor a class (openstack flavor set --property "
-        f"{const.CLASS_KEY}=CLASS FLAVOR), and resize its VMs to it"
-        if found
-        else "",
+        f"{const.CLASS_KEY}=CLASS FLAVOR), and resize its VMs to it",
+        Code.WARNING if used else Code.NOTE,
     )
 
 
-def _labels(policy: Policy, view: CloudView) -> CheckResult:
+def _labels(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
     faults = list(label_faults(policy, view.snapshot)) if view.snapshot else []
     commands = dict.fromkeys(c for fault in faults for c in fault.commands)
-    return CheckResult.of(
+    yield CheckResult.of(
+        findings.LABEL_MISSING,
         (f"{fault.host}: {fault.words}" for fault in faults),
         "; ".join(commands),
         Code.WARNING,
     )
 
 
-def _isolation(policy: Policy, view: CloudView) -> CheckResult:
-    if policy.placement != "units" and not view.hosts:
-        return CheckResult(Code.SUCCESS)
-    return _nova_conf(view, options.ISOLATED_AGGREGATES)
+def _isolation(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    if policy.placement == "units" or view.hosts:
+        codes = (findings.ISOLATION, findings.ISOLATION_UNKNOWN)
+        yield from _nova_conf(view, options.ISOLATED_AGGREGATES, codes)
 
 
-def _fallback(_policy: Policy, view: CloudView) -> CheckResult:
+def _fallback(_policy: Policy, view: CloudView) -> Iterator[CheckResult]:
     open_hosts = [host.host for host in view.hosts if host.root.mode == "open"]
-    found = _nova_conf(view, options.FALLBACK_QUERY, f": {_list(open_hosts)}")
-    needed = open_hosts or found.code is Code.UNKNOWN
-    return found if needed else CheckResult(Code.SUCCESS)
+    if open_hosts or view.settings is None:
+        codes = (findings.FALLBACK_QUERY, findings.FALLBACK_UNKNOWN)
+        where = f": {_list(open_hosts)}"
+        yield from _nova_conf(view, options.FALLBACK_QUERY, codes, where)
 
 
-def _nova_conf(view: CloudView, setting: Setting, where: str = "") -> CheckResult:
+def _nova_conf(
+    view: CloudView, setting: Setting, codes: tuple[str, str], where: str = ""
+) -> Iterator[CheckResult]:
+    """Judge an option.
+
+    :param codes: of another value, and of not knowing it
+    """
+    wrong, unknown = codes
     if view.settings is None:
-        return _no_file(setting, "--nova-conf")
+        yield _no_file(setting, "--nova-conf", unknown)
+        return
     fault = setting.fault(view.settings.get(setting.key))
-    return CheckResult.of([fault + where] if fault else [], setting.remedy)
+    if fault:
+        yield CheckResult.of(wrong, [fault + where], setting.remedy)
+
+
+def _retries(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    yield check_retries(policy, view)
 
 
 def check_retries(_policy: Policy, view: CloudView) -> CheckResult:
     """Judge whether Placement can grant more than it has."""
     if view.placement_settings is None:
-        return _no_file(options.RETRIES, "--placement-conf")
+        return _no_file(
+            options.RETRIES, "--placement-conf", findings.RETRY_COUNT_UNKNOWN
+        )
     value = view.placement_settings.get(options.RETRIES.key)
     return overgranting.judge(value, view.placement_database)
 
 
-def _no_file(setting: Setting, option: str) -> CheckResult:
+def _no_file(setting: Setting, option: str, finding: str) -> CheckResult:
     return CheckResult(
         Code.UNKNOWN,
         (f"{setting}: no API shows it",),
         f"name a copy of the file with {option}",
+        finding,
     )
 
 
-def _membership(_policy: Policy, view: CloudView) -> CheckResult:
+def _membership(_policy: Policy, view: CloudView) -> Iterator[CheckResult]:
     found = [
         fault for host in view.hosts for fault in membership_faults(host, view.wanted)
     ]
     found += map(describe_stray, view.stray)
-    return CheckResult.of(found, "openstack perfvm host enroll (or unenroll) for each")
+    yield CheckResult.of(
+        findings.HOST_NOT_ISOLATED,
+        found,
+        "openstack perfvm host enroll (or unenroll) for each",
+    )
 
 
 def membership_faults(host: ElasticHost, wanted: Collection[str] = ()) -> Iterator[str]:
@@ -166,8 +187,9 @@ def describe_stray(stray: tuple[str, str]) -> str:
     return f"provider {name} has {trait}"
 
 
-def _enrolment(policy: Policy, view: CloudView) -> CheckResult:
-    return CheckResult.of(
+def _enrolment(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    yield CheckResult.of(
+        findings.TRAIT_DIFFERS,
         (fault for host in view.hosts for fault in enrolment_faults(policy, host)),
         "openstack perfvm host enroll for each; with VMs on it, --backfill gives them "
         "the units that they then should have",
@@ -193,8 +215,9 @@ def enrolment_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
             )
 
 
-def _children(policy: Policy, view: CloudView) -> CheckResult:
-    return CheckResult.of(
+def _children(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    yield CheckResult.of(
+        findings.CHILDREN_DIFFER,
         (fault for host in view.hosts for fault in children_faults(policy, host)),
         "openstack perfvm host enroll for each repairs them",
     )
@@ -215,21 +238,22 @@ def children_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
         )
 
 
-def _residents(policy: Policy, view: CloudView) -> CheckResult:
-    broken, pending = (
-        [
-            fault
-            for host in view.hosts
-            if host.enrolled is enrolled
-            for fault in resident_faults(policy, host)
-        ]
-        for enrolled in (True, False)
-    )
-    return CheckResult.of(
-        broken + pending,
-        "move them away, or openstack perfvm host enroll --backfill",
-        Code.FAILURE if broken else Code.WARNING,
-    )
+def _residents(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    for enrolled, finding, code in (
+        (True, findings.UNITS_LACKING, Code.FAILURE),
+        (False, findings.TO_BACKFILL, Code.WARNING),
+    ):
+        yield CheckResult.of(
+            finding,
+            (
+                fault
+                for host in view.hosts
+                if host.enrolled is enrolled
+                for fault in resident_faults(policy, host)
+            ),
+            "move them away, or openstack perfvm host enroll --backfill",
+            code,
+        )
 
 
 def resident_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
@@ -244,8 +268,9 @@ def resident_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
     yield from shares.faults
 
 
-def _flavors(policy: Policy, view: CloudView) -> CheckResult:
-    return CheckResult.of(
+def _flavors(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    yield CheckResult.of(
+        findings.FLAVOR_WITHOUT_UNITS,
         (fault for server in view.servers for fault in flavor_faults(policy, server)),
         "Nova moves such a VM to no enrolled host: resize it to a generated flavor",
         Code.WARNING,
@@ -286,8 +311,9 @@ def _flavor_fault(policy: Policy, server: Server) -> str:
     return "; ".join(words)
 
 
-def _left_behind(policy: Policy, view: CloudView) -> CheckResult:
-    return CheckResult.of(
+def _left_behind(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
+    yield CheckResult.of(
+        findings.FLAVOR_LEFT_BEHIND,
         (
             fault
             for server in view.servers
@@ -338,14 +364,15 @@ def asks_units(extra_specs: Mapping[str, str]) -> bool:
     )
 
 
-def _usage(_policy: Policy, view: CloudView) -> CheckResult:
+def _usage(_policy: Policy, view: CloudView) -> Iterator[CheckResult]:
     found = [
         f"{provider.name}: {used} {name} used of {capacity}"
         for host in view.hosts
         for provider in (host.root, *host.below)
         for name, used, capacity in provider.overused()
     ]
-    return CheckResult.of(
+    yield CheckResult.of(
+        findings.OVER_INVENTORY,
         found,
         "move VMs away until it fits; check that Placement's "
         f"{options.RETRIES.option} is {options.RETRIES.values[0]}",
@@ -356,13 +383,14 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-CHECKS: Final[tuple[tuple[str, Callable[[Policy, CloudView], CheckResult]], ...]] = (
+Check = Callable[[Policy, CloudView], Iterable[CheckResult]]
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("Policy", _policy),
     ("Flavors go on finding hosts", _enforced),
     ("Hosts with slots have their label", _labels),
     ("Isolated aggregates are filtered", _isolation),
     ("Pinned VMs may use VCPU", _fallback),
-    ("Placement grants what it has", check_retries),
+    ("Placement grants what it has", _retries),
     ("Hosts are isolated and enrolled", _membership),
     ("Hosts are enrolled for this policy", _enrolment),
     ("Child providers", _children),

@@ -88,8 +88,11 @@ class ChecksLister(JudgingLister):
     def listed(self, results: list[tuple[str, CheckResult]]) -> Table:
         """Return the table of results, and keep the code of the worst."""
         self.exit_status = worst(results).exit_code
-        return ("Check", "Result", "Details", "Remedy"), [
-            (title, result.code.name, "\n".join(result.details), result.remedy)
+        return ("Check", "Result", "Code", "Details", "Remedy"), [
+            (
+                *(title, result.code.name, result.finding),
+                *("\n".join(result.details), result.remedy),
+            )
             for title, result in results
         ]
 

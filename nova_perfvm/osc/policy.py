@@ -73,12 +73,12 @@ class CheckPolicy(PolicyCommand):
     arguments = (POLICY_FILE,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Load the policy and print a summary; warnings go to stderr."""
+        """Load the policy and print a summary; notes go to stderr."""
         source = policy_path(parsed_args)
         policy = loader.load(source)
         self.write(summary(policy, loader.title(source)))
-        for problem in advice(policy):
-            self.warn(problem)
+        for found in advice(policy):
+            self.app.stderr.write(f"note: {found}\n")
 
 
 class DiffPolicy(PerfVMCommand, Lister):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policy as values: frozen, pure, without any input or output."""
 
+from nova_perfvm.policy.advice import Advice, advice
 from nova_perfvm.policy.classes import (
     PAGE_SIZES_KB,
     Disk,
@@ -8,7 +9,7 @@ from nova_perfvm.policy.classes import (
     FlavorTemplate,
     VMClass,
 )
-from nova_perfvm.policy.invariants import advice, problems
+from nova_perfvm.policy.invariants import problems
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
 from nova_perfvm.policy.model import SCHEMA_VERSION, Elastic, Policy
 from nova_perfvm.policy.room import cell_slots, groups_of, largest_slots, shape_slots
@@ -17,6 +18,7 @@ from nova_perfvm.policy.shapes import HostShape
 __all__ = [
     "PAGE_SIZES_KB",
     "SCHEMA_VERSION",
+    "Advice",
     "Disk",
     "Elastic",
     "FlavorSize",

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import KeyPath, Problem
+from nova_perfvm.policy.acceptance import acceptance_problems
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
-from nova_perfvm.policy.room import cell_slots, largest_slots, shape_slots
+from nova_perfvm.policy.room import largest_slots, shape_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,44 +44,7 @@ _PINNED_ONLY: dict[str, object] = {
 def problems(policy: Policy) -> list[Problem]:
     """List everything that makes a policy unusable, in the order of the file."""
     found = [p for c in policy.classes for p in _class_problems(policy, c)]
-    return [*found, *_policy_problems(policy)]
-
-
-def advice(policy: Policy) -> Iterator[Problem]:
-    """List what a policy costs although it is valid, for an operator to weigh."""
-    for vm_class in policy.pinned_classes:
-        path = ("classes", vm_class.name)
-        for shape in policy.host_shapes:
-            free = shape.cell_cpus(vm_class.smt) % vm_class.cell_pcpus
-            fits = cell_slots(vm_class, shape)
-            if fits and free == 0:
-                yield Problem(
-                    (*path, "vcpus"),
-                    f"{fits} VM(s) of {vm_class.cell_pcpus} CPUs fill all "
-                    f"{shape.cell_cpus(vm_class.smt)} CPUs of a NUMA node of "
-                    f"{shape}: the host, QEMU's emulator threads and vhost have "
-                    "no CPU of their own and run on the VMs' CPUs",
-                )
-            if shape.threads > 1 and vm_class.smt == "threads":
-                yield Problem(
-                    (*path, "smt"),
-                    f"on {shape} a vCPU is one of {shape.threads} threads of a "
-                    "core: a VM gets "
-                    f"{vm_class.vcpus} threads, not {vm_class.vcpus} cores",
-                )
-        if vm_class.emulator_threads == "share":
-            yield Problem(
-                (*path, "emulator_threads"),
-                "share needs [compute]cpu_shared_set on the host; without it "
-                "emulator threads float on the VM's own CPUs",
-            )
-    if policy.placement == "units":
-        yield Problem(
-            ("placement",),
-            "units rests on Nova's fallback query from PCPU to VCPU "
-            "([workarounds]disable_fallback_pcpu_query = False), which Nova "
-            "means to remove one day",
-        )
+    return [*found, *_policy_problems(policy), *acceptance_problems(policy)]
 
 
 def _class_problems(policy: Policy, vm_class: VMClass) -> Iterator[Problem]:

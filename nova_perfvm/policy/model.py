@@ -28,6 +28,9 @@ Shape = Annotated[
     says(pattern=rf"^\s*{shapes.PATTERN}\s*$", description=_SHAPE),
 ]
 Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
+FindingCode = Annotated[
+    str, says(description="the code of a finding, such as audit.flavor_changed")
+]
 # \Z: $ would let a newline follow.
 _CLASS_NAME = {
     "pattern": r"^[a-z][a-z0-9_-]{0,62}\Z",
@@ -56,6 +59,8 @@ class Policy:
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
+    :ivar accept: codes of findings that are to stay: notes, as far as they are not
+        critical
     """
 
     schema_version: Annotated[
@@ -75,6 +80,13 @@ class Policy:
         says(description="a mapping of class names to classes"),
     ] = ()
     elastic: Elastic = Elastic()
+    accept: Annotated[
+        tuple[FindingCode, ...],
+        says(
+            uniqueItems=True,
+            description="a list of codes of findings, such as [audit.flavor_changed]",
+        ),
+    ] = ()
 
     @cached_property
     def by_name(self) -> dict[str, VMClass]:

@@ -16,7 +16,7 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.version import Version
 
-from nova_perfvm import conf
+from nova_perfvm import conf, findings
 from nova_perfvm.exceptions import PolicyError
 from nova_perfvm.generate import options
 from nova_perfvm.policy import Policy, advice, loader
@@ -53,18 +53,27 @@ def _for_elastic_hosts() -> bool:
         return False
 
 
+def _warning(code: str, text: str) -> Result:
+    """Return a warning, or a success that says so where the policy accepts it."""
+    try:
+        accepted = code in _policy().accept
+    except PolicyError:
+        accepted = False
+    if accepted:
+        return Result(Code.SUCCESS, f"{code}: {text} ({findings.ACCEPTED})")
+    return Result(Code.WARNING, f"{code}: {text}")
+
+
 class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     """The checks, in the order of what rests on what."""
 
     def check_policy(self) -> Result:
         """Return whether nova-scheduler would start with the policy file."""
         try:
-            problems = list(advice(_policy()))
+            notes = list(advice(_policy()))
         except PolicyError as exc:
             return Result(Code.FAILURE, str(exc))
-        if problems:
-            return Result(Code.WARNING, "; ".join(map(str, problems)))
-        return _SUCCESS
+        return Result(Code.SUCCESS, "; ".join(map(str, notes)) or None)
 
     def check_filters(self) -> Result:
         """Return whether nova.conf loads and enables the filter, in a good order."""
@@ -84,21 +93,22 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
                 f"{available} lacks {' and '.join(sorted(missing))}: add a line for "
                 "each",
             )
-        if options.missing_filters(enabled) or options.costly_first(enabled):
-            return Result(
-                Code.WARNING,
+        missing = options.missing_filters(enabled)
+        if missing or options.costly_first(enabled):
+            return _warning(
+                findings.FILTER_MISSING if missing else findings.FILTER_ORDER,
                 f"{options.ENABLED_FILTERS} needs {options.NUMA_FILTER} behind "
                 f"{options.FILTER}",
             )
         twice = options.twice_judged(enabled)
         if twice:
-            return Result(Code.WARNING, twice)
+            return _warning(findings.JUDGED_TWICE, twice)
         ours = numa_filter.PerfVMNUMATopologyFilter
         if options.NUMA_FILTER in enabled and not numa_filter.is_known(
             ours.host_passes
         ):
-            return Result(
-                Code.WARNING,
+            return _warning(
+                findings.COSTLY_FILTER,
                 f"the {options.NOVAS_NUMA_FILTER} of this Nova is not the one that "
                 f"{options.NUMA_FILTER} replaces: it runs, and costs as much",
             )
@@ -143,11 +153,10 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             return Result(Code.WARNING, "not checked: the policy cannot be read")
         setting = options.fallback_query(policy)
         if setting.option in nova_conf.CONF.workarounds:
-            bad = policy.placement == "units"
-            return self._compared(
-                setting,
-                Code.FAILURE if bad else Code.WARNING,
-            )
+            if policy.placement == "units":
+                return self._compared(setting)
+            fault = self._fault(setting)
+            return _warning(findings.FALLBACK_QUERY, fault) if fault else _SUCCESS
         if policy.placement != "units":
             return _SUCCESS
         return Result(
@@ -156,24 +165,27 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             "take no pinned VMs; move to placement: slots",
         )
 
-    def _compared(self, setting: options.Setting, code: Code) -> Result:
-        """Compare an option that this Nova has with what it should be."""
+    def _fault(self, setting: options.Setting) -> str | None:
+        """Return what is wrong with an option that this Nova has, and the remedy."""
         fault = setting.fault(str(nova_conf.CONF[setting.section][setting.option]))
-        if fault is None:
-            return _SUCCESS
-        return Result(code, f"{fault}; {setting.remedy}")
+        return None if fault is None else f"{fault}; {setting.remedy}"
+
+    def _compared(self, setting: options.Setting) -> Result:
+        """Return a failure if an option is not what it should be."""
+        fault = self._fault(setting)
+        return _SUCCESS if fault is None else Result(Code.FAILURE, fault)
 
     def check_isolated_aggregates(self) -> Result:
         """Return whether VMs without units are kept off elastic hosts."""
         if not _for_elastic_hosts():
             return _SUCCESS
-        return self._compared(options.ISOLATED_AGGREGATES, Code.FAILURE)
+        return self._compared(options.ISOLATED_AGGREGATES)
 
     def check_pin_set(self) -> Result:
         """Return whether housekeeping CPUs of elastic hosts can still be declared."""
         if _for_elastic_hosts() and options.PIN_SET.option not in nova_conf.CONF:
-            return Result(
-                Code.WARNING,
+            return _warning(
+                findings.PIN_SET,
                 f"this Nova has no {options.PIN_SET} any more: elastic hosts cannot "
                 "keep CPUs for themselves",
             )

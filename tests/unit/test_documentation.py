@@ -166,6 +166,16 @@ class AuditCodesTest(testtools.TestCase):
         self.assertEqual(SEVERITIES, documented)
 
 
+class CheckCodesTest(testtools.TestCase):
+    def test_every_code_of_a_check_is_documented_with_its_severity(self):
+        text = (ROOT / "doc/source/admin/policy.rst").read_text()
+        row = r"^   \* - ``([a-z_.]+)``\n     - (\w+)\n     - \S"
+        documented = dict(re.findall(row, text, re.MULTILINE))
+        self.assertEqual(
+            {code: s.value for code, s in codes.CHECK_SEVERITIES.items()}, documented
+        )
+
+
 class GuestChecksTest(testtools.TestCase):
     def setUp(self):
         super().setUp()

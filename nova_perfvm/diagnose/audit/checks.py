@@ -2,7 +2,7 @@
 """All checks in order, as oslo.upgradecheck has it: the worst result decides."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from nova_perfvm.diagnose.audit import (
     usage,
 )
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.findings import SEVERITIES, Finding, Severity
+from nova_perfvm.findings import ACCEPTABLE, SEVERITIES, Finding, Severity
 
 Check = Callable[[Subject], Iterable[Finding]]
 
@@ -62,8 +62,19 @@ class Report:
         return sum(finding.severity is severity for finding in self.findings)
 
     def by_code(self) -> dict[str, int]:
-        """Count the findings of each code that there is, also those with none."""
-        found = Counter(finding.code for finding in self.findings)
+        """Count the findings of each code that there is, also those with none.
+
+        What the policy accepts is counted apart.
+        """
+        return self._counted(accepted=False)
+
+    def accepted_by_code(self) -> dict[str, int]:
+        """Count what the policy accepts, of each code that it can be said of."""
+        found = self._counted(accepted=True)
+        return {c: n for c, n in found.items() if SEVERITIES[c] in ACCEPTABLE}
+
+    def _counted(self, *, accepted: bool) -> dict[str, int]:
+        found = Counter(f.code for f in self.findings if f.accepted is accepted)
         return {code: found[code] for code in SEVERITIES}
 
     def exit_code(self, *, strict: bool = False) -> int:
@@ -99,7 +110,7 @@ def run(subject: Subject) -> Report:
     """Run all checks."""
     return Report(
         results=tuple(
-            AuditResult(title, tuple(sorted(check(subject), key=_badness)))
+            AuditResult(title, tuple(sorted(_judged(subject, check), key=_badness)))
             for title, check in CHECKS
         ),
         taken_at=subject.snapshot.taken_at,
@@ -107,6 +118,11 @@ def run(subject: Subject) -> Report:
         hosts=len(subject.snapshot.hosts),
         servers=sum(server.known for server in subject.snapshot.servers),
     )
+
+
+def _judged(subject: Subject, check: Check) -> Iterator[Finding]:
+    """Return what a check finds, and as a note what the policy accepts of it."""
+    return (f.judged_with(subject.policy.accept) for f in check(subject))
 
 
 def _badness(finding: Finding) -> int:

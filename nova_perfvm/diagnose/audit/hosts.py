@@ -25,10 +25,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         facts = subject.hosts[host.host]
         for offer in offer_faults(subject.policy, host, facts, provider):
-            code = codes.TRAIT_DIFFERS if offer.trait else codes.INVENTORY_DIFFERS
-            yield Finding(
-                code, host.host, offer.words, _configure(subject, host, provider)
-            )
+            remedy = _configure(subject, host, provider)
+            yield Finding(offer.code, host.host, offer.words, remedy)
 
 
 def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:

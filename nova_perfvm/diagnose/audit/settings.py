@@ -7,7 +7,6 @@ from typing import Final
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.result import Code
 from nova_perfvm.findings import Finding
 
 # What shows why Nova cannot ask a cell's database.
@@ -23,17 +22,11 @@ def check_retries(subject: Subject) -> Iterator[Finding]:
         placement_database=subject.placement_database,
     )
     result = preflight.check_retries(subject.policy, view)
-    unknown = result.code is Code.UNKNOWN
     remedy = result.remedy
     if subject.placement_settings is None:
         remedy = "openstack perfvm audit --placement-conf FILE"
     for detail in result.details:
-        yield Finding(
-            codes.RETRY_COUNT_UNKNOWN if unknown else codes.RETRY_COUNT,
-            "placement.conf",
-            detail,
-            remedy,
-        )
+        yield Finding(result.finding, "placement.conf", detail, remedy)
 
 
 def check_gaps(subject: Subject) -> Iterator[Finding]:

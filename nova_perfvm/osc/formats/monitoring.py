@@ -38,10 +38,14 @@ def prometheus(report: Report) -> str:
         ({"code": code, "severity": SEVERITIES[code].value}, count)
         for code, count in report.by_code().items()
     )
+    accepted = (
+        ({"code": code}, count) for code, count in report.accepted_by_code().items()
+    )
     return "".join(
         metrics.gauge(f"perfvm_audit_{name}", meaning, samples)
         for name, meaning, samples in (
             ("findings", "Violations of the policy that an audit found.", findings),
+            ("accepted", "Findings that the policy accepts.", accepted),
             ("hosts", "Compute hosts that were looked at.", [({}, report.hosts)]),
             ("servers", "Servers that were looked at.", [({}, report.servers)]),
             (

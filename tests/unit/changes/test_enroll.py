@@ -842,7 +842,7 @@ class PreflightTest(PlanCase):
 
     def test_the_worst_one_decides(self):
         self.assertEqual(
-            [0, 1, 1, 2],
+            [0, 0, 1, 1, 2],
             [code.exit_code for code in sorted(Code, key=lambda c: c.value)],
         )
 

@@ -117,12 +117,36 @@ class SummarizeTest(testtools.TestCase):
 
 class CheckTest(testtools.TestCase):
     def check(self, title, policy=POLICY, snapshot=None, **facts):
+        (result,) = self.results(title, policy, snapshot, **facts)
+        return result
+
+    def results(self, title, policy=POLICY, snapshot=None, **facts):
         view = PolicyView(snapshot or cloud().snapshot(), **facts)
-        return dict(check_policy(policy, view))[title]
+        return [r for name, r in check_policy(policy, view) if name == title]
 
     def test_policy(self):
-        result = self.check("Policy")
-        self.assertEqual(f"SHA-256 {POLICY.digest}", result.details[0])
+        """What is inherent in a choice is a note, and no exit status."""
+        for policy, noted in (
+            (POLICY, [codes.NO_CPU_FOR_HOST]),
+            (UNITS, [codes.NO_CPU_FOR_HOST, codes.RESTS_ON_FALLBACK]),
+        ):
+            digest, *notes = self.results("Policy", policy)
+            self.assertEqual(f"SHA-256 {policy.digest}", digest.details[0])
+            self.assertEqual(noted, [note.finding for note in notes])
+            self.assertEqual({0}, {note.code.exit_code for note in notes})
+
+    def test_what_the_policy_accepts(self):
+        every = tuple(codes.SEVERITIES | codes.CHECK_SEVERITIES)
+        lenient = dataclasses.replace(POLICY, accept=every)
+        (result,) = self.results("Flavors", lenient, flavor_changes=("create hp",))
+        self.assertEqual((Code.NOTE, 0), (result.code, result.code.exit_code))
+        self.assertEqual("would create hp (accepted in the policy)", result.details[0])
+        self.assertIs(Code.NOTE, self.check("Filters", lenient).code)
+        for title, facts in (
+            ("Flavors", {"flavor_refusals": ("hp is in use",)}),
+            ("Filters", {"settings": {}}),
+        ):
+            self.assertIs(Code.FAILURE, self.check(title, lenient, **facts).code)
 
     def test_flavors(self):
         self.assertEqual(Code.SUCCESS, self.check("Flavors").code)
@@ -184,12 +208,13 @@ class CheckTest(testtools.TestCase):
 
     def faults(self, found, policy=POLICY):
         """Return what is said of hosts, and let the audit agree."""
-        result = self.check(HOSTS, policy, found.snapshot())
+        results = self.results(HOSTS, policy, found.snapshot())
+        details = [detail for result in results for detail in result.details]
         subject = audit.Subject(policy, found.snapshot())
         differ = {codes.INVENTORY_DIFFERS, codes.TRAIT_DIFFERS}
         hosts = {f.subject for f in audit.run(subject).findings if f.code in differ}
-        self.assertEqual(bool(hosts), bool(result.details))
-        return " ".join(result.details)
+        self.assertEqual(bool(hosts), bool(details))
+        return " ".join(details)
 
     def test_hosts_without_a_label(self):
         found = Cloud()
@@ -248,7 +273,7 @@ class CheckTest(testtools.TestCase):
     def test_filters(self):
         self.assertEqual(Code.UNKNOWN, self.check("Filters").code)
         for value, code in (
-            ("ComputeFilter, PerfVMFilter,NUMATopologyFilter", Code.SUCCESS),
+            ("ComputeFilter, PerfVMFilter,NUMATopologyFilter", Code.NOTE),
             ("PerfVMFilter,PerfVMNUMATopologyFilter", Code.SUCCESS),
             ("NUMATopologyFilter,PerfVMFilter", Code.WARNING),
             ("PerfVMNUMATopologyFilter,PerfVMFilter", Code.WARNING),
@@ -266,7 +291,7 @@ class CheckTest(testtools.TestCase):
             ("PerfVMFilter,PerfVMNUMATopologyFilter", 0),
         ):
             result = self.check("Filters", settings={FILTERS: value})
-            self.assertEqual((Code.SUCCESS, said), (result.code, len(result.details)))
+            self.assertEqual((0, said), (result.code.exit_code, len(result.details)))
         self.assertEqual(Code.FAILURE, self.check("Filters", settings={}).code)
 
 

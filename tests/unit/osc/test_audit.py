@@ -3,6 +3,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import html.parser
 import importlib.metadata
 import io
@@ -19,6 +20,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import CHECKS, SEVERITIES
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Image
+from nova_perfvm.findings import ACCEPTABLE
 from nova_perfvm.osc import output
 from nova_perfvm.policy import loader
 from tests import console
@@ -162,7 +164,10 @@ class AuditCommandTest(testtools.TestCase):
         samples = dict(
             line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#"
         )
-        self.assertEqual(len(SEVERITIES) + 3, len(samples))
+        accepted = [key for key in samples if key.startswith("perfvm_audit_accepted")]
+        acceptable = [c for c, s in SEVERITIES.items() if s in ACCEPTABLE]
+        self.assertEqual(len(acceptable), len(accepted))
+        self.assertEqual(len(SEVERITIES) + len(accepted) + 3, len(samples))
         self.assertEqual(
             "1",
             samples[
@@ -171,7 +176,35 @@ class AuditCommandTest(testtools.TestCase):
         )
         self.assertEqual("1767225600", samples["perfvm_audit_timestamp_seconds"])
         types = [line for line in text.splitlines() if line.startswith("# TYPE")]
-        self.assertEqual(4, len(types))
+        self.assertEqual(5, len(types))
+
+    def test_what_the_policy_accepts_is_a_note(self):
+        cloud = small()
+        cloud.flavors["odd"] = dataclasses.replace(
+            next(iter(cloud.flavors.values())),
+            id="odd",
+            name="odd",
+            extra_specs={"perfvm_class": "general"},
+        )
+        path = self.save("accepted", cloud)
+        policy = self.directory / "accepting.yaml"
+        accepted = ("audit.near_miss", "audit.retry_count_unknown")
+        text = yaml.safe_dump({"schema_version": "1.0", "accept": list(accepted)})
+        policy.write_text(text)
+        self.assertEqual(1, self.audit(path)[0])
+        options = (path, "--policy", policy)
+        status, stdout, stderr = self.audit(*options, "-f", "json")
+        self.assertEqual(0, status, stderr)
+        self.assertIn("0 warning", stderr)
+        rows = [r for r in json.loads(stdout) if r["Code"] == "audit.near_miss"]
+        self.assertEqual(["note"], [row["Severity"] for row in rows])
+        self.assertIn("(accepted in the policy)", rows[0]["Evidence"])
+        metrics = self.audit(*options, "-f", "prometheus")[1]
+        for line in (
+            'perfvm_audit_findings{code="audit.near_miss",severity="warning"} 0\n',
+            'perfvm_audit_accepted{code="audit.near_miss"} 1\n',
+        ):
+            self.assertIn(line, metrics)
 
     def test_html(self):
         for path, words in (

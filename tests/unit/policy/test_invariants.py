@@ -2,6 +2,7 @@
 
 import testtools
 
+from nova_perfvm import findings as codes
 from nova_perfvm.exceptions import PolicyError
 from nova_perfvm.policy import advice, loader, problems
 
@@ -257,19 +258,52 @@ class ProblemsTest(testtools.TestCase):
         )
 
 
+class AcceptanceTest(testtools.TestCase):
+    """Only codes that there are, and that break no guarantee, can be accepted."""
+
+    def test_what_may_stay(self):
+        for code in (codes.FLAVOR_LEFT_BEHIND, codes.FLAVORS_DIFFER, codes.NOT_SEEN):
+            policy = loader.parse(f"{HEAD}accept: [{code}]\n")
+            self.assertEqual((code,), policy.accept)
+            self.assertNotEqual(loader.load().digest, policy.digest)
+            self.assertEqual(policy, loader.parse(loader.dump(policy)))
+
+    def test_mistakes(self):
+        error = self.assertRaises(
+            PolicyError,
+            loader.parse,
+            f"{HEAD}accept:\n  - audit.flavor_left_behnd\n  - nonsense\n"
+            "  - audit.pins_overlap\n  - audit.stuck\n",
+        )
+        self.assertEqual(
+            [(3, "accept.0"), (4, "accept.1"), (5, "accept.2")],
+            [(p.line, ".".join(p.path)) for p in error.problems],
+        )
+        unknown, odd, critical = (p.message for p in error.problems)
+        self.assertIn("did you mean audit.flavor_left_behind", unknown)
+        self.assertIn("such as audit.flavor_changed", odd)
+        self.assertIn("audit.pins_overlap is critical", critical)
+
+    def test_other_values(self):
+        for value in ("audit.stuck", "[1]", "[audit.stuck, audit.stuck]", "{a: b}"):
+            self.assertRaises(PolicyError, loader.parse, f"{HEAD}accept: {value}\n")
+
+
 class AdviceTest(testtools.TestCase):
     """What a valid policy costs is said."""
 
     def paths(self, text):
-        return [".".join(p.path) for p in advice(loader.parse(HEAD + text))]
+        found = advice(loader.parse(HEAD + text))
+        return [".".join(noted.problem.path) for noted in found]
 
     def test_classes_that_fill_a_node_leave_nothing_to_the_host(self):
         found = list(advice(loader.load()))
         self.assertEqual(
             [("classes", "high-performance", "vcpus")],
-            [problem.path for problem in found],
+            [noted.problem.path for noted in found],
         )
-        self.assertIn("emulator threads", found[0].message)
+        self.assertIn("emulator threads", found[0].problem.message)
+        self.assertEqual(codes.NO_CPU_FOR_HOST, found[0].code)
 
     def test_nothing_to_say_when_a_node_has_cpus_left(self):
         self.assertEqual([], self.paths("host_shape: 2x22\n"))

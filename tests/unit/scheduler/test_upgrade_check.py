@@ -84,10 +84,20 @@ class UpgradeCheckTest(testtools.TestCase):
     def test_bad_policy(self):
         self.check(2, ["schema_version", "Failure"], FILTERS, policy="placement: x\n")
 
-    def test_what_costs_is_a_warning(self):
+    def test_what_is_accepted_is_no_warning(self):
+        twice = FILTERS.replace(",NUMA", ",PerfVMNUMATopologyFilter,NUMA")
         self.check(
-            1,
-            ["emulator"],
+            0,
+            ["options.judged_twice: ", "is judged twice", "(accepted in the policy)"],
+            twice,
+            "[workarounds]\ndisable_fallback_pcpu_query=True\n",
+            policy='schema_version: "1.0"\naccept: [options.judged_twice]\n',
+        )
+
+    def test_what_is_inherent_is_no_warning(self):
+        self.check(
+            0,
+            ["policy.no_cpu_for_host", "emulator"],
             FILTERS,
             "[workarounds]\ndisable_fallback_pcpu_query=True\n",
         )
@@ -117,10 +127,10 @@ class UpgradeCheckTest(testtools.TestCase):
             policy='schema_version: "1.0"\nplacement: units\n',
         )
 
-    def test_elastic_hosts_warn_of_what_nova_means_to_remove(self):
+    def test_elastic_hosts_tell_of_what_nova_means_to_remove(self):
         self.check(
-            1,
-            ["fallback query", "means to remove"],
+            0,
+            ["policy.rests_on_fallback", "fallback query", "means to remove"],
             FILTERS,
             "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
             policy='schema_version: "1.0"\nplacement: units\nhost_shape: 2x22\n',

@@ -956,6 +956,18 @@ class SettingsTest(AuditTest):
             self.assertIn(remedy, finding.remedy)
             self.assertEqual(status, report.exit_code())
 
+    def test_what_breaks_a_guarantee_is_never_accepted(self):
+        """Even if a policy that nobody loaded says so."""
+        cloud = small()
+        cloud.allocate("nobody", "g1", {"VCPU": 200})
+        accept = (codes.OVER_INVENTORY, codes.LEAKED_ALLOCATION)
+        cloud.policy = dataclasses.replace(cloud.policy, accept=accept)
+        report = self.audit(cloud)
+        self.assertEqual(2, report.exit_code())
+        self.assertEqual(0, report.by_code()[codes.LEAKED_ALLOCATION])
+        self.assertEqual(1, report.accepted_by_code()[codes.LEAKED_ALLOCATION])
+        self.assertNotIn(codes.OVER_INVENTORY, report.accepted_by_code())
+
     def test_the_worst_comes_first(self):
         cloud = small()
         cloud.allocate("nobody", "g1", {"VCPU": 200})
