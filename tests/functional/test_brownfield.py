@@ -78,6 +78,8 @@ class TestEnabling(client.ClientMixin, base.FunctionalTest):
 
     CLOUD = None
     FLAVORS = ()
+    # A policy is proposed.
+    POLICY = None
 
     def setUp(self):
         super().setUp()

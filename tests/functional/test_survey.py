@@ -23,6 +23,7 @@ class TestSurvey(client.ClientMixin, base.FunctionalTest):
 
     CLOUD = None
     FLAVORS = ()
+    POLICY = None
 
     def setUp(self):
         super().setUp()
