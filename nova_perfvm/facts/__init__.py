@@ -65,6 +65,8 @@ class HostFacts(NamedTuple):
         request away: that of elastic hosts
     :ivar traits: those of its providers; None where they are not known, as the
         scheduler is not told them
+    :ivar unpinned: VMs that own no CPUs and are on it, or will be or come back when
+        their move is over; 0 where nobody has looked
     """
 
     host: str
@@ -75,6 +77,7 @@ class HostFacts(NamedTuple):
     labels: frozenset[str] = frozenset()
     isolating: frozenset[str] = frozenset()
     traits: frozenset[str] | None = None
+    unpinned: int = 0
 
 
 class RequestCell(NamedTuple):

@@ -22,6 +22,7 @@ from nova_perfvm.scheduler import (
     garbage,
     instances,
     numa_filter,
+    residents,
     startup,
 )
 
@@ -110,6 +111,7 @@ class PerfVMFilter(filters.BaseHostFilter):
             return []
 
         debug = LOG.isEnabledFor(logging.DEBUG)
+        seen = residents.Residents(hosts)
         passed = []
         counts: collections.Counter[str] = collections.Counter()
         for host_state in hosts:
@@ -117,7 +119,7 @@ class PerfVMFilter(filters.BaseHostFilter):
             if (host.host, host.nodename) == at_home:
                 reasons = rules.check_image(self.policy, request, host.labels)
             else:
-                reasons = rules.check_host(self.policy, request, host)
+                reasons = self._check(request, host, seen)
             if reasons:
                 counts[reasons[0].code] += 1
             else:
@@ -133,6 +135,22 @@ class PerfVMFilter(filters.BaseHostFilter):
                 ", ".join(f"{n} {code}" for code, n in counts.most_common()),
             )
         return passed
+
+    def _check(
+        self, request: RequestFacts, host: HostFacts, seen: residents.Residents
+    ) -> tuple[Reason, ...]:
+        """Return why a host may not take a request, by who is there if need be."""
+        reasons = rules.check_host(self.policy, request, host)
+        if reasons:
+            return reasons
+        pinned = rules.vms_by_pins(self.policy, request, host)
+        if pinned is None:
+            return ()
+        unpinned = seen.unpinned(host.host, pinned)
+        if not unpinned:
+            return ()
+        host = host._replace(unpinned=unpinned)
+        return rules.check_host(self.policy, request, host)
 
     def host_passes(
         self, host_state: HostState, filter_properties: objects.RequestSpec

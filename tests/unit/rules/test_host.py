@@ -163,6 +163,25 @@ class HighPerformanceTest(RulesCase):
         beside = host(mode="open", pinned=range(20), num_instances=2, vcpus_used=22)
         self.check("host.class_conflict", hp_request(), beside)
 
+    def test_vms_that_the_hosts_figures_leave_out(self):
+        policy = dataclasses.replace(POLICY, placement="none")
+        shares = dataclasses.replace(hosts.policy(exclusive="none"), placement="none")
+        left = host(mode="open", vcpus_used=22, pinned=range(20))
+        self.check(None, hp_request(), left, policy)
+        self.assertEqual(1, rules.vms_by_pins(policy, hp_request(), left))
+        known = left._replace(unpinned=1)
+        self.check("host.class_conflict", hp_request(), known, policy)
+        (reason,) = rules.check_host(policy, hp_request(), known)
+        self.assertIn("when their move is over", rules.describe(reason))
+        # Elsewhere nobody has to look: Placement keeps them apart, or CPUs do.
+        for request, at, other in (
+            (general_request(), left, policy),
+            (hp_request(), host(), policy),
+            (hp_request(), left, hosts.policy()),
+            (hp_request(), left, shares),
+        ):
+            self.assertIsNone(rules.vms_by_pins(other, request, at))
+
     def test_reserved_host_cpus_are_no_vms(self):
         # vcpus_used starts at reserved_host_cpus where no cpu set is configured.
         self.check(None, hp_request(), host(mode="open", vcpus_used=4))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which VMs are on a host, or may come back to it, as Nova's databases have it now.
+
+A host's own figures leave VMs out: one that was moved there, until nova-compute's
+next periodic task, and one that was moved away and may come back.  Where Placement
+keeps no class from another, these would let both meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+from nova import context as nova_context
+from nova import objects
+from nova.scheduler.host_manager import HostState
+
+# Nova has no list of these: it asks, host by host, for what is not over.
+UNFINISHED: Final = (
+    *("accepted", "queued", "preparing", "pre-migrating", "migrating"),
+    *("running", "running (post-copy)", "post-migrating", "finished"),
+    *("reverting", "confirming"),
+)
+
+# A server, and which of its NUMA topologies counts on the host: its own, or that of
+# before its move, or that of after it.
+_Stay = tuple[str, Literal["own", "old", "new"]]
+
+
+class Residents:
+    """The VMs on the hosts of one request; nothing is asked before it matters."""
+
+    def __init__(self, hosts: Iterable[HostState]) -> None:
+        """Know nothing yet of these hosts."""
+        self._cells: dict[str, str] = {host.host: host.cell_uuid for host in hosts}
+        self._contexts: dict[str, nova_context.RequestContext] = {}
+        self._stays: dict[str, Mapping[str, set[_Stay]]] = {}
+
+    def unpinned(self, host: str, pinned: int) -> int:
+        """Count the VMs on a host that own no CPUs, its unfinished moves included.
+
+        It takes two queries of a cell's database, for all of its hosts, and one
+        more where a host has more VMs than are known to be pinned.
+
+        :param pinned: VMs that the host's pins are
+        """
+        cell = self._cells[host]
+        if cell not in self._stays:
+            self._stays[cell] = self._look(cell)
+        stays = self._stays[cell].get(host, ())
+        if len(stays) <= pinned:
+            return 0
+        servers = objects.InstanceList.get_by_filters(
+            self._contexts[cell],
+            {"uuid": [uuid for uuid, _ in stays], "deleted": False},
+            expected_attrs=["numa_topology", "migration_context"],
+        )
+        found = {server.uuid: server for server in servers}
+        return sum(
+            uuid in found and not _pinned(found[uuid], which) for uuid, which in stays
+        )
+
+    def _look(self, cell: str) -> Mapping[str, set[_Stay]]:
+        """Return the servers of each of a cell's hosts."""
+        admin = nova_context.get_admin_context()
+        mapping = objects.CellMapping.get_by_uuid(admin, cell)
+        with nova_context.target_cell(admin, mapping) as context:
+            self._contexts[cell] = context
+        hosts = [host for host, of in self._cells.items() if of == cell]
+        listed = objects.InstanceList.get_uuids_by_hosts(context, hosts)
+        stays: dict[str, set[_Stay]] = {
+            host: {(uuid, "own") for uuid in listed[host]} for host in hosts
+        }
+        moves = objects.MigrationList.get_by_filters(
+            context, {"status": list(UNFINISHED)}
+        )
+        for move in moves:
+            uuid = move.instance_uuid
+            for host, there in (
+                (move.source_compute, (uuid, "old")),
+                (move.dest_compute, (uuid, "new")),
+            ):
+                if host in stays and (uuid, "own") not in stays[host]:
+                    stays[host].add(there)
+        return stays
+
+
+def _pinned(server: Any, which: str) -> bool:
+    """Return whether a server owns CPUs, by one of its NUMA topologies."""
+    topology = server.numa_topology
+    if which != "own" and server.migration_context is not None:
+        # A resize changes it, and is not over.
+        topology = getattr(server.migration_context, f"{which}_numa_topology")
+    return topology is not None and any(cell.pcpuset for cell in topology.cells)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VMs that a host's own figures leave out, and that no other class may meet.
+
+Under ``placement: none`` the filter alone keeps the classes apart.  Until a compute's
+next periodic task nova-scheduler sees no VM that was moved there, and none that was
+moved away and may come back.
+"""
+
+from tests.functional import base
+
+GENERAL_4 = "g.4c.8g"
+
+
+class TestMovesInSight(base.FunctionalTest):
+    CLOUD = {"disable_fallback_pcpu_query": False}  # noqa: RUF012
+    FLAVORS = (base.HP_64, base.GENERAL_2, GENERAL_4)
+
+    def setUp(self):
+        super().setUp()
+        for host in ("open1", "open2"):
+            self.cloud.start_host(host)
+
+    def assert_refused_on_both(self):
+        server = self.boot_refused()
+        self.assert_reason(server, "2 host.class_conflict")
+
+    def test_a_resize_that_is_reverted(self):
+        general = self.boot(base.GENERAL_2, host="open1")
+        general = self.servers.resize(general, GENERAL_4)
+        self.assertEqual("open2", general.host)
+        self.assert_refused_on_both()
+
+        self.cloud.run_periodics()
+        self.assert_refused_on_both()
+
+        self.assertEqual("open1", self.servers.revert(general).host)
+        self.boot_refused(host="open1")
+        self.assertEqual("open2", self.boot().host)
+        self.servers.delete(general)
+        self.boot(host="open1")
+
+    def test_a_move_that_is_over_before_the_next_report(self):
+        general = self.boot(base.GENERAL_2, host="open1")
+        general = self.servers.live_migrate(general, "open2")
+        self.assertEqual("open2", general.host)
+
+        self.assertEqual("open1", self.boot().host)
+        self.boot(host="open1")
+        self.boot_refused()
+
+    def test_a_pinned_vm_that_is_away_is_none_of_another_class(self):
+        pinned = self.boot(host="open1")
+        pinned = self.servers.cold_migrate(pinned, "open2")
+        self.assertEqual("open2", pinned.host)
+        for _ in range(2):
+            self.boot()
+        self.boot_refused()
