@@ -30,7 +30,8 @@ class HostSummary:
         Placement has no provider
     :ivar slots: high-performance VMs that fit, None where Placement counts none
     :ivar used: slots that are taken
-    :ivar classes: those it is reserved for, or else those its mode lets in
+    :ivar classes: those it is reserved for, or else those its mode lets in; of a
+        dedicated host pinned ones
     :ivar aggregates: names
     :ivar inventories: of the host and below, in words by provider and class
     """
@@ -246,7 +247,7 @@ def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSumma
         shape=host.shape,
         slots=count,
         used=used,
-        classes=tuple(sorted(labels)) or _admitted(policy, mode),
+        classes=_classes(policy, mode, labels),
         aggregates=tuple(a.name for a in snapshot.aggregates if host.host in a.hosts),
         traits=tuple(sorted(root.traits)) if root else (),
         inventories=dict(_inventories(tree)),
@@ -275,6 +276,16 @@ def _mode(
     if root.mode != "open":
         return root.mode
     return "elastic" if children and count else "shared"
+
+
+def _classes(policy: Policy, mode: str, labels: Collection[str]) -> tuple[str, ...]:
+    admitted = _admitted(policy, mode)
+    if not labels:
+        return admitted
+    if mode == "dedicated":
+        # That of enrolled hosts is a label of all classes, whatever their mode.
+        return tuple(name for name in admitted if name in labels)
+    return tuple(sorted(labels))
 
 
 def _admitted(policy: Policy, mode: str) -> tuple[str, ...]:

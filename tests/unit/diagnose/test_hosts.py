@@ -5,7 +5,7 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.hosts import expected_slots, slot_class
+from nova_perfvm.diagnose.hosts import expected_slots, slot_class, summarize
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, host_facts
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 from tests.unit.rules import hosts
@@ -54,6 +54,25 @@ class ExpectedSlotsTest(testtools.TestCase):
         self.assertEqual(0, self.slots(found))
         cell = hosts.policy(exclusive="cell")
         self.assertEqual(1, self.slots(found, cell))
+
+
+class SummaryTest(testtools.TestCase):
+    def test_classes(self):
+        found = Cloud()
+        found.add_host("hp1")
+        found.add_host("g1", "shared")
+
+        def classes(*labels):
+            metadata = {const.CLASS_KEY: ",".join(labels)}
+            both = Aggregate(1, "u1", "a", metadata, frozenset({"hp1", "g1"}))
+            found.parts["aggregates"] = (both,)
+            return [host.classes for host in summarize(POLICY, found.snapshot())]
+
+        high, general = ("high-performance",), ("general",)
+        self.assertEqual([high, general], classes())
+        # As enrolling labels.
+        self.assertEqual([high, general + high], classes(*high, *general))
+        self.assertEqual([(), general], classes(*general))
 
 
 class SlotClassTest(testtools.TestCase):
