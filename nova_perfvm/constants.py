@@ -14,6 +14,12 @@ NAMESPACE: Final = "perfvm"
 CLASS_KEY: Final = "perfvm:class"
 # Aggregate metadata that says who made the aggregate, and so may delete it.
 CREATED_BY_KEY: Final = "perfvm:created_by"
+# The aggregate, without hosts, that has the digest of the policy by which the cloud
+# was changed, the name of its file, and when that was recorded.
+POLICY_AGGREGATE: Final = "perfvm-policy"
+POLICY_KEY: Final = "perfvm:policy"
+POLICY_NAME_KEY: Final = "perfvm:policy_name"
+POLICY_AT_KEY: Final = "perfvm:policy_at"
 
 # Nova's own extra specs and image properties that a class is made of.
 CPU_POLICY: Final = "hw:cpu_policy"

@@ -7,7 +7,7 @@ leaves the isolated aggregate, so that nothing without units came before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 
 from nova_perfvm import constants as const
@@ -35,7 +35,7 @@ def plan_unenroll(view: ElasticHost, *, strip: bool = False) -> do.Plan:
 
 
 def plan_forget(
-    names: Iterable[str], aggregates: Iterable[Aggregate], *, emptied: bool = False
+    names: Iterable[str], aggregates: Sequence[Aggregate], *, emptied: bool = False
 ) -> do.Plan:
     """Return the steps that remove what no host needs any more.
 
@@ -46,6 +46,11 @@ def plan_forget(
         do.DeleteAggregate(a.name)
         for a in aggregates
         if a.made_by_enroll and (emptied or not a.hosts)
+    ]
+    steps += [
+        do.DeleteAggregate(a.name)
+        for a in aggregates
+        if a.name == const.POLICY_AGGREGATE and not a.hosts
     ]
     for name in sorted(names):
         kind = "resource class" if name == const.RC_UNIT else "trait"

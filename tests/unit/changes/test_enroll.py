@@ -671,10 +671,12 @@ class UnenrollTest(PlanCase):
         empty = Aggregate(1, "u", "a", ISOLATING | CREATED, frozenset())
         used = dataclasses.replace(empty, name="b", hosts=frozenset({"h2"}))
         names = [const.RC_UNIT, TRAIT, const.TRAIT_HIGH_PERFORMANCE]
-        changes = plan_forget(names, [empty, used]).changes
+        record = Aggregate(3, "p", "perfvm-policy", {"perfvm:policy": "0"}, frozenset())
+        changes = plan_forget(names, [empty, used, record]).changes
         self.assertEqual(
             (
                 do.DeleteAggregate("a"),
+                do.DeleteAggregate("perfvm-policy"),
                 do.DeleteName(TRAIT, "trait"),
                 do.DeleteName(const.RC_UNIT, "resource class"),
             ),
