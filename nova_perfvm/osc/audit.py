@@ -10,6 +10,7 @@ from nova_perfvm.cloud import placement_database
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Report
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
+from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Arguments, Table, argument, file_argument, flag
@@ -76,6 +77,7 @@ class AuditCommand(ReportingLister):
             database = placement_database.read(parsed_args.placement_conf)
         path = parsed_args.snapshot
         seen = snapshots.take(self.app) if path is None else snapshots.read(path)
+        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         if seen.policy_digest not in {None, policy.digest}:
             self.warn(
                 "the snapshot was taken with another policy "

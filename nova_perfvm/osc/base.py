@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from cliff.command import Command
 
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc import output
 from nova_perfvm.policy import Policy, loader
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 CANNOT_TELL: Final = 3
 # What `nova-perfvm sandbox openrc` sets, too.
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
+# As commands call the built-in policy in place of a file.
+BUILT_IN: Final = "built-in"
 
 # Modules of the extra [measure], which other commands do without.
 _MEASURING: Final = frozenset({"altair", "jc", "numpy", "scipy", "vl_convert"})
@@ -177,9 +180,22 @@ class PolicyCommand(PerfVMCommand):
         where = f"sha256 {short_digest(policy.digest)}"
         if named is None and path is not None:
             where += f", from {POLICY_VARIABLE}"
-        shown = "built-in" if path in {None, loader.BUILT_IN_NAME} else path
+        shown = BUILT_IN if path in {None, loader.BUILT_IN_NAME} else path
         self.app.stderr.write(f"{what}: {shown} ({where})\n")
         return policy
+
+    def compare_policy(
+        self,
+        _parsed_args: argparse.Namespace,
+        policy: Policy,
+        recorded: RecordedPolicy | None,
+    ) -> None:
+        """Warn where the cloud was changed by another policy than this one."""
+        if recorded is not None and recorded.digest != policy.digest:
+            self.warn(
+                f"the cloud was changed by another policy, {recorded}: if that is "
+                "nova-scheduler's, name it with --policy"
+            )
 
 
 def policy_name(parsed_args: argparse.Namespace) -> str | None:
@@ -192,11 +208,6 @@ def policy_file(parsed_args: argparse.Namespace) -> str | None:
     """Return the path of the policy's file, None for the built-in policy."""
     named = policy_name(parsed_args)
     return None if named == loader.BUILT_IN_NAME else named
-
-
-def short_digest(digest: str) -> str:
-    """Return as much of a policy's digest as people compare."""
-    return digest[:8]
 
 
 def file_path(text: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
@@ -13,12 +14,14 @@ from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose.preflight import preflight
+from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import NOVA_CONF_HELP, Table, argument, file_argument, flag
 from nova_perfvm.osc.changing import ChangingCommand, HostsCommand, Prepared
 from nova_perfvm.osc.judging import ChecksLister
+from nova_perfvm.osc.recording import RecordingCommand
 
 
-class EnrollHost(HostsCommand):
+class EnrollHost(HostsCommand, RecordingCommand):
     """Make compute hosts elastic, or repair such as are."""
 
     ended = "enrolled"
@@ -45,13 +48,20 @@ class EnrollHost(HostsCommand):
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Plan to enroll, and enroll."""
-        policy = self.chosen_policy(parsed_args)
+        policy = self.checked_policy(parsed_args)
         names = ("slots", "aggregate", "backfill")
         options = {name: getattr(parsed_args, name) for name in names}
         return (
             partial(plan_enroll, policy, **options),
             partial(converge.enroll, self.cloud, policy, **options),
         )
+
+    def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
+        """Show the steps of a plan, and record the policy if they are to be taken."""
+        agreed = super().agreed(parsed_args, steps)
+        if agreed or parsed_args.dry_run:
+            self.record_policy(parsed_args)
+        return agreed
 
 
 class UnenrollHost(HostsCommand):
@@ -111,10 +121,12 @@ class Preflight(ChecksLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
+        policy = self.policy(parsed_args)
         view = gathering.view_cloud(
             self.cloud,
             frozenset(parsed_args.hosts),
             parsed_args.nova_conf,
             parsed_args.placement_conf,
         )
-        return self.listed(preflight(self.policy(parsed_args), view))
+        self.compare_policy(parsed_args, policy, recorded(view.aggregates))
+        return self.listed(preflight(policy, view))

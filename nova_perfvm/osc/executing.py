@@ -24,6 +24,7 @@ from nova_perfvm.osc.base import Arguments, Table, argument, ask, file_argument,
 from nova_perfvm.osc.compare import positive
 from nova_perfvm.osc.judging import NOVA_CONF, JudgingLister, ObservingCommand
 from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Move", "Server", "From", "To", "Migration", "State", "Note")
@@ -46,7 +47,7 @@ PATIENCE: Final = argument(
 )
 
 
-class CarryingOut(ObservingCommand, JudgingLister):
+class CarryingOut(ObservingCommand, JudgingLister, RecordingCommand):
     """A command that makes the migrations of a plan, and lists what became of each."""
 
     def carry_out(
@@ -69,6 +70,7 @@ class CarryingOut(ObservingCommand, JudgingLister):
             self.exit_status = _REMAIN
             self.remark(["nothing was changed"])
             return _listed(execution)
+        self.record_policy(parsed_args)
         kept = [execution]
 
         def keep(found: Execution) -> None:

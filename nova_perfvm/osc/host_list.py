@@ -11,8 +11,10 @@ from cliff.show import ShowOne
 
 from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, largest_slots_on, summarize
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
 from nova_perfvm.osc.snapshot import take_hosts
+from nova_perfvm.policy import Policy
 
 _COLUMNS = (
     *("Host", "State", "Mode", "NUMA Nodes", "Slots", "Slots Used", "Classes"),
@@ -22,20 +24,33 @@ Row = tuple[tuple[str, ...], tuple[Any, ...]]
 _LONG = ("Shape", "Servers", "Traits", "Inventories")
 
 
-class ListHosts(PolicyCommand, Lister):
+class SummarizingCommand(PolicyCommand):
+    """A command that shows what compute hosts are to the policy."""
+
+    auth_required = True
+
+    def summaries(
+        self, parsed_args: argparse.Namespace, policy: Policy
+    ) -> list[HostSummary]:
+        """Look at the cloud; warn where another policy is recorded there."""
+        seen = take_hosts(self.app)
+        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
+        return summarize(policy, seen)
+
+
+class ListHosts(SummarizingCommand, Lister):
     """List the compute hosts with their modes and slots.
 
     Exits with 1 if Placement knows nothing of one of them.
     """
 
-    auth_required = True
     arguments = (
         flag("--long", "list shapes, numbers of servers, traits and inventories too"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and list its hosts."""
-        found = summarize(self.policy(parsed_args), take_hosts(self.app))
+        found = self.summaries(parsed_args, self.policy(parsed_args))
         for host in found:
             if host.mode == UNKNOWN:
                 self.exit_status = 1
@@ -44,10 +59,9 @@ class ListHosts(PolicyCommand, Lister):
         return columns, [_row(host, columns) for host in found]
 
 
-class ShowHost(PolicyCommand, ShowOne):
+class ShowHost(SummarizingCommand, ShowOne):
     """Show what a compute host is to the policy."""
 
-    auth_required = True
     arguments = (argument("host", metavar="HOST", help="compute host, by name"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Row:
@@ -56,7 +70,7 @@ class ShowHost(PolicyCommand, ShowOne):
         name = parsed_args.host
         found = [
             host
-            for host in summarize(policy, take_hosts(self.app))
+            for host in self.summaries(parsed_args, policy)
             if name in {host.host, host.node}
         ]
         if len(found) != 1:

@@ -12,6 +12,7 @@ from cliff.lister import Lister
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
 from nova_perfvm.diagnose.result import CheckResult, worst
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory
 from nova_perfvm.osc import snapshot as snapshots
@@ -146,6 +147,7 @@ class ObservingCommand(JudgingCommand, PolicyCommand):
             self.log_in()
             found = snapshots.take(self.app, nova_conf=parsed_args.from_nova_db)
         self.remark(f"not seen: {gap}" for gap in found.gaps)
+        self.compare_policy(parsed_args, policy, recorded(found.aggregates))
         if cells is not None:
             found, remarks = inventory.with_inventory(found, cells)
             self.remark(remarks)

@@ -9,6 +9,7 @@ from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
+from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
     NOVA_CONF_HELP,
@@ -44,8 +45,10 @@ class CheckCloudPolicy(ChecksLister):
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
+        seen = take_hosts(self.app)
+        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         view = PolicyView(
-            snapshot=take_hosts(self.app),
+            snapshot=seen,
             flavor_changes=tuple(map(str, plan.changes)),
             flavor_refusals=plan.refusals,
             settings=settings,

@@ -20,7 +20,6 @@ from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import (
     CHANGING,
     Arguments,
-    PolicyCommand,
     Table,
     argument,
     ask,
@@ -29,6 +28,7 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.policy import Policy
 
 # Carries a plan out, and tells of each change before; may return what was
@@ -40,7 +40,7 @@ _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
 
 
-class SyncCommand(PolicyCommand, Lister):
+class SyncCommand(RecordingCommand, Lister):
     """A command that lists its changes, asks, and makes them."""
 
     auth_required = True
@@ -59,7 +59,10 @@ class SyncCommand(PolicyCommand, Lister):
         if not planned.changes:
             self.app.stderr.write("nothing to do\n")
         refused: Mapping[str, str] = {}
-        if self._agreed(parsed_args, planned.changes):
+        agreed = self._agreed(parsed_args, planned.changes)
+        if agreed or parsed_args.yes or parsed_args.dry_run:
+            self.record_policy(parsed_args)
+        if agreed:
             numbers, total = itertools.count(1), len(planned.changes)
             with ProgressLine() as line:
                 refused = (
@@ -109,7 +112,7 @@ class SyncFlavors(SyncCommand):
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
-        policy = self.chosen_policy(parsed_args)
+        policy = self.checked_policy(parsed_args)
         chosen = (self.cloud, flavors_of(policy, parsed_args))
         options: dict[str, Any] = {
             "adopt": parsed_args.adopt,
@@ -141,7 +144,7 @@ class SyncImages(SyncCommand):
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
-        policy = self.chosen_policy(parsed_args)
+        policy = self.checked_policy(parsed_args)
         desired = tagged_properties(policy, extensions.load())
         tag = tag_of(parsed_args.class_name)
         if parsed_args.class_name is not None:

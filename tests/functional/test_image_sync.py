@@ -4,6 +4,7 @@
 import json
 import uuid
 
+import fixtures
 import openstack
 import testtools
 from keystoneauth1 import session
@@ -36,6 +37,15 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
         super().setUp()
         self.glance = self.useFixture(GlanceFixture())
         self.add = self.glance.add
+        # There is no Nova here, which keeps the policy (test_policy_commands).
+        for name in (
+            "cloud.policy_record.read",
+            "osc.recording.RecordingCommand.record_policy",
+        ):
+            patch = fixtures.MonkeyPatch(
+                f"nova_perfvm.{name}", lambda *_arguments: None
+            )
+            self.useFixture(patch)
 
     def connection(self, user="admin", roles="admin"):
         return openstack.connection.Connection(

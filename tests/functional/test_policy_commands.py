@@ -2,12 +2,21 @@
 """Hosts listed, and the policy compared with a real Nova and Placement."""
 
 import json
+import threading
+
+import fixtures
 
 from nova_perfvm import constants as const
+from nova_perfvm.cloud import answers, policy_record
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import ElasticTest
+
+LIMIT_S = 300
 
 
 class TestPolicyCommands(ClientMixin, base.FunctionalTest):
@@ -133,6 +142,133 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
                 self.assertIn("no policy is named", stderr)
                 self.assertEqual(1, len(stderr.splitlines()), stderr)
         self.assert_ordinary("h1")
-        # What only looks says that it is the built-in one.
-        self.said("host", "list")
+        # What only looks says that it is the built-in one, and not the recorded one.
+        _, stderr = self.said("host", "list")
         self.assertEqual(built_in, self.policy_said)
+        self.assertIn(f"by another policy, {self.path} (sha256 {self.digest}", stderr)
+
+    def recorded(self):
+        """Return what the cloud keeps of its policy, and no host of it."""
+        (found,) = (a for a in self.aggregates() if a.name == const.POLICY_AGGREGATE)
+        self.assertEqual(frozenset(), found.hosts)
+        metadata = dict(found.metadata)
+        self.assertRegex(
+            metadata.pop("perfvm:policy_at"), r"^20\d\d-\d\d-\d\dT.*\+00:00$"
+        )
+        self.assertEqual({"perfvm:policy", "perfvm:policy_name"}, metadata.keys())
+        return metadata["perfvm:policy"], metadata["perfvm:policy_name"]
+
+    def aggregates(self):
+        return answers.aggregates(self.api)
+
+    def test_another_policy(self):
+        """A cloud that was changed by one policy takes another only if that is said."""
+        first, second = self.path, self.write_policy(elastic={"slots": 4})
+        mine, other = (loader.load(path).digest for path in (first, second))
+        sync = ("flavor", "sync", "--yes")
+        _, stderr = self.said("flavor", "sync", "--dry-run", policy=first)
+        self.assertIn(f"would record policy sha256 {mine[:8]}", stderr)
+        self.assertEqual((), self.aggregates())
+        self.said(*sync, policy=first)
+        self.assertEqual((mine, first), self.recorded())
+        self.said("host", "enroll", "h1", "--yes", policy=first)
+        before = self.aggregates()
+        self.assertEqual(
+            {const.POLICY_AGGREGATE, "perfvm-elastic-2"}, {a.name for a in before}
+        )
+        self.assert_elastic("h1")
+        server = self.boot(base.GENERAL_2)
+
+        named = f"{first} (sha256 {mine[:8]}, recorded 20"
+        for status, *command in (
+            (1, "flavor", "sync", "--dry-run"),
+            (1, *sync),
+            (1, "image", "sync", "--yes"),
+            (1, "host", "enroll", "h1", "--yes"),
+            (3, "plan", "drain", "h1", "--execute", "--yes"),
+        ):
+            with self.subTest(command):
+                stdout, stderr = self.said(*command, policy=second, status=status)
+                refusal = stderr.splitlines()[-1]
+                self.assertIn(named, refusal)
+                self.assertIn(f"than {second} (sha256 {other[:8]})", refusal)
+                self.assertIn("--policy-changed", refusal)
+                self.assertEqual("", stdout)
+        self.assertEqual(before, self.aggregates())
+        # Named, the built-in one is another policy as well.
+        _, stderr = self.said(*sync, policy="builtin", status=1)
+        self.assertIn(f"than built-in (sha256 {loader.load().digest[:8]})", stderr)
+        for command in (
+            ("host", "list"),
+            ("host", "show", "h1"),
+            ("capacity", "show"),
+            ("explain", "--flavor", base.GENERAL_2),
+            ("audit",),
+            ("preflight",),
+            ("policy", "check"),
+        ):
+            for policy in (first, second):
+                with self.subTest(command, policy=policy):
+                    _, _, stderr = self.run_command(*command, "--policy", policy)
+                    self.assertEqual(
+                        int(policy == second),
+                        stderr.count(
+                            f"warning: the cloud was changed by another policy, {named}"
+                        ),
+                    )
+
+        self.said(*sync, "--policy-changed", policy=second)
+        self.assertEqual((other, second), self.recorded())
+        self.said(*sync, policy=first, status=1)
+        self.said(*sync, policy=second)
+        self.servers.delete(server)
+        stdout, _ = self.said("rollback", "--yes")
+        self.assertIn("delete aggregate perfvm-policy", stdout)
+        self.assertEqual((), self.aggregates())
+
+    def test_who_may_not_see_or_keep_it(self):
+        """The flavors are changed all the same, and what is not kept is said."""
+        original = API.nova
+
+        def nova(api, method, path, *arguments, **options):
+            if path.startswith("/os-aggregates"):
+                raise CloudError(f"Nova: {method} {path}: 403: not allowed", 403)
+            return original(api, method, path, *arguments, **options)
+
+        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.nova", nova):
+            _, stderr = self.said("flavor", "sync", "--yes", policy=self.path)
+        said = f"not recorded: policy sha256 {self.digest}, nor was it seen whether"
+        self.assertIn(f"{said} another one is: Nova: GET /os-aggregates: 403", stderr)
+        self.said("flavor", "sync", "--yes", policy=self.path)
+        self.assertEqual(self.digest, self.recorded()[0][:8])
+
+    def test_two_record_one_at_the_same_moment(self):
+        """Nova answers one of them with an error; both find the other's work."""
+        together, ended = threading.Barrier(2), []
+        original = API.nova
+
+        def nova(api, method, path, *arguments, **options):
+            if (method, path) == ("POST", "/os-aggregates"):
+                together.wait(LIMIT_S)
+            return original(api, method, path, *arguments, **options)
+
+        def record(digest):
+            api = API(self.connection("admin", "admin,member,reader"))
+            ended.append(policy_record.record(api, digest, "a").digest)
+
+        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.nova", nova):
+            threads = [threading.Thread(target=record, args=("a" * 64,)) for _ in "ab"]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(LIMIT_S)
+
+        self.assertFalse(together.broken)
+        self.assertEqual(["a" * 64] * 2, ended)
+        self.assertEqual(1, len(self.aggregates()))
+        # Another one that came meanwhile stays, and is told.
+        seen, third = RecordedPolicy("c" * 64), ("b" * 64, "\u00e4" * 300)
+        there = policy_record.record(self.api, *third, seen)
+        self.assertEqual("a" * 64, there.digest)
+        policy_record.record(self.api, *third, there)
+        self.assertEqual(("b" * 64, "?" * 255), self.recorded())

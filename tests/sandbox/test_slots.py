@@ -85,6 +85,9 @@ class SlotsTest(
             "SERVER": server["id"],
             "IMAGE": "guest",
             "/var/lib/node_exporter/": "",
+            "/var/log/nova/nova-scheduler.log": str(
+                self.sandbox.layout.logs / "nova-scheduler-1.log"
+            ),
         }
         # A warning, that 20 + 20 = 40, is 1.
         statuses = {"openstack perfvm policy check": 1}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import converge
+from nova_perfvm.cloud import converge, policy_record
 from nova_perfvm.cloud import flavors as flavors_of_cloud
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
@@ -81,6 +81,7 @@ def make_content(
     flavors = generate_flavors(policy, generators=extensions.load())
     flavors_of_cloud.sync(api, flavors, lambda _change: None)
     tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
+    policy_record.record(api, policy.digest, "that of the sandbox")
     if policy.managed_hosts == "labelled":
         _label(connection.compute, policy, hosts)
     if policy.placement == "units":

@@ -14,6 +14,7 @@ from cliff.commandmanager import CommandManager
 
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
+from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import elastic, policy_cloud
 from tests import console
@@ -43,6 +44,7 @@ class CloudCommandCase(testtools.TestCase):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.policy = directory / "perfvm.yaml"
         self.policy.write_text(yaml.safe_dump(POLICY.as_document()))
+        self.answer("policy_record.read", RecordedPolicy(POLICY.digest))
 
     def run_command(self, *arguments):
         """Return the exit status, and what is said on stderr."""

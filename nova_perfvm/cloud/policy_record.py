@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read and leave on a cloud the digest of the policy that it is changed by."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.cloud import answers
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.facts.recorded_policy import RecordedPolicy, of_metadata, recorded
+
+if TYPE_CHECKING:
+    from nova_perfvm.cloud.api import API
+
+# To a name that another has just given Nova says 409, or 500 when both come at the
+# same moment (DBDuplicateEntry).
+_TAKEN: Final = frozenset({409, 500})
+_TRIES: Final = 3
+# Of a value of an aggregate's metadata.
+_MOST_CHARACTERS: Final = 255
+
+
+def read(api: API) -> RecordedPolicy | None:
+    """Return the policy that is recorded, None if none is.
+
+    :raises CloudError: when a request fails
+    """
+    return recorded(answers.aggregates(api))
+
+
+def record(
+    api: API, digest: str, name: str, seen: RecordedPolicy | None = None
+) -> RecordedPolicy:
+    """Record a policy in place of another one; return which one is recorded then.
+
+    That is a third one if somebody has recorded it meanwhile: it stays.
+
+    :param name: of the policy's file; what Nova cannot keep of it is left out
+    :param seen: the one that is to be replaced, as it was seen
+    :raises CloudError: when a request fails
+    """
+    name = name.encode("ascii", "replace").decode()[-_MOST_CHARACTERS:]
+    now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    policy = RecordedPolicy(digest, name, now)
+    for left in reversed(range(_TRIES)):
+        aggregates = answers.aggregates(api)
+        found = next((a for a in aggregates if a.name == const.POLICY_AGGREGATE), None)
+        if found is not None:
+            there = of_metadata(found.metadata)
+            if there is not None and (there.digest == policy.digest or there != seen):
+                return there
+            action = {"set_metadata": {"metadata": policy.as_metadata()}}
+            api.nova("POST", f"/os-aggregates/{found.id}/action", action)
+            return policy
+        try:
+            body = {"aggregate": {"name": const.POLICY_AGGREGATE}}
+            api.nova("POST", "/os-aggregates", body)
+        except CloudError as exc:
+            if exc.status not in _TAKEN or not left:
+                raise
+    raise CloudError(
+        f"aggregate {const.POLICY_AGGREGATE} does not stay: run this again"
+    )

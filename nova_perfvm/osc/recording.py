@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that change a cloud by a policy, and leave its digest there."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
+from nova_perfvm.osc.base import (
+    BUILT_IN,
+    Arguments,
+    PolicyCommand,
+    flag,
+    policy_file,
+)
+from nova_perfvm.policy import Policy
+
+
+class RecordingCommand(PolicyCommand):
+    """A command that refuses another policy than that by which the cloud was changed.
+
+    :ivar chosen: the policy to change the cloud by, if the command has one
+    """
+
+    arguments: Arguments = (
+        flag(
+            "--policy-changed",
+            "go on with another policy than the one that is recorded on the cloud, and "
+            "record this one",
+        ),
+    )
+    chosen: Policy | None = None
+    _seen: RecordedPolicy | None = None
+    _forbidden: PerfVMError | None = None
+
+    def chosen_policy(self, parsed_args: argparse.Namespace) -> Policy:
+        """Return the policy to change a cloud by, which somebody has to have named."""
+        self.chosen = super().chosen_policy(parsed_args)
+        return self.chosen
+
+    def checked_policy(self, parsed_args: argparse.Namespace) -> Policy:
+        """Return the policy to change a cloud by, compared with the recorded one.
+
+        :raises PerfVMError: when nobody has named it, or another one is recorded
+        """
+        from nova_perfvm.cloud import policy_record  # noqa: PLC0415
+        from nova_perfvm.cloud.errors import CloudError  # noqa: PLC0415
+
+        policy = self.chosen_policy(parsed_args)
+        try:
+            seen = policy_record.read(self.cloud)
+        except CloudError as exc:
+            if exc.status != 403:
+                raise
+            # Said if the command comes to changes, which may be forbidden as well.
+            self._forbidden = exc
+        else:
+            self.compare_policy(parsed_args, policy, seen)
+        return policy
+
+    def compare_policy(
+        self,
+        parsed_args: argparse.Namespace,
+        policy: Policy,
+        recorded: RecordedPolicy | None,
+    ) -> None:
+        """Refuse a policy that is not the recorded one, unless it is to replace it.
+
+        :raises PerfVMError: with both named
+        """
+        if policy is not self.chosen:
+            # It is only looked at.
+            super().compare_policy(parsed_args, policy, recorded)
+            return
+        self._seen = recorded
+        if (
+            recorded is not None
+            and recorded.digest != policy.digest
+            and not parsed_args.policy_changed
+        ):
+            self._refuse(parsed_args, policy, recorded)
+
+    def record_policy(self, parsed_args: argparse.Namespace) -> None:
+        """Leave the digest of the chosen policy on the cloud, before it is changed.
+
+        :raises PerfVMError: when somebody has recorded another one meanwhile
+        """
+        from nova_perfvm.cloud import policy_record  # noqa: PLC0415
+        from nova_perfvm.cloud.errors import CloudError  # noqa: PLC0415
+
+        policy, seen = self.chosen, self._seen
+        if policy is None or (seen is not None and seen.digest == policy.digest):
+            return
+        mine = f"policy sha256 {short_digest(policy.digest)}"
+        if self._forbidden is not None:
+            self.app.stderr.write(
+                f"not recorded: {mine}, nor was it seen whether another one is: "
+                f"{self._forbidden}\n"
+            )
+            return
+        if getattr(parsed_args, "dry_run", False):
+            self.app.stderr.write(f"would record {mine}\n")
+            return
+        path = policy_file(parsed_args)
+        name = BUILT_IN if path is None else str(Path(path).absolute())
+        try:
+            there = policy_record.record(self.cloud, policy.digest, name, seen)
+        except CloudError as exc:
+            self.app.stderr.write(f"not recorded: {mine}: {exc}\n")
+            return
+        if there.digest != policy.digest:
+            self._refuse(parsed_args, policy, there)
+        self.app.stderr.write(f"recorded: {mine}\n")
+
+    def _refuse(
+        self, parsed_args: argparse.Namespace, policy: Policy, recorded: RecordedPolicy
+    ) -> None:
+        raise PerfVMError(
+            f"the cloud was changed by another policy, {recorded}, than "
+            f"{policy_file(parsed_args) or BUILT_IN} (sha256 "
+            f"{short_digest(policy.digest)}): name that one with --policy, or go on "
+            "with --policy-changed, which records this one"
+        )
