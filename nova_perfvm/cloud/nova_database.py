@@ -203,7 +203,8 @@ def _server_cell(cell: objects.InstanceNUMACell) -> ServerCell:
 def with_cells(snapshot: Snapshot, nodes: Iterable[objects.ComputeNode]) -> Snapshot:
     """Return a snapshot whose hosts are as the scheduler sees them.
 
-    A host of which the database knows nothing keeps what it had.
+    A host of which the database knows nothing keeps what it had; one of which it has
+    what cannot be read is marked.
     """
     by_uuid = {node.uuid: node for node in nodes}
     return replace(
@@ -216,9 +217,16 @@ def with_cells(snapshot: Snapshot, nodes: Iterable[objects.ComputeNode]) -> Snap
 
 
 def _with(host: ComputeHost, node: objects.ComputeNode) -> ComputeHost:
+    cells: tuple[HostCell, ...] = ()
+    why = ""
+    try:
+        cells = tuple(cells_of(node.numa_topology))
+    except Exception as exc:  # noqa: BLE001  a host's, and others can be read
+        why = f"{type(exc).__name__}: {first_line(exc)}"
     return replace(
         host,
-        cells=tuple(cells_of(node.numa_topology)),
+        cells=cells,
+        unreadable=why,
         cells_source=NOVA_DATABASE,
         vcpus_used=node.vcpus_used,
         num_instances=int((node.stats or {}).get("num_instances", 0)),

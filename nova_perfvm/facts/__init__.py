@@ -67,6 +67,7 @@ class HostFacts(NamedTuple):
         scheduler is not told them
     :ivar unpinned: VMs that own no CPUs and are on it, or will be or come back when
         their move is over; 0 where nobody has looked
+    :ivar unreadable: why the rest could not be read, if it could not
     """
 
     host: str
@@ -78,6 +79,7 @@ class HostFacts(NamedTuple):
     isolating: frozenset[str] = frozenset()
     traits: frozenset[str] | None = None
     unpinned: int = 0
+    unreadable: str = ""
 
 
 class RequestCell(NamedTuple):

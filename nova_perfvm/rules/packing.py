@@ -17,6 +17,7 @@ from nova_perfvm.policy import Policy, VMClass, groups_of
 from nova_perfvm.rules.classes import resolve_class
 from nova_perfvm.rules.host.class_conflict import unpinned_vms
 from nova_perfvm.rules.host.room import has_cell_for_itself
+from nova_perfvm.rules.host.unreadable import fault
 from nova_perfvm.rules.slots import cell_cpus, count_vms, host_mode, host_slots
 
 FULL_SCALE: Final = 100
@@ -48,6 +49,8 @@ def score(policy: Policy, request: RequestFacts, host: HostFacts) -> int:
     vm_class = resolve_class(policy, request)
     if vm_class is None or not policy.manages(host.labels):
         return NEUTRAL
+    if fault(host):
+        return WORST
     if vm_class.pinned:
         return _score_pinned(policy, vm_class.of_size(request.vcpus), request, host)
     return _score_shared(policy, host)

@@ -25,6 +25,7 @@ from nova_perfvm.facts import (
     placement_request,
 )
 from nova_perfvm.facts.placement_request import isolating_traits
+from nova_perfvm.printable import first_line
 
 # The fields of a cell in the order of the facts.  Read one by one through the
 # object's properties they would cost more than all rules together, so they are
@@ -109,16 +110,31 @@ def _multiqueue(spec_obj: objects.RequestSpec) -> bool:
 
 
 def host_facts(host_state: host_manager.HostState) -> HostFacts:
-    """Return what Nova knows about a host."""
-    topology = host_state.numa_topology
-    return HostFacts(
-        host_state.host,
-        host_state.nodename,
-        () if topology is None else [_cell(cell) for cell in topology.cells],
-        host_state.vcpus_used,
-        host_state.num_instances,
-        *_reserved(host_state.aggregates),
-    )
+    """Return what Nova knows about a host.
+
+    Aggregates tell whether the policy manages it, and so have to be readable; the
+    rest is for the rules to refuse where it is not.
+    """
+    reserved = _reserved(host_state.aggregates)
+    try:
+        topology = host_state.numa_topology
+        cells = () if topology is None else [_cell(cell) for cell in topology.cells]
+        counts = host_state.vcpus_used, host_state.num_instances
+    except Exception as exc:  # noqa: BLE001  whatever it is, other hosts go on
+        return HostFacts(
+            host_state.host,
+            host_state.nodename,
+            cells=(),
+            labels=reserved[0],
+            isolating=reserved[1],
+            unreadable=in_words(exc),
+        )
+    return HostFacts(host_state.host, host_state.nodename, cells, *counts, *reserved)
+
+
+def in_words(error: Exception) -> str:
+    """Return an error as one line of a log."""
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def _cell(cell: objects.NUMACell) -> NUMACell:

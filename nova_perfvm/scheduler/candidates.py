@@ -110,6 +110,15 @@ def attempts(
     return list(every)
 
 
+def check(host: HostState) -> None:
+    """Look that a host has what its attempts are made of.
+
+    :raises Exception: if not; what, is anybody's guess
+    """
+    dict(host.limits)
+    by_child(host.allocation_candidates, 0)
+
+
 def by_child(
     candidates: Iterable[dict[str, Any]], start: int
 ) -> list[list[dict[str, Any]]]:

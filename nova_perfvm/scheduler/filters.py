@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from nova_perfvm import conf, rules
 from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
 from nova_perfvm.generate import options
+from nova_perfvm.rules.host.unreadable import UNREADABLE
 from nova_perfvm.scheduler import (
     adapters,
     candidates,
@@ -24,6 +25,7 @@ from nova_perfvm.scheduler import (
     numa_filter,
     residents,
     startup,
+    unreadable,
 )
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +39,7 @@ class PerfVMFilter(filters.BaseHostFilter):
     an operator who forces a host, go past it, as past any filter.
 
     One instance serves all threads of the process: it holds the policy, which
-    never changes, and nothing else.
+    never changes, and which hosts could not be read last.
     """
 
     # A rebuild with a new image stays on its host, where the server itself
@@ -50,6 +52,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         super().__init__()
         self.policy = startup.read_policy("PerfVMFilter")
         startup.log_whom_it_judges(self.policy)
+        self._unreadable = unreadable.UnreadableHosts("PerfVMFilter")
         self._freezes = conf.freezes_objects(nova_conf.CONF)
         _warn_about_order(nova_conf.CONF.filter_scheduler.enabled_filters)
 
@@ -81,7 +84,7 @@ class PerfVMFilter(filters.BaseHostFilter):
             raise
         if observes:
             return hosts
-        if self.policy.placement == "units" and request.pinned and request.claimed:
+        if self._divides(request):
             return candidates.attempts(passed, spec_obj)
         return passed
 
@@ -115,11 +118,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         passed = []
         counts: collections.Counter[str] = collections.Counter()
         for host_state in hosts:
-            host = adapters.host_facts(host_state)
-            if (host.host, host.nodename) == at_home:
-                reasons = rules.check_image(self.policy, request, host.labels)
-            else:
-                reasons = self._check(request, host, seen)
+            host, reasons = self._judge(request, host_state, at_home, seen)
             if reasons:
                 counts[reasons[0].code] += 1
             else:
@@ -137,11 +136,14 @@ class PerfVMFilter(filters.BaseHostFilter):
         return passed
 
     def _check(
-        self, request: RequestFacts, host: HostFacts, seen: residents.Residents
+        self,
+        request: RequestFacts,
+        host: HostFacts,
+        seen: residents.Residents | None,
     ) -> tuple[Reason, ...]:
         """Return why a host may not take a request, by who is there if need be."""
         reasons = rules.check_host(self.policy, request, host)
-        if reasons:
+        if reasons or seen is None:
             return reasons
         pinned = rules.vms_by_pins(self.policy, request, host)
         if pinned is None:
@@ -160,9 +162,49 @@ class PerfVMFilter(filters.BaseHostFilter):
 
     def explain(self, host_state: HostState, spec_obj: objects.RequestSpec) -> Decision:
         """Return the decision on one host with all its reasons."""
-        return rules.decide(
-            self.policy, self._request(spec_obj), adapters.host_facts(host_state)
-        )
+        request = self._request(spec_obj)
+        reasons = rules.check_request(self.policy, request)
+        if not reasons:
+            _, reasons = self._judge(request, host_state)
+        return Decision(not reasons, reasons)
+
+    def _judge(
+        self,
+        request: RequestFacts,
+        host_state: HostState,
+        at_home: tuple[str, str] | None = None,
+        seen: residents.Residents | None = None,
+    ) -> tuple[HostFacts, tuple[Reason, ...]]:
+        """Return a host's facts, and why it may not take a request.
+
+        Whatever is wrong with what is known of one host, the others are judged.
+
+        :param at_home: host and node of a server that is rebuilt there
+        :param seen: who is on the hosts; None to go by the hosts' own figures
+        """
+        name = unreadable.name_of(host_state)
+        try:
+            host = adapters.host_facts(host_state)
+            if (host.host, host.nodename) == at_home:
+                reasons = rules.check_image(self.policy, request, host.labels)
+            else:
+                reasons = self._check(request, host, seen)
+            if not reasons and self._divides(request):
+                candidates.check(host_state)
+        except Exception as exc:  # noqa: BLE001  a host's, whatever it is
+            error = adapters.in_words(exc)
+            host = HostFacts(*name, (), unreadable=error)
+            reasons = (UNREADABLE.because(error=error),)
+        if reasons and reasons[0].code == UNREADABLE.code:
+            self._unreadable.found(name, request.flavor, reasons[0].data["error"])
+        else:
+            self._unreadable.read(name, request.flavor)
+        return host, reasons
+
+    def _divides(self, request: RequestFacts) -> bool:
+        """Return whether Nova shall try each free child of a host."""
+        units = self.policy.placement == "units"
+        return units and request.pinned and request.claimed
 
     def _request(self, spec_obj: objects.RequestSpec) -> RequestFacts:
         """Return what is asked for, and of whom where that decides."""
@@ -179,7 +221,11 @@ class PerfVMFilter(filters.BaseHostFilter):
         instance_uuid: str,
     ) -> None:
         verdict = f"refused: {_words(reasons)}" if reasons else "passes"
-        for line in (verdict, *rules.describe_cells(self.policy, request, host)):
+        try:
+            cells = rules.describe_cells(self.policy, request, host)
+        except Exception as exc:  # noqa: BLE001  another rule has refused it before
+            cells = (adapters.in_words(exc),)
+        for line in (verdict, *cells):
             LOG.debug(
                 "(%s, %s) %s",
                 *(host.host, host.nodename, line),

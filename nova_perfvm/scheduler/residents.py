@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler.host_manager import HostState
+from oslo_db import exception as db_exception
 
 # Nova has no list of these: it asks, host by host, for what is not over.
 UNFINISHED: Final = (
@@ -32,7 +33,11 @@ class Residents:
 
     def __init__(self, hosts: Iterable[HostState]) -> None:
         """Know nothing yet of these hosts."""
-        self._cells: dict[str, str] = {host.host: host.cell_uuid for host in hosts}
+        # An odd host may lack either, and is refused when it is judged.
+        self._cells: dict[str, str] = {
+            getattr(host, "host", ""): getattr(host, "cell_uuid", "") for host in hosts
+        }
+        self._failed: dict[str, db_exception.DBError] = {}
         self._contexts: dict[str, nova_context.RequestContext] = {}
         self._stays: dict[str, Mapping[str, set[_Stay]]] = {}
 
@@ -43,8 +48,19 @@ class Residents:
         more where a host has more VMs than are known to be pinned.
 
         :param pinned: VMs that the host's pins are
+        :raises DBError: when the database fails; for its other hosts at once
         """
         cell = self._cells[host]
+        if cell in self._failed:
+            # Each would wait for it as long.
+            raise self._failed[cell]
+        try:
+            return self._count(cell, host, pinned)
+        except db_exception.DBError as exc:
+            self._failed[cell] = exc
+            raise
+
+    def _count(self, cell: str, host: str, pinned: int) -> int:
         if cell not in self._stays:
             self._stays[cell] = self._look(cell)
         stays = self._stays[cell].get(host, ())

@@ -12,15 +12,17 @@ from nova.scheduler import weights
 from nova.scheduler.host_manager import HostState
 
 from nova_perfvm import conf
+from nova_perfvm.facts import RequestFacts
 from nova_perfvm.rules import packing
-from nova_perfvm.scheduler import adapters, startup
+from nova_perfvm.rules.host.unreadable import fault
+from nova_perfvm.scheduler import adapters, startup, unreadable
 
 
 class PerfVMWeigher(weights.BaseHostWeigher):
     """Pack VMs so that whole slots stay free; see :mod:`nova_perfvm.rules.packing`.
 
     One instance serves all threads of the process: it holds the policy, which
-    never changes, and nothing else.
+    never changes, and which hosts could not be read last.
     """
 
     # Left to itself Nova stretches what it is given over 0 to 1, and a host's
@@ -34,14 +36,17 @@ class PerfVMWeigher(weights.BaseHostWeigher):
         """Read the policy; see :func:`nova_perfvm.scheduler.startup.read_policy`."""
         super().__init__()
         self.policy = startup.read_policy("PerfVMWeigher")
+        self._unreadable = unreadable.UnreadableHosts("PerfVMWeigher")
 
     def weight_multiplier(self, host_state: HostState) -> float:
         """Return the option's value, or that of the host's aggregates."""
-        multiplier: float = scheduler_utils.get_weight_multiplier(
-            host_state,
-            "perfvm_weight_multiplier",
-            nova_conf.CONF.perfvm.weight_multiplier,
-        )
+        default: float = nova_conf.CONF.perfvm.weight_multiplier
+        try:
+            multiplier: float = scheduler_utils.get_weight_multiplier(
+                host_state, "perfvm_weight_multiplier", default
+            )
+        except Exception:  # noqa: BLE001  told where the host is judged
+            return default
         return multiplier
 
     def weigh_objects(
@@ -58,17 +63,25 @@ class PerfVMWeigher(weights.BaseHostWeigher):
         if conf.observes(nova_conf.CONF):
             return [packing.NEUTRAL] * len(weighed_obj_list)
         request = adapters.request_facts(weight_properties)
-        return [
-            packing.score(self.policy, request, adapters.host_facts(weighed.obj))
-            for weighed in weighed_obj_list
-        ]
+        return [self._score(request, weighed.obj) for weighed in weighed_obj_list]
 
     def _weigh_object(
         self, host_state: HostState, weight_properties: objects.RequestSpec
     ) -> int:
         """Judge one host; Nova's weight handler uses :meth:`weigh_objects`."""
-        return packing.score(
-            self.policy,
-            adapters.request_facts(weight_properties),
-            adapters.host_facts(host_state),
-        )
+        return self._score(adapters.request_facts(weight_properties), host_state)
+
+    def _score(self, request: RequestFacts, host_state: HostState) -> int:
+        """Return a host's points; the fewest there are if it cannot be judged."""
+        name = unreadable.name_of(host_state)
+        try:
+            host = adapters.host_facts(host_state)
+            points = packing.score(self.policy, request, host)
+            error = fault(host)
+        except Exception as exc:  # noqa: BLE001  a host's, whatever it is
+            points, error = packing.WORST, adapters.in_words(exc)
+        if error:
+            self._unreadable.found(name, request.flavor, error)
+        else:
+            self._unreadable.read(name, request.flavor)
+        return points

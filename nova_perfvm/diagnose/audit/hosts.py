@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from shlex import quote
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
@@ -11,6 +12,12 @@ from nova_perfvm.diagnose.hosts import label_faults, offer_faults, slot_class
 from nova_perfvm.facts.snapshot import ComputeHost, Provider
 from nova_perfvm.findings import Finding
 from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.host import unreadable
+
+_REPORT_ANEW: Final = (
+    "systemctl restart nova-compute on the host, which reports anew; if it is newer "
+    "than nova-scheduler, upgrade that first"
+)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -20,6 +27,16 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(codes.LABEL_MISSING, fault.host, fault.words, commands)
     for host in subject.snapshot.hosts:
         yield from _labels(subject, host)
+        error = unreadable.fault(subject.hosts[host.host])
+        if error:
+            yield Finding(
+                codes.HOST_UNREADABLE,
+                host.host,
+                f"what Nova's database has of it cannot be read: {error}: nothing "
+                "comes here",
+                _REPORT_ANEW,
+            )
+            continue
         provider = subject.snapshot.provider_by_uuid.get(host.provider)
         if provider is None or not subject.managed(host.host):
             continue

@@ -74,6 +74,7 @@ class ComputeHost:
     :ivar cells_source: one of :data:`CELL_SOURCES`
     :ivar vcpus_used: as the compute reports it; None: what its servers have
     :ivar num_instances: as the compute reports it; None: its servers
+    :ivar unreadable: why what it reports cannot be read in Nova's database, if so
     """
 
     host: str
@@ -94,6 +95,7 @@ class ComputeHost:
     cells_source: str = UNKNOWN
     vcpus_used: int | None = None
     num_instances: int | None = None
+    unreadable: str = ""
 
     @property
     def division_assumed(self) -> bool:

@@ -49,4 +49,5 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
         labels=snapshot.labels(host.host),
         isolating=snapshot.isolating(host.host),
         traits=None if tree is None else frozenset().union(*(p.traits for p in tree)),
+        unreadable=host.unreadable,
     )

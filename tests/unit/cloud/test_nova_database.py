@@ -2,8 +2,10 @@
 """Explain says what the filter does, on hosts as Nova's database holds them."""
 
 import collections
+import json
 import random
 
+import fixtures
 import testtools
 from nova import conf as nova_conf
 from nova import objects
@@ -79,13 +81,22 @@ def random_topology(rng):
     return topology
 
 
-def random_node(rng, name):
-    """Return a ComputeNode as a compute saves it."""
+def without_memory(text):
+    """Return a topology whose last cell lacks a field."""
+    document = json.loads(text)
+    del document["nova_object.data"]["cells"][-1]["nova_object.data"]["memory"]
+    return json.dumps(document)
+
+
+def random_node(rng, name, odd):
+    """Return a ComputeNode as a compute saves it, now and then an odd one."""
     topology = random_topology(rng)
     vms = sum(bool(cell.pinned_cpus) for cell in topology.cells)
     pins = sum(len(cell.pinned_cpus) for cell in topology.cells)
     others = rng.choice([0, 0, 0, 2])
     text = topology._to_json() if rng.random() < 0.95 else None
+    if text and odd.random() < 0.03:
+        text = without_memory(text)
     return objects.ComputeNode(
         uuid=uuidutils.generate_uuid(),
         host=name,
@@ -105,6 +116,9 @@ class AgreementTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         objects.register_all()
+        self.useFixture(fixtures.FakeLogger())
+        # The snapshot has no servers beyond what the hosts' figures say.
+        self.patch(filters.residents.Residents, "unpinned", lambda *_: 0)
         config = self.useFixture(config_fixture.Config(nova_conf.CONF))
         conf.register_opts(nova_conf.CONF)
         # Other tests run in this process.
@@ -150,11 +164,11 @@ class AgreementTest(testtools.TestCase):
         return Flavor("f", "f", vcpus, rng.choice([8, 64, 128]) * 1024, 0, specs)
 
     def test_random_states(self):
-        rng, isolating = random.Random(41), random.Random(7)
+        rng, isolating, odd = (random.Random(seed) for seed in (41, 7, 3))
         found = collections.Counter()
         for number in range(self.STATES):
             filter_ = self.random_policy(rng)
-            nodes = [random_node(rng, f"hp{n}") for n in range(self.HOSTS)]
+            nodes = [random_node(rng, f"hp{n}", odd) for n in range(self.HOSTS)]
             labels = {node.host: self.random_labels(rng) for node in nodes}
             flavor = self.random_flavor(rng)
             isolated = {node.host for node in nodes if isolating.random() < 0.02}
@@ -222,6 +236,35 @@ class WithCellsTest(testtools.TestCase):
     def test_a_host_that_the_database_does_not_know_keeps_its_cells(self):
         taken = Snapshot("now", hosts=(ComputeHost("a", "a", "u", "s"),))
         self.assertEqual(taken, nova_database.with_cells(taken, []))
+
+    def test_a_topology_that_cannot_be_read_is_its_hosts_fault_alone(self):
+        whole = states.numa_topology()._to_json()
+        newer = json.loads(whole)
+        newer["nova_object.data"]["cells"][0]["nova_object.version"] = "9.9"
+        texts = {
+            "a": json.dumps(newer),
+            "b": without_memory(whole),
+            "c": "{",
+            "d": whole,
+        }
+        nodes = [
+            objects.ComputeNode(
+                uuid=f"u{name}", numa_topology=text, vcpus_used=1, stats={}
+            )
+            for name, text in texts.items()
+        ]
+        taken = Snapshot(
+            "now", hosts=tuple(ComputeHost(n, n, f"u{n}", "s") for n in texts)
+        )
+        found = nova_database.with_cells(taken, nodes).hosts
+        self.assertEqual([0, 0, 0, 2], [len(host.cells) for host in found])
+        for host, words in zip(
+            found,
+            ("Version 9.9 of NUMACell", "'memory'", "JSONDecodeError", ""),
+            strict=True,
+        ):
+            self.assertIn(words, host.unreadable)
+        self.assertEqual("", found[-1].unreadable)
 
     def test_a_file_that_is_not_there(self):
         error = self.assertRaises(

@@ -73,7 +73,12 @@ def host_state(name="hp1", topology=None, *, labels=(), vcpus_used=0, num_instan
         objects.Aggregate(id=i, metadata={"perfvm:class": label}, hosts=[name])
         for i, label in enumerate(labels)
     ]
-    state.allocation_candidates = [{"mappings": {"": [state.uuid]}}]
+    state.allocation_candidates = [
+        {
+            "allocations": {state.uuid: {"resources": {"MEMORY_MB": 1}}},
+            "mappings": {"": [state.uuid]},
+        }
+    ]
     return state
 
 

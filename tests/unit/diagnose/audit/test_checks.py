@@ -516,6 +516,22 @@ class HostsTest(AuditTest):
         cloud.parts["aggregates"] = (Aggregate(1, "u", "a", label, frozenset({"hp1"})),)
         self.assertEqual([(codes.LABEL_UNKNOWN, "hp1")], self.found(cloud))
 
+    def test_what_nova_knows_of_a_host_makes_no_sense(self):
+        for change, words in (
+            ({"unreadable": "KeyError: 'cells'", "cells": ()}, "KeyError: 'cells'"),
+            ({"vcpus_used": -4}, "-4 vCPUs used"),
+        ):
+            cloud = Cloud(POLICY)
+            cloud.add_host("hp1")
+            found = cloud.snapshot()
+            odd = tuple(dataclasses.replace(h, **change) for h in found.hosts)
+            subject = audit.Subject(
+                POLICY, dataclasses.replace(found, hosts=odd), RIGHT
+            )
+            (finding,) = host_checks.check(subject)
+            self.assertEqual((codes.HOST_UNREADABLE, "hp1"), finding[:2])
+            self.assertIn(words, finding.evidence)
+
 
 class LabelMissingTest(AuditTest):
     """``managed_hosts: labelled``: hosts with slots that the filter leaves alone."""

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that cannot be judged, each told once."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+# A cloud has fewer; names of hosts that are gone must not pile up.
+MOST_KNOWN: Final = 1000
+
+Host = tuple[Any, Any]
+
+
+def name_of(host_state: Any) -> Host:
+    """Return a host and its node, also where a HostState has none."""
+    return getattr(host_state, "host", None), getattr(host_state, "nodename", None)
+
+
+class UnreadableHosts:
+    """Which hosts could not be judged when they were last asked about.
+
+    Threads share it.  A host is well again when a request of the flavor for which it
+    was not is: requests of others may not come to what cannot be read.
+
+    :ivar reader: who judges, for the log
+    """
+
+    def __init__(self, reader: str) -> None:
+        self.reader = reader
+        self._lock = threading.Lock()
+        self._flavors: dict[Host, str] = {}
+
+    def found(self, host: Host, flavor: str, error: str) -> None:
+        """Log that a host cannot be judged, unless that is known."""
+        with self._lock:
+            known = self._flavors.pop(host, None) is not None
+            while len(self._flavors) >= MOST_KNOWN:
+                # The one that was asked about longest ago.
+                del self._flavors[next(iter(self._flavors))]
+            self._flavors[host] = flavor
+        if not known:
+            LOG.warning("%s cannot read host %s (%s): %s", *(self.reader, *host, error))
+
+    def read(self, host: Host, flavor: str) -> None:
+        """Log that a host can be judged again, if it could not be before."""
+        if self._flavors.get(host) != flavor:
+            # Nearly always.
+            return
+        with self._lock:
+            known = self._flavors.pop(host, None) is not None
+        if known:
+            LOG.warning("%s can read host %s (%s) again", *(self.reader, *host))
