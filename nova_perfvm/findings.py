@@ -69,6 +69,9 @@ SEVERITIES: Final[dict[str, Severity]] = {}
 # where a code is worse under another policy.
 CHECK_SEVERITIES: Final[dict[str, Severity]] = {}
 
+# The remedy for what servers have lost of their allocations.
+HEAL: Final = "openstack perfvm audit --heal"
+
 
 def _code(name: str, severity: Severity = Severity.WARNING) -> str:
     table = SEVERITIES if name.startswith("audit.") else CHECK_SEVERITIES

@@ -28,7 +28,11 @@ _UPGRADE = "tests.unit.scheduler.test_upgrade_check.UpgradeCheckTest.test_good"
 # {page: {beginning of a command: the test that runs it}}.  The longest beginning
 # holds; the empty one is of all commands of the page.
 RUN = {
-    f"{_ADMIN}/audit.rst": {"": _COMMANDS},
+    f"{_ADMIN}/audit.rst": {
+        "": _COMMANDS,
+        "openstack perfvm audit --policy perfvm.yaml --heal": "tests.functional"
+        ".test_lost_allocations.TestNone.test_commands_of_the_documentation",
+    },
     f"{_ADMIN}/benchmarks.rst": {
         "": f"{_BENCH}.test_benchmarks",
         "cp inventory.example.yml": f"{_FLEET}.ScenarioTest"

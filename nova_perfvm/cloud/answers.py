@@ -135,6 +135,9 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
         flavor=flavor.get("original_name") or "",
         memory_mb=flavor.get("ram") or 0,
         disk_gb=flavor.get("disk") or 0,
+        # Swap is in MiB, and Nova counts it in whole GiB.
+        other_disks_gb=(flavor.get("ephemeral") or 0)
+        + -(-(flavor.get("swap") or 0) // 1024),
         image=source.get("id"),
         volume_root=volume_root,
         fault=(found.get("fault") or {}).get("message") or "",

@@ -211,7 +211,14 @@ def _error(
         )
     kind = {404: NotThereError, 409: ConflictError}.get(status, CloudError)
     remedy = "; see its log, then run this again" if status >= 500 else ""
-    return kind(f"{asked}: {_detail(response)}{remedy}", status)
+    return kind(f"{asked}: {_detail(response)}{remedy}", status, _code(response))
+
+
+def _code(response: requests.Response) -> str:
+    try:
+        return str(response.json()["errors"][0]["code"])
+    except (ValueError, LookupError, TypeError):
+        return ""
 
 
 def _detail(response: requests.Response) -> str:

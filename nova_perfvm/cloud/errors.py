@@ -13,11 +13,13 @@ class CloudError(PerfVMError):
     """A request that failed; the message has the remedy.
 
     :ivar status: HTTP status, 0 where there was no answer
+    :ivar code: Placement's own code of the error, empty without one
     """
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    def __init__(self, message: str, status: int = 0, code: str = "") -> None:
         """Keep the status."""
         self.status = status
+        self.code = code
         super().__init__(message)
 
 

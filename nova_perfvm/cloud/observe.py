@@ -187,7 +187,7 @@ def _view(
     holders = {c for p in view.children for c in p.units()}
     present = [
         server if server.id in holders else with_topology(api, server)
-        for server in there
+        for server in (_with_root_disk(api, root, server) for server in there)
     ]
     ids = {server.id for server in there}
     others = {c for p in (root, *view.children) for c in p.allocations} - ids
@@ -196,6 +196,16 @@ def _view(
         servers=tuple(sorted(present, key=lambda server: server.id)),
         consumers={consumer: _consumer(api, consumer) for consumer in others},
     )
+
+
+def _with_root_disk(api: API, root: Provider, server: Server) -> Server:
+    """Look up of a server without an allocation where its root disk is."""
+    if server.id in root.allocations:
+        return server
+    try:
+        return answers.one_server(api, server.id)
+    except NotThereError:
+        return server
 
 
 def _service(api: API, host: str) -> ComputeService:

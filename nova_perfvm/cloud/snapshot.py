@@ -57,6 +57,13 @@ _TOPOLOGY_KEYS: Final = (
 _SHARED: Final = "shared"
 
 
+def is_pending(migration: Migration) -> bool:
+    """Return whether a migration may hold allocations of the host it leaves."""
+    # An evacuation until the host that failed comes back.
+    evacuated = (migration.kind, migration.status) == ("evacuation", "done")
+    return evacuated or migration.status in NOT_OVER
+
+
 def silent(_what: str, _done: int, _total: int) -> None:
     """Tell nobody."""
 
@@ -275,7 +282,6 @@ class Taker:
 
     def _migrations(self) -> tuple[Migration, ...]:
         queries = [{"status": status} for status in NOT_OVER]
-        # Until the host that failed comes back.
         queries.append({"status": "done", "migration_type": "evacuation"})
         found: list[dict[str, Any]] = []
         for query in queries:

@@ -5,11 +5,21 @@
 that the flavor asks for, and so for units, which only its children have.
 """
 
+from typing import Final
+
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import request_for
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.elastic_host import DISK, ElasticHost
 from nova_perfvm.facts.snapshot import Server
+
+# What a flavor takes besides, of providers that Nova chooses.
+_ELSEWHERE: Final = (
+    "accel:device_profile",
+    "hw:mem_encryption",
+    "hw:pmem",
+    "pci_passthrough:alias",
+)
 
 
 class LostError(PerfVMError):
@@ -21,11 +31,20 @@ def root_amounts(view: ElasticHost, server: Server) -> dict[str, int]:
 
     By the flavor that is embedded in it, as nova-scheduler would ask for it:
     VCPU also for a server with CPUs of its own, where the host has no PCPU.
-    Only of a flavor's root disk is anything known.
 
-    :raises LostError: when the host's own provider does not have all of it
+    :raises LostError: when the host's own provider does not have all of it, or it
+        cannot be known
     """
     request = request_for(server.embedded, volume_backed=server.volume_backed)
+    unknown = [key for key in request.unseen if key in _ELSEWHERE]
+    if server.pinned is not None and server.pinned != (request.fallback is not None):
+        # Its image says how its CPUs are, and what that said then nobody knows.
+        unknown.append(const.CPU_POLICY)
+    if unknown:
+        raise LostError(
+            f"has no allocation of {view.host}, and what it takes for "
+            f"{', '.join(unknown)} its flavor does not tell: migrate it"
+        )
     demand = request.demand
     if request.fallback is not None and view.root.mode == "open":
         demand = request.fallback
@@ -34,6 +53,8 @@ def root_amounts(view: ElasticHost, server: Server) -> dict[str, int]:
         for name, amount in group.resources.items():
             if name != const.RC_UNIT:
                 amounts[name] = amounts.get(name, 0) + amount
+    if server.other_disks_gb and f"resources:{DISK}" not in server.extra_specs:
+        amounts[DISK] = amounts.get(DISK, 0) + server.other_disks_gb
     absent = sorted(amounts.keys() - view.root.inventories.keys())
     if absent:
         raise LostError(

@@ -14,7 +14,7 @@ from nova_perfvm import findings
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.enforcing import refused_flavors
 from nova_perfvm.diagnose.hosts import label_faults
-from nova_perfvm.diagnose.residents import class_or_misfits, divide
+from nova_perfvm.diagnose.residents import Shares, class_or_misfits, divide
 from nova_perfvm.diagnose.result import CheckResult, Code, run
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.demand import server_facts
@@ -256,13 +256,18 @@ def _residents(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
         )
 
 
-def resident_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
-    """Return which servers are without their units, or have ones that cannot be."""
+def shares_as_enrolled(policy: Policy, host: ElasticHost) -> Shares:
+    """Divide the units of a host by the number of children it was enrolled for."""
     own = as_enrolled(policy, host)
     slots = enrolled_slots(own, host)
     if slots is None:
         slots = units.children_per_host(own)
-    shares = divide(own, host, units.children(own, host.root.name, slots))
+    return divide(own, host, units.children(own, host.root.name, slots))
+
+
+def resident_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
+    """Return which servers are without their units, or have ones that cannot be."""
+    shares = shares_as_enrolled(policy, host)
     for consumer in shares.lacking:
         yield f"{host.describe(consumer)} on {host.host} has no units"
     yield from shares.faults

@@ -11,6 +11,7 @@ from nova_perfvm.policy import HostShape
 # Placement's names for CPUs that VMs own, and for CPUs that they share.
 PCPU = "PCPU"
 VCPU = "VCPU"
+DISK = "DISK_GB"
 
 # The service was enabled, and an interrupted run took it out of service.
 DISABLED_REASON = "nova-perfvm: enroll in progress, was enabled"

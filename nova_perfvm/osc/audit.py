@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
+from typing import Final, TextIO
 
-from nova_perfvm.cloud import placement_database
+from nova_perfvm.changes.heal import hosts_to_heal
+from nova_perfvm.cloud import heal, observe, placement_database
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import Report
+from nova_perfvm.diagnose.audit import Report, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
-from nova_perfvm.facts.recorded_policy import recorded
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded, short_digest
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Arguments, Table, argument, file_argument, flag
+from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.formats import monitoring, page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
+from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
 
@@ -67,7 +71,11 @@ class AuditCommand(ReportingLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud, or at the snapshot, and judge it."""
-        policy = self.policy(parsed_args)
+        subject = self.subject(self.policy(parsed_args), parsed_args)
+        return self.judged(audit.run(subject), parsed_args)
+
+    def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
+        """Look at what is to be judged."""
         settings = database = None
         if parsed_args.placement_conf is not None:
             # Only here is oslo.config needed.
@@ -84,7 +92,10 @@ class AuditCommand(ReportingLister):
                 f"({seen.policy_digest}): name that with --policy"
             )
         known = (policy, seen, settings, extensions.load())
-        report = audit.run(audit.Subject(*known, parsed_args.stuck_after, database))
+        return Subject(*known, parsed_args.stuck_after, database)
+
+    def judged(self, report: Report, parsed_args: argparse.Namespace) -> Table:
+        """Return the findings as a table, and keep the exit status."""
         parsed_args.report = report
         self.exit_status = report.exit_code(strict=parsed_args.strict)
         return _COLUMNS, [
@@ -109,14 +120,87 @@ class AuditCommand(ReportingLister):
         return "nova_perfvm.audit.formatter"
 
 
-class Audit(AuditCommand):
+class Audit(AuditCommand, ChangingCommand):
     """Find what violates the policy, by whatever way it came.
 
-    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
-    it could not be made.
+    Changes nothing but with --heal. Exits with 0 if nothing is found, 1 for
+    warnings, 2 for what is critical, 3 if it could not be made.
     """
 
-    arguments = _arguments(snapshot_required=False)
+    arguments = (
+        *_arguments(snapshot_required=False),
+        flag(
+            "--heal",
+            "give servers back what Placement has lost of their allocations, one "
+            "after the other, then look again; changes nothing else",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Judge the cloud; heal what it has lost, and judge it again."""
+        if not parsed_args.heal:
+            if parsed_args.dry_run or parsed_args.yes:
+                raise PerfVMError("--dry-run and --yes are for --heal")
+            return super().take_action(parsed_args)
+        if parsed_args.snapshot is not None:
+            raise PerfVMError("--heal is for a cloud: leave --snapshot out")
+        policy = self.chosen_policy(parsed_args)
+        subject = self.subject(policy, parsed_args)
+        report = audit.run(subject)
+        if self._heal(subject, report, parsed_args):
+            report = audit.run(self.subject(policy, parsed_args))
+        return self.judged(report, parsed_args)
+
+    def compare_policy(
+        self,
+        parsed_args: argparse.Namespace,
+        policy: Policy,
+        recorded: RecordedPolicy | None,
+    ) -> None:
+        """Heal by no other policy than by which the cloud was changed.
+
+        :raises PerfVMError: with both named
+        """
+        if parsed_args.heal and recorded and recorded.digest != policy.digest:
+            raise PerfVMError(
+                f"the cloud was changed by another policy, {recorded}, than that of "
+                f"sha256 {short_digest(policy.digest)}: name that one with --policy"
+            )
+        super().compare_policy(parsed_args, policy, recorded)
+
+    @property
+    def talk(self) -> TextIO:
+        """Where it says what it heals; the report goes to standard output."""
+        stream: TextIO = self.app.stderr
+        return stream
+
+    def _heal(
+        self, subject: Subject, report: Report, parsed_args: argparse.Namespace
+    ) -> bool:
+        """Heal what the operator agrees to; return whether anything was tried."""
+        hosts = hosts_to_heal(subject.snapshot, report.findings)
+        among = observe.hypervisors(self.cloud) if hosts else ()
+        steps = []
+        for host in hosts:
+            try:
+                found = heal.look(self.cloud, subject.policy, host, among)
+            except PerfVMError as exc:
+                self.say(f"left: {host}: {exc}")
+                continue
+            for reason in found.left.values():
+                self.say(f"left: {reason}")
+            steps += [(host, step) for step in found.steps.values()]
+        would = [f"{host}: would {step}" for host, step in steps]
+        if not self.agreed(parsed_args, would):
+            return False
+        for host, step in steps:
+            try:
+                done = heal.heal(self.cloud, subject.policy, host, step.server, among)
+            except PerfVMError as exc:
+                self.say(f"left: {exc}")
+            else:
+                self.say(f"{host}: {done or f'nothing left to give to {step.name}'}")
+        return True
 
 
 class AuditOffline(AuditCommand):

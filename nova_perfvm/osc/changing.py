@@ -6,9 +6,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
-from nova_perfvm.changes.steps import Change, Plan
+from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud.at_once import MOST_WORKERS, ItemOutcome, each
 from nova_perfvm.cloud.errors import RefusedError
@@ -34,17 +34,24 @@ class ChangingCommand(PolicyCommand):
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
         """Show the steps of a plan, and say whether to carry it out."""
         if not steps:
-            self.write("nothing to do\n")
+            self.say("nothing to do")
             return False
         if parsed_args.dry_run or not parsed_args.yes:
-            self.write("".join(f"{step}\n" for step in steps))
+            self.say("\n".join(steps))
         if parsed_args.dry_run:
             return False
-        return parsed_args.yes or ask(self.app.stdout)
+        return parsed_args.yes or ask(self.talk)
 
-    def show(self, change: Change) -> None:
-        """Print what is being done."""
-        self.write(f"{change}\n")
+    @property
+    def talk(self) -> TextIO:
+        """Where it says what it does: standard output, unless a report goes there."""
+        stream: TextIO = self.app.stdout
+        return stream
+
+    def say(self, text: object) -> None:
+        """Print what is being done, or would be."""
+        self.talk.write(f"{text}\n")
+        self.talk.flush()
 
 
 class HostsCommand(ChangingCommand):
@@ -84,7 +91,7 @@ class HostsCommand(ChangingCommand):
         if not plan.changes:
             self.write(f"{host}: nothing to do\n")
         elif self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
-            self._carry_out(host, among=self._among, tell=self.show)
+            self._carry_out(host, among=self._among, tell=self.say)
             self.write(f"{host} is {self.ended}\n")
         return 0
 

@@ -95,7 +95,7 @@ class Rollback(ChangingCommand):
             raise RefusedError(plan.refusals)
         remained: list[str] = []
         if self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
-            _, remained = rollback(self.cloud, strip=strip, tell=self.show)
+            _, remained = rollback(self.cloud, strip=strip, tell=self.say)
         for reason in remained:
             self.app.stderr.write(f"remains: {reason}\n")
         return 1 if remained else 0

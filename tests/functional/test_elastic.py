@@ -146,6 +146,21 @@ class TestBothClasses(ElasticCase):
         self.assertEqual(Code.FAILURE, found.code)
         self.assertIn(server.name, str(found.details))
 
+    def test_named_host_of_an_old_microversion(self):
+        """Nova knows no force there, and takes it for granted."""
+        self.start("e1")
+        self.boot(HIGH)
+        self.cloud.start_host("plain", "2x20")
+        flavor = self.cloud.create_flavor("plain", 2, 2048, 10)
+        server = self.boot(flavor, host="plain")
+        body = {"os-migrateLive": {"host": "e1", "block_migration": "auto"}}
+
+        self.servers.act(server, body, "ACTIVE", microversion="2.29")
+        self.servers._migrated(server, "completed")
+
+        self.assertEqual("e1", self.servers.show(server).host)
+        self.boot_refused(flavor, host="e1")
+
 
 class TestFewUnits(ElasticCase):
     # A thousand general VMs would take too long.

@@ -5,8 +5,13 @@ import importlib.metadata
 import pathlib
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
 from unittest import mock
 
+import fixtures
 import testtools
 
 from nova_perfvm import conf, rules
@@ -19,6 +24,7 @@ from nova_perfvm.generate import options
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.osc.audit import Audit
 from nova_perfvm.policy import VMClass, loader
 from tests.unit.test_boundaries import ROOMS
 
@@ -94,6 +100,47 @@ class GuaranteesTest(testtools.TestCase):
             for suite in re.findall("``(tests/[a-z]+)``", said)
             for name in tests_below(suite)
         }
+
+
+class TimerTest(testtools.TestCase):
+    """The files of the page on monitoring that heal a cloud every few minutes."""
+
+    def setUp(self):
+        super().setUp()
+        page = (ROOT / "doc/source/admin/monitoring.rst").read_text()
+        blocks = re.findall(r"code-block:: (\w+)\n\n((?:   .*\n|\n)+)", page)
+        texts = [(language, textwrap.dedent(text)) for language, text in blocks]
+        self.units = [text for language, text in texts if language == "ini"]
+        (self.cron,) = (text for language, text in texts if language == "text")
+
+    def test_systemd_takes_the_units(self):
+        analyze = shutil.which("systemd-analyze")
+        if analyze is None:
+            self.skipTest("there is no systemd-analyze")
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        paths = [directory / f"perfvm-heal.{kind}" for kind in ("service", "timer")]
+        for path, text in zip(paths, self.units, strict=True):
+            path.write_text(text.replace("/usr/bin/openstack", sys.executable))
+        done = subprocess.run(
+            [analyze, "verify", "--man=no", *paths], capture_output=True, check=False
+        )
+        # What it does not know it passes over, with exit status 0.
+        self.assertEqual((0, b"", b""), (done.returncode, done.stdout, done.stderr))
+
+    def test_the_line_for_cron(self):
+        *times, user, command = self.cron.strip().split(maxsplit=6)
+        self.assertEqual((["*/3", "*", "*", "*", "*"], "root"), (times, user))
+        # It means the end of the line to cron.
+        self.assertNotIn("%", command)
+        subprocess.run(["/bin/sh", "-n", "-c", command], check=True)
+
+    def test_both_run_what_there_is(self):
+        for text in (self.units[0], self.cron):
+            words = shlex.split(re.search("openstack perfvm audit (.*)", text)[1])
+            parser = Audit(mock.Mock(), None).get_parser("audit")
+            parsed = parser.parse_args(words[: words.index("Subject") + 1])
+            self.assertEqual((True, True), (parsed.heal, parsed.yes))
+            self.assertEqual(["Code", "Subject"], parsed.columns)
 
 
 class PathsTest(testtools.TestCase):

@@ -113,18 +113,26 @@ def _too_much(subject: Subject, server: Server, found: Claim) -> Finding:
 
 
 def _lacking(subject: Subject, server: Server, found: Claim) -> Iterator[Finding]:
-    units = subject.policy.placement == "units"
     # Without an elastic host there are no units, and general VMs need none there.
-    if units and not found.vm_class.pinned:
+    if subject.policy.placement == "units" and not found.vm_class.pinned:
         return
     yield Finding(
         codes.NOT_CLAIMED,
         str(server),
         f"on {server.host}: {found}, and it lacks {_words(found.lacking)}",
-        _enroll(server.host)
-        if units and not found.held[const.RC_UNIT]
-        else subject.resize(server),
+        _remedy(subject, server, found),
     )
+
+
+def _remedy(subject: Subject, server: Server, found: Claim) -> str:
+    """Return the command that gives a server what it lacks."""
+    host = subject.hosts_seen[server.host or ""]
+    offered = subject.snapshot.provider_by_uuid[host.provider].inventories
+    if found.lacking.keys() <= offered.keys():
+        return codes.HEAL
+    if subject.policy.placement == "units" and not found.held[const.RC_UNIT]:
+        return _enroll(server.host)
+    return subject.resize(server)
 
 
 def _enroll(host: str | None) -> str:

@@ -3,20 +3,14 @@
 
 from collections.abc import Iterable, Iterator
 from shlex import quote
-from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.preflight import asks_units
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement import slots, units
-from nova_perfvm.policy import Policy
-
-# In these, Nova may be about to add or to remove allocations.
-_MOVING: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})
 
 
 def check_consumers(
@@ -63,12 +57,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def is_moving(snapshot: Snapshot, server: Server) -> bool:
     """Return whether Nova may be about to add or to remove allocations."""
-    return (
-        server.task is not None
-        or not server.known
-        or server.status in _MOVING
-        or server.id in snapshot.migrating
-    )
+    return server.busy or server.id in snapshot.migrating
 
 
 def _places(subject: Subject) -> Iterator[Finding]:
@@ -93,7 +82,7 @@ def _places(subject: Subject) -> Iterator[Finding]:
                 codes.ALLOCATION_MISSING,
                 str(server),
                 f"it is on {server.host} and has no allocation there",
-                _heal(subject.policy, server, server.host),
+                codes.HEAL,
             )
         for root, providers in roots.items():
             if root in nodes and nodes[root].host != server.host:
@@ -105,14 +94,6 @@ def _places(subject: Subject) -> Iterator[Finding]:
                     f"{nodes[root].host}",
                     f"openstack resource provider allocation unset {named} {server.id}",
                 )
-
-
-def _heal(policy: Policy, server: Server, host: str) -> str:
-    """Return the command that allocates again what a server should have."""
-    if policy.placement == "units" and asks_units(server.extra_specs):
-        # Nova would ask the host's own provider for units, which has none.
-        return f"openstack perfvm host enroll {quote(host)} --backfill"
-    return f"nova-manage placement heal_allocations --instance {server.id}"
 
 
 def check_orphans(subject: Subject) -> Iterator[Finding]:

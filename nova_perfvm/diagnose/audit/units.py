@@ -8,13 +8,14 @@ from typing import Final
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.findings import Finding
+from nova_perfvm.policy import Policy
 
 _HOST_FAULTS: Final = (
-    (codes.HOST_NOT_ISOLATED, lambda _, host: preflight.membership_faults(host), ""),
-    (codes.TRAIT_DIFFERS, preflight.enrolment_faults, ""),
-    (codes.CHILDREN_DIFFER, preflight.children_faults, ""),
-    (codes.UNITS_LACKING, preflight.resident_faults, " --backfill"),
+    (codes.HOST_NOT_ISOLATED, lambda _, host: preflight.membership_faults(host)),
+    (codes.TRAIT_DIFFERS, preflight.enrolment_faults),
+    (codes.CHILDREN_DIFFER, preflight.children_faults),
 )
 
 
@@ -25,10 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     view = subject.elastic
     for host in view.hosts:
-        remedy = f"openstack perfvm host enroll {quote(host.host)}"
-        for code, faults, option in _HOST_FAULTS:
-            for fault in faults(policy, host):
-                yield Finding(code, host.host, fault, remedy + option)
+        yield from _host(policy, host)
     for stray in view.stray:
         remedy = f"openstack resource provider list --required {stray[1]}"
         fault = preflight.describe_stray(stray)
@@ -48,3 +46,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         ):
             for fault in found:
                 yield Finding(code, str(server), fault, subject.resize(server))
+
+
+def _host(policy: Policy, host: ElasticHost) -> Iterator[Finding]:
+    enroll = f"openstack perfvm host enroll {quote(host.host)}"
+    for code, faults in _HOST_FAULTS:
+        for fault in faults(policy, host):
+            yield Finding(code, host.host, fault, enroll)
+    # A host that is not enrolled may have no children yet, which come first.
+    give = codes.HEAL if host.enrolled else f"{enroll} --backfill"
+    for fault in preflight.resident_faults(policy, host):
+        yield Finding(codes.UNITS_LACKING, host.host, fault, give)

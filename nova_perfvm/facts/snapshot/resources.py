@@ -129,6 +129,10 @@ class ServerCell:
     siblings: tuple[frozenset[int], ...] = ()
 
 
+# In these, Nova may be about to add or to remove allocations.
+_BUSY: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})
+
+
 @dataclass(frozen=True)
 class Server:
     """A server as Nova shows it, with the flavor that is embedded in it.
@@ -136,6 +140,7 @@ class Server:
     :ivar pinned: whether it owns CPUs; None where that was not looked up
     :ivar task: what Nova does with it just now, None for nothing
     :ivar flavor: the flavor's name, as it was when the server got it
+    :ivar other_disks_gb: its ephemeral disk and its swap
     :ivar image: ID of the image it was made of; None for a volume
     :ivar volume_root: whether its root disk is a volume although it was made of an
         image, as one of a snapshot of a server that boots from a volume
@@ -160,6 +165,7 @@ class Server:
     flavor: str = ""
     memory_mb: int = 0
     disk_gb: int = 0
+    other_disks_gb: int = 0
     image: str | None = None
     volume_root: bool = False
     fault: str = ""
@@ -197,6 +203,14 @@ class Server:
         Every flavor has a vCPU.
         """
         return bool(self.vcpus)
+
+    @property
+    def busy(self) -> bool:
+        """Return whether Nova may be about to change what is allocated to it.
+
+        Migrations show more of that.
+        """
+        return self.task is not None or not self.known or self.status in _BUSY
 
     @property
     def built(self) -> bool:

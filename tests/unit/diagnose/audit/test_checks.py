@@ -621,25 +621,20 @@ class PlacementTest(AuditTest):
         cloud.change_server("c", status="VERIFY_RESIZE")
         self.assertEqual([], self.found(cloud))
 
-    def test_what_nova_cannot_heal(self):
-        for asked, words in (
-            ({}, "nova-manage placement heal_allocations --instance i-c"),
-            (
-                {f"resources1:{const.RC_UNIT}": "1"},
-                "openstack perfvm host enroll g1 --backfill",
-            ),
-        ):
-            cloud = small()
-            cloud.change_server("c", extra_specs=asked)
-            root = cloud.providers["g1"]
-            cloud.change_provider("g1", allocations={})
-            self.assertTrue(root.allocations)
-            (remedy,) = [
-                finding.remedy
-                for finding in self.audit(cloud, ELASTIC).findings
-                if finding.code == codes.ALLOCATION_MISSING
-            ]
-            self.assertEqual(words, remedy)
+    def test_what_is_lost_is_given_back(self):
+        """In place of a resize, where the host has it."""
+        heal = "openstack perfvm audit --heal"
+        cloud = small()
+        held = {"PCPU": 20, "MEMORY_MB": 65536}
+        cloud.change_provider("hp1", allocations={"i-a": held})
+        remedies = {f[:2]: f[3] for f in self.audit(cloud).findings}
+        self.assertEqual(heal, remedies[codes.NOT_CLAIMED, "a (i-a)"])
+        inventories = dict(cloud.providers["hp1"].inventories)
+        del inventories[const.RC_SLOT]
+        cloud.change_provider("hp1", inventories=inventories, allocations={})
+        remedies = {f[:2]: f[3] for f in self.audit(cloud).findings}
+        self.assertEqual(heal, remedies[codes.ALLOCATION_MISSING, "a (i-a)"])
+        self.assertIn("server resize", remedies[codes.NOT_CLAIMED, "a (i-a)"])
 
     def test_elsewhere_on_a_child_as_well(self):
         cloud = small()

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What servers that run have lost of their allocations, and get back.
+
+A rebuild that fails takes all that a server has been allocated away, and Nova never
+gives it back.  Nothing is taken from anybody: what a server lacks is added, and
+Placement refuses what others have taken meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from shlex import quote
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
+from nova_perfvm.changes.steps import Allocate
+from nova_perfvm.diagnose.allocation import LostError, root_amounts
+from nova_perfvm.diagnose.preflight import shares_as_enrolled
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.findings import Finding
+from nova_perfvm.placement.contract import contract
+from nova_perfvm.policy import Policy
+from nova_perfvm.rules import resolve_class
+
+_HEALED: Final = frozenset(
+    {codes.ALLOCATION_MISSING, codes.NOT_CLAIMED, codes.UNITS_LACKING}
+)
+
+
+@dataclass(frozen=True)
+class Healing:
+    """What the servers of a host get back, by ID.
+
+    :ivar steps: what to add to the allocation of each
+    :ivar left: which of those that lack something stay as they are, why, and the
+        remedy
+    """
+
+    steps: dict[str, Allocate] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+
+def hosts_to_heal(snapshot: Snapshot, findings: Iterable[Finding]) -> list[str]:
+    """Return the hosts with servers that lack allocations, as an audit found them."""
+    hosts = {str(server): server.host for server in snapshot.servers}
+    hosts |= {host.host: host.host for host in snapshot.hosts}
+    found = {hosts.get(f.subject) for f in findings if f.code in _HEALED}
+    return sorted(host for host in found if host is not None)
+
+
+def plan_heal(
+    policy: Policy, view: ElasticHost, migrating: Collection[str] = ()
+) -> Healing:
+    """Return what the servers of a host lack.
+
+    :param migrating: servers with a migration that is not over
+    """
+    lacking: dict[str, dict[str, dict[str, int]]] = {}
+    left: dict[str, str] = {}
+    for server in view.servers:
+        if server.busy or server.id in migrating:
+            if not view.root.allocations.get(server.id):
+                left[server.id] = "is in Nova's hands: look again when Nova is done"
+            continue
+        try:
+            amounts = _of_root(policy, view, server)
+        except PerfVMError as exc:
+            left[server.id] = str(exc)
+        else:
+            lacking[server.id] = {view.root.uuid: amounts} if amounts else {}
+    if policy.placement == "units" and view.enrolled:
+        _add_units(policy, view, lacking, left)
+    left = {
+        consumer: f"{view.describe(consumer)} {left[consumer]}" for consumer in left
+    }
+    steps = {
+        consumer: Allocate(consumer, view.describe(consumer), resources)
+        for consumer, resources in lacking.items()
+        if resources and consumer not in left
+    }
+    return Healing(steps, left)
+
+
+def _of_root(policy: Policy, view: ElasticHost, server: Server) -> dict[str, int]:
+    """Return what a server lacks of its host's own provider.
+
+    :raises LostError: when the provider does not have it, or it cannot be known
+    :raises RequestError: when nova-api would refuse its flavor today
+    """
+    held = view.root.allocations.get(server.id, {})
+    amounts = {} if held else root_amounts(view, server)
+    labels = {n for a in view.aggregates if view.host in a.hosts for n in a.labels}
+    vm_class = resolve_class(policy, server_facts(server))
+    judged = view.enrolled or policy.manages(frozenset(labels))
+    if vm_class is None or not judged:
+        return amounts
+    for name, wanted in contract(policy, vm_class).amounts.items():
+        lacks = wanted - held.get(name, 0)
+        if name == const.RC_UNIT or lacks <= 0:
+            continue
+        if name not in view.root.inventories:
+            raise LostError(
+                f"lacks {lacks} {name}, and {view.host} has none: migrate it"
+            )
+        amounts[name] = max(lacks, amounts.get(name, 0))
+    return amounts
+
+
+def _add_units(
+    policy: Policy,
+    view: ElasticHost,
+    lacking: dict[str, dict[str, dict[str, int]]],
+    left: dict[str, str],
+) -> None:
+    """Add the units that servers of an enrolled host lack."""
+    uuids = {child.name: child.uuid for child in view.children}
+    shares = shares_as_enrolled(policy, view)
+    for consumer, units in shares.lacking.items():
+        if consumer not in lacking:
+            continue
+        if shares.faults:
+            left[consumer] = f"lacks units: {'; '.join(shares.faults)}"
+        elif units.keys() - uuids.keys():
+            left[consumer] = (
+                f"lacks units of child providers that {view.host} does not have: "
+                f"openstack perfvm host enroll {quote(view.host)} --backfill"
+            )
+        else:
+            lacking[consumer] |= {
+                uuids[name]: {const.RC_UNIT: amount} for name, amount in units.items()
+            }

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Give servers back what they have lost of their allocations, one at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm.changes.heal import Healing, plan_heal
+from nova_perfvm.cloud import answers, observe
+from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_errors
+from nova_perfvm.cloud.snapshot import is_pending
+from nova_perfvm.facts.elastic_host import PCPU, VCPU
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nova_perfvm.changes.steps import Allocate
+    from nova_perfvm.cloud.api import API
+    from nova_perfvm.facts.elastic_host import ElasticHost
+    from nova_perfvm.policy import Policy
+
+    Hypervisors = Sequence[dict[str, Any]] | None
+
+# Who changes the same allocation meanwhile is Nova, and mostly once.
+_TRIES: Final = 4
+# Placement's code where generations differ; room that is taken has another one.
+_CONCURRENT: Final = "placement.concurrent_update"
+
+
+def look(api: API, policy: Policy, host: str, among: Hypervisors = None) -> Healing:
+    """Return what the servers of a host have lost.
+
+    :param among: see :func:`nova_perfvm.cloud.observe.view_host`
+    """
+    return _plan(api, policy, observe.view_host(api, host, among))
+
+
+@openstack_errors()
+def heal(
+    api: API, policy: Policy, host: str, server: str, among: Hypervisors = None
+) -> Allocate | None:
+    """Give a server back what it has lost; return what that was.
+
+    Nothing, if it lacks nothing any more or is not on the host any more.
+
+    :param server: its ID
+    :raises RefusedError: when something is in the way, also that others have taken
+        its room
+    :raises ConflictError: when its allocation is changed again and again
+    """
+    for left in reversed(range(_TRIES)):
+        # First, as whatever is changed from here on changes the generation, too.
+        held = observe.allocation(api, server)
+        view = observe.view_host(api, host, among)
+        healing = _plan(api, policy, view)
+        name = view.describe(server)
+        if server in healing.left:
+            raise RefusedError((healing.left[server],))
+        step = healing.steps.get(server)
+        if step is None:
+            return None
+        if _is_held_elsewhere(view, held):
+            raise RefusedError(
+                (f"{name} holds CPUs of another host: see audit.allocation_elsewhere",)
+            )
+        try:
+            _put(api, step, held, host)
+        except ConflictError as exc:
+            if exc.code != _CONCURRENT:
+                raise RefusedError(
+                    (f"{name}: {host} has no room for it left, migrate it: {exc}",)
+                ) from exc
+            if not left:
+                raise
+        else:
+            return step
+    raise AssertionError
+
+
+def _put(api: API, step: Allocate, held: dict[str, Any], host: str) -> None:
+    """Put an allocation back with what it lacks, unless anything has changed it."""
+    allocations = {
+        provider: {"resources": dict(entry["resources"])}
+        for provider, entry in held["allocations"].items()
+    }
+    for provider, lacking in step.resources.items():
+        resources = allocations.setdefault(provider, {"resources": {}})["resources"]
+        for name, amount in lacking.items():
+            resources[name] = resources.get(name, 0) + amount
+    body: dict[str, Any] = {"allocations": allocations}
+    found = api.nova("GET", f"/servers/{step.server}", key="server")
+    server = answers.server(found)
+    if server.busy or server.host != host:
+        raise ConflictError(f"Nova is at work with {server}", 409, _CONCURRENT)
+    for key, owner in (("project_id", "tenant_id"), ("user_id", "user_id")):
+        body[key] = held.get(key, found[owner])
+    # None for one that has no allocation at all.
+    body["consumer_generation"] = held.get("consumer_generation")
+    api.placement("PUT", f"/allocations/{step.server}", body)
+
+
+def _is_held_elsewhere(view: ElasticHost, held: dict[str, Any]) -> bool:
+    """Return whether an allocation is, in part, of another compute host."""
+    tree = {provider.uuid for provider in (view.root, *view.below)}
+    return any(
+        {PCPU, VCPU} & entry["resources"].keys()
+        for provider, entry in held["allocations"].items()
+        if provider not in tree
+    )
+
+
+def _plan(api: API, policy: Policy, view: ElasticHost) -> Healing:
+    """Plan, and look for migrations of those only that lack something."""
+    migrating = {
+        server for server in plan_heal(policy, view).steps if _migrates(api, server)
+    }
+    return plan_heal(policy, view, migrating)
+
+
+def _migrates(api: API, server: str) -> bool:
+    path = f"/os-migrations?instance_uuid={server}"
+    found = map(answers.migration, api.nova_list(path, "migrations", "uuid"))
+    return any(is_pending(migration) for migration in found)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rebuild that fails takes a server's allocation away; the audit gives it back."""
+
+import json
+import os
+import pathlib
+import shlex
+
+import fixtures
+from nova import exception
+from nova.cmd import manage
+
+from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
+from nova_perfvm.cloud import heal, observe, policy_record
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError, until
+from tests import documented
+from tests.functional import base
+from tests.functional.client import ClientMixin
+from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
+
+SPAWN = "nova.virt.libvirt.driver.LibvirtDriver.spawn"
+VIEW = "nova_perfvm.cloud.observe.view_host"
+REBUILD = "2.93"
+MULTIQUEUE = {"hw_vif_multiqueue_enabled": "true"}
+
+
+class LostMixin(ClientMixin):
+    """Loses allocations as a tenant can, and heals them as an operator does."""
+
+    def held(self, server):
+        """Return what a server has of each provider."""
+        found = observe.allocation(self.api, server.id)["allocations"]
+        return {uuid: entry["resources"] for uuid, entry in found.items()}
+
+    def lose(self, server):
+        self.api.placement("DELETE", f"/allocations/{server.id}")
+
+    def rebuild_as_member(self, server, image):
+        """Rebuild a server as who may do nothing else, up to the end."""
+        compute = self.connection("member", "member,reader").compute
+        answer = compute.post(
+            f"/servers/{server.id}/action",
+            json={"rebuild": {"imageRef": image}},
+            microversion=REBUILD,
+        )
+        self.assertEqual(202, answer.status_code)
+        until(lambda: self.servers.show(server).status != "REBUILD", "rebuilt")
+        return self.servers.show(server).status
+
+    def heal(self, *options):
+        """Return the exit status, the codes that are left, and what was said."""
+        (path,) = self.files("[placement]\nallocation_conflict_retry_count = 1\n")
+        options = ("--policy", self.write_policy(), "--placement-conf", path, *options)
+        status, stdout, said = self.run_command(
+            "audit", "--heal", "-f", "json", *options
+        )
+        found = [row["Code"] for row in json.loads(stdout)] if stdout else []
+        return status, [code for code in found if code != codes.NOT_SEEN], said
+
+
+class TestSlots(LostMixin, base.FunctionalTest):
+    PLACEMENT = "slots"
+
+    def setUp(self):
+        super().setUp()
+        self.api = API(self.connection("admin", "admin"))
+        # Two slots, and CPUs for four.
+        self.cloud.start_configured("hp1", self.policy, "dedicated", shape="4x20")
+
+    def test_an_image_that_no_host_can_boot(self):
+        """A plain member does it; nova-compute refuses the image, not nova-api."""
+        server = self.boot()
+        before = self.held(server)
+        image = self.cloud.create_image(hw_machine_type="no-such", **MULTIQUEUE)
+        self.assertEqual("ERROR", self.rebuild_as_member(server, image))
+        self.assertEqual({}, self.held(server))
+        image = self.cloud.create_image(**MULTIQUEUE)
+        self.assertEqual("ACTIVE", self.rebuild_as_member(server, image))
+        self.assertEqual({}, self.held(server))
+        lost = [codes.NOT_CLAIMED, codes.ALLOCATION_MISSING]
+
+        status, found, said = self.heal("--dry-run")
+        self.assertEqual((2, lost), (status, found))
+        self.assertIn(
+            f"hp1: would allocate 1 CUSTOM_PERFVM_SLOT, 65536 MEMORY_MB, 20 PCPU to "
+            f"{server.name} ({server.id})\n",
+            said,
+        )
+        status, found, said = self.heal()
+        self.assertEqual((3, []), (status, found))
+        self.assertIn("nobody is there to be asked: add --yes", said)
+        self.assertEqual({}, self.held(server))
+
+        status, found, said = self.heal("--yes")
+        self.assertEqual((0, []), (status, found))
+        self.assertEqual(before, self.held(server))
+        self.assertIn("hp1: allocate 1 CUSTOM_PERFVM_SLOT", said)
+        status, found, said = self.heal("--yes")
+        self.assertEqual((0, []), (status, found))
+        self.assertEqual("nothing to do", said.splitlines()[0])
+
+    def test_a_spawn_that_fails(self):
+        server = self.boot()
+        before = self.held(server)
+        failing = fixtures.MonkeyPatch(SPAWN, _fail)
+        with failing:
+            self.assertRaises(
+                ActionFailedError,
+                self.servers.rebuild,
+                server,
+                self.cloud.create_image(**MULTIQUEUE),
+            )
+        self.assertEqual({}, self.held(server))
+        hard = {"reboot": {"type": "HARD"}}
+        self.assertEqual("ACTIVE", self.servers.act(server, hard, "ACTIVE").status)
+        self.assertEqual({}, self.held(server))
+
+        self.assertEqual((0, []), self.heal("--yes")[:2])
+        self.assertEqual(before, self.held(server))
+
+    def test_what_others_do_meanwhile(self):
+        server = self.boot()
+        before = self.held(server)
+        self.lose(server)
+        view_host, times = observe.view_host, []
+
+        def meddle(*arguments):
+            """Let somebody allocate all but the slot, just after the look."""
+            found = view_host(*arguments)
+            times.append(found)
+            if len(times) == 2:
+                ((root, resources),) = before.items()
+                kept = {**resources}
+                del kept[const.RC_SLOT]
+                body = {"allocations": {root: {"resources": kept}}}
+                body |= observe.owner(self.api, server.id)
+                self.api.placement("PUT", f"/allocations/{server.id}", body)
+            return found
+
+        with fixtures.MonkeyPatch(VIEW, meddle):
+            status, found, said = self.heal("--yes")
+        self.assertEqual((0, []), (status, found), said)
+        self.assertIn(
+            f"hp1: allocate 1 CUSTOM_PERFVM_SLOT to {server.name} ({server.id})\n", said
+        )
+        self.assertEqual(3, len(times))
+        self.assertEqual(before, self.held(server))
+
+    def test_a_host_that_is_full_by_now(self):
+        servers = [self.boot(), self.boot()]
+        self.lose(servers[1])
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        self.boot()
+
+        status, found, said = self.heal("--yes")
+
+        self.assertEqual(2, status)
+        self.assertIn(codes.TOO_MANY_ON_HOST, found)
+        self.assertIn("hp1 has no room for it left, migrate it: Placement", said)
+        self.assertEqual({}, self.held(servers[1]))
+
+    def test_servers_that_move_are_left(self):
+        server = self.boot()
+        self.cloud.start_configured("hp2", self.policy, "dedicated")
+        self.servers.cold_migrate(server)
+        self.lose(server)
+        status, found, said = self.heal("--yes")
+        self.assertEqual((0, []), (status, found), said)
+        self.assert_left(server, "hp2")
+        self.servers.confirm(server)
+
+        # The host that failed may come back, and then Nova gives up what it had.
+        self.cloud.fail_host("hp2")
+        self.servers.evacuate(server)
+        self.lose(server)
+        self.assert_left(server, "hp1")
+
+    def assert_left(self, server, host):
+        exc = self.assertRaises(
+            RefusedError, heal.heal, self.api, self.policy, host, server.id
+        )
+        self.assertIn("look again when Nova is done", str(exc))
+        self.assertEqual({}, self.held(server))
+
+
+class TestNone(LostMixin, base.FunctionalTest):
+    def test_both_classes(self):
+        self.api = API(self.connection("admin", "admin"))
+        self.cloud.start_configured("hp1", self.policy, "dedicated")
+        self.cloud.start_configured("g1", self.policy, "shared")
+        disks = {"disk": 10, "OS-FLV-EXT-DATA:ephemeral": 3, "swap": 1500}
+        body = {"id": "disks", "name": "disks", "vcpus": 2, "ram": 4096}
+        self.cloud.api.post_flavor({"flavor": body | disks})
+        servers = [self.boot(), self.boot(base.GENERAL_2), self.boot("disks")]
+        before = [self.held(server) for server in servers]
+        for server in servers:
+            self.lose(server)
+
+        self.assertEqual((0, []), self.heal("--yes")[:2])
+
+        self.assertEqual(before, [self.held(server) for server in servers])
+
+    def test_commands_of_the_documentation(self):
+        self.api = API(self.connection("admin", "admin"))
+        self.cloud.start_configured("g1", self.policy, "shared")
+        server = self.boot(base.GENERAL_2)
+        before = self.held(server)
+        self.lose(server)
+        self.addCleanup(os.chdir, pathlib.Path.cwd())
+        os.chdir(pathlib.Path(self.write_policy()).parent)
+        found = []
+        for command in documented.of(self):
+            _, *words = shlex.split(command.text)
+            found.append((self.run_client(*words)[0], self.held(server) == before))
+        self.assertEqual([(1, False), (0, True)], found)
+
+        policy_record.record(self.api, "0" * 64, "/other.yaml", None)
+        status, _, said = self.heal("--yes")
+        self.assertEqual(3, status)
+        self.assertIn("changed by another policy, /other.yaml", said)
+
+    def test_what_does_not_go_together(self):
+        for status, options in (
+            (3, ("--dry-run",)),
+            (3, ("--yes",)),
+            (3, ("--heal", "--snapshot", "-")),
+        ):
+            self.assert_command(status, "--heal", "audit", *options)
+
+
+class TestUnits(LostMixin, ElasticTest):
+    def test_both_classes(self):
+        for host in ("e1", "e2"):
+            self.cloud.start_host(host)
+            self.enroll(host)
+        image = self.cloud.create_image(hw_machine_type="no-such", **MULTIQUEUE)
+        high = [self.boot(host="e1"), self.boot(host="e1")]
+        general = self.boot(base.GENERAL_2, host="e2")
+        before = [self.allocations(server) for server in (*high, general)]
+        for server in (high[0], general):
+            self.assertEqual("ERROR", self.rebuild_as_member(server, image))
+            self.assertEqual({}, self.held(server))
+
+        status, found, said = self.heal("--dry-run")
+        self.assertEqual(2, status)
+        self.assertLessEqual({codes.UNITS_LACKING, codes.ALLOCATION_MISSING}, {*found})
+        self.assertEqual({}, self.held(general))
+
+        status, found, said = self.heal("--yes")
+        self.assertEqual((0, []), (status, found), said)
+        after = [self.allocations(server) for server in (*high, general)]
+        self.assertEqual(before, after)
+        # Nova-compute was never taken out of service.
+        self.assertEqual(("enabled", None), self.service("e1"))
+
+    def test_forced_heal_of_nova(self):
+        """By the flavor, which is from before; without force it is left alone."""
+        self.cloud.create_flavor(PLAIN_GENERAL, 2, 4096, 40)
+        self.cloud.start_host("e1")
+        server = self.boot(PLAIN_GENERAL)
+        self.enroll("e1", backfill=True)
+        before = self.allocations(server)
+        for force in (False, True):
+            manage.PlacementCommands().heal_allocations(
+                instance_uuid=server.id, force=force
+            )
+            units = {"a": [], "b": []} if force else {"a": [1], "b": [1]}
+            self.assertEqual(units, self.units("e1"))
+
+        status, found, said = self.heal("--yes")
+
+        # Its flavor is as it was.
+        self.assertEqual((1, [codes.FLAVOR_WITHOUT_UNITS]), (status, found), said)
+        self.assertEqual(before, self.allocations(server))
+
+
+def _fail(*_arguments, **_options):
+    raise exception.NovaException("the disk is broken")
