@@ -74,7 +74,7 @@ def refused_flavors(policy: Policy, snapshot: Snapshot) -> tuple[RefusedFlavor, 
         for (flavor, code), refusals in found.items()
     ]
     in_use.sort(key=lambda refused: (-refused.vms, refused.flavor, refused.code))
-    names = {server.flavor for server in snapshot.servers}
+    names = {server.flavor for view in views for server in view.servers}
     others = [f for f in snapshot.flavors if f.public and f.name not in names]
     return (*in_use, *_unused(policy, others, views))
 

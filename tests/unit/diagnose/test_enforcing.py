@@ -53,6 +53,8 @@ class RefusedTest(testtools.TestCase):
         cloud.add_host("h1")
         cloud.add_host("h2")
         cloud.add_host("g1", "shared")
+        # One that came to no host, or is on none now, runs nowhere.
+        cloud.add("shelved", None, "db.4", {}, status="SHELVED_OFFLOADED")
         # Who is on a host today may be gone tomorrow.
         cloud.add_flavor("full", 20, 16, clouds.PINNED)
         cloud.add_pinned("x", "h1", "full")
