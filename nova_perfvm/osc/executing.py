@@ -193,8 +193,11 @@ class PlanningCommand(CarryingOut):
         :raises PerfVMError: when it does not
         """
         if not parsed_args.execute:
-            if parsed_args.record is not None or parsed_args.yes:
-                raise PerfVMError("--record and --yes are for --execute")
+            given = parsed_args.yes or parsed_args.policy_changed
+            if given or parsed_args.record is not None:
+                raise PerfVMError(
+                    "--record, --yes and --policy-changed are for --execute"
+                )
             return
         if parsed_args.snapshot is not None:
             raise PerfVMError("--execute: a snapshot is no cloud: leave --snapshot out")

@@ -180,7 +180,7 @@ class TestPlans(ClientMixin, base.FunctionalTest):
         self.path.write_text("{}")
         drain = ["drain", "large"]
         for words, *options in (
-            ("--record and --yes are for --execute", "--yes"),
+            ("--policy-changed are for --execute", "--yes"),
             ("it is there already", "--execute", "--record", str(self.path)),
             ("a snapshot is no cloud", "--execute", "--snapshot", str(self.path)),
         ):

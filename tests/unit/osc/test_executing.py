@@ -18,7 +18,8 @@ class ExecuteTest(SavedCase):
 
     def test_options_that_need_it(self):
         there = pathlib.Path(self.path).with_name("plan.json")
-        self.refused("--record and --yes are for --execute", "--yes")
+        self.refused("--record, --yes and --policy-changed are for", "--yes")
+        self.refused("are for --execute", "--policy-changed")
         self.refused("are for --execute", "--record", str(there))
         self.assertFalse(there.exists())
         self.refused("expected a number above 0", "--patience", "0")
