@@ -239,9 +239,10 @@ def children_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
 
 
 def _residents(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
-    for enrolled, finding, code in (
-        (True, findings.UNITS_LACKING, Code.FAILURE),
-        (False, findings.TO_BACKFILL, Code.WARNING),
+    backfill = "openstack perfvm host enroll --backfill"
+    for enrolled, finding, code, give in (
+        (True, findings.UNITS_LACKING, Code.FAILURE, findings.HEAL),
+        (False, findings.TO_BACKFILL, Code.WARNING, backfill),
     ):
         yield CheckResult.of(
             finding,
@@ -251,7 +252,7 @@ def _residents(policy: Policy, view: CloudView) -> Iterator[CheckResult]:
                 if host.enrolled is enrolled
                 for fault in resident_faults(policy, host)
             ),
-            "move them away, or openstack perfvm host enroll --backfill",
+            f"move them away, or {give}",
             code,
         )
 
