@@ -22,5 +22,7 @@ COLD_TO_HOST: Final = "2.56"
 # aggregates (1.19) and with a new provider (1.20).  Not 1.38: it wants the type
 # of a consumer, which Nova does not tell Placement.
 PLACEMENT: Final = "1.36"
+# Since Xena.  A provider that has a parent may be given another one, or none.
+PLACEMENT_PARENT: Final = "1.37"
 # Since Newton and Ocata.  A resource class is made by PUT (1.7), a trait too (1.6).
 PLACEMENT_NAMES: Final = "1.7"

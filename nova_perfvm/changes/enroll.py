@@ -13,7 +13,8 @@ which no flavor brings anybody, and never in none.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from oslo_utils import uuidutils
@@ -47,6 +48,7 @@ def plan_enroll(
     slots: int | None = None,
     aggregate: str | None = None,
     backfill: bool = False,
+    delete_children: bool = False,
 ) -> do.Plan:
     """Return the steps from what is seen of a host to what should be.
 
@@ -54,6 +56,7 @@ def plan_enroll(
     :param aggregate: name of the isolated aggregate for the host, unless it is in
         one for the policy's trait; None for the default
     :param backfill: give VMs that run on the host the units that they should have
+    :param delete_children: delete those that earlier runs have detached
     """
     if policy.placement != "units":
         refusal = (
@@ -76,7 +79,10 @@ def plan_enroll(
     if refusals:
         return do.Plan(refusals=tuple(refusals))
     label = _label(policy, view)
-    return do.Plan(tuple(_steps(view, children, trait, aggregate, label, shares)))
+    steps = list(_steps(view, children, trait, aggregate, label, shares))
+    if delete_children:
+        steps += delete_detached(view.detached, {child.name for child in children})
+    return do.Plan(tuple(steps))
 
 
 def _label(policy: Policy, view: ElasticHost) -> str:
@@ -120,15 +126,16 @@ def _steps(
     if changing and service.enabled:
         yield do.SetService(service.id, view.host, enabled=False)
     found = {provider.name: provider for provider in view.children}
+    known = {provider.name: provider for provider in view.detached} | found
     for child in children:
-        yield from _child(view, child, found.get(child.name))
-    yield from _give(view, shares, found)
+        yield from _child(view, child, known.get(child.name))
+    yield from _give(view, shares, known)
     for consumer, providers in shares.surplus.items():
         yield do.RemoveUnits(consumer, view.describe(consumer), providers)
     wanted = {child.name for child in children}
     for name, provider in found.items():
         if name not in wanted:
-            yield from remove_child(provider)
+            yield from detach_child(provider)
     desired = traits | {trait}
     if view.root.mode == "dedicated":
         desired |= {const.TRAIT_HIGH_PERFORMANCE}
@@ -153,7 +160,8 @@ def _in_the_way(
                 f"policy's have {trait}: name another one with --aggregate"
             )
     wanted = {child.name: child for child in children}
-    lacking = wanted.keys() - {provider.name for provider in view.children}
+    known = (*view.children, *view.detached)
+    lacking = wanted.keys() - {provider.name for provider in known}
     if lacking and not uuidutils.is_uuid_like(view.root.uuid):
         # Only a snapshot can say so; those of its children are made from it.
         yield (
@@ -204,11 +212,11 @@ def _unsettled(
 
 
 def _give(
-    view: ElasticHost, shares: Shares, found: dict[str, Provider]
+    view: ElasticHost, shares: Shares, known: dict[str, Provider]
 ) -> Iterator[do.Change]:
     """Return each server the units that it lacks, or all that it has lost."""
     for consumer, lacking in shares.lacking.items():
-        by_uuid = {_uuid(view, name, found): lacking[name] for name in lacking}
+        by_uuid = {_uuid(view, name, known): lacking[name] for name in lacking}
         name = view.describe(consumer)
         if consumer not in shares.lost:
             yield do.AddUnits(consumer, name, by_uuid)
@@ -285,6 +293,8 @@ def _child(
         yield do.SetTraits(new, child.name, frozenset({child.trait}))
         yield do.SetInventory(new, child.name, desired_inventory(child))
         return
+    if provider in view.detached:
+        yield do.AdoptChild(view.root.uuid, provider.uuid, child.name)
     others = {t for t in provider.traits if not t.startswith(const.TRAIT_CHILD)}
     traits = frozenset(others | {child.trait})
     if traits != provider.traits:
@@ -293,11 +303,26 @@ def _child(
         yield do.SetInventory(provider.uuid, child.name, desired_inventory(child))
 
 
-def remove_child(provider: Provider) -> Iterator[do.Change]:
-    """Return the steps that delete a child, refused by Placement if it is in use."""
+def detach_child(provider: Provider) -> Iterator[do.Change]:
+    """Return the steps that remove a child, refused by Placement if it is in use."""
     if provider.inventories:
         yield do.SetInventory(provider.uuid, provider.name, {})
-    yield do.DeleteChild(provider.uuid, provider.name)
+    if provider.traits:
+        none: frozenset[str] = frozenset()
+        yield do.SetTraits(provider.uuid, provider.name, none, provider.traits)
+    yield do.DetachChild(provider.uuid, provider.name)
+
+
+def delete_detached(
+    detached: Iterable[Provider], wanted: AbstractSet[str] = frozenset()
+) -> Iterator[do.Change]:
+    """Return the steps that delete detached children, the last letter first.
+
+    :param wanted: names of those that the host is to have
+    """
+    for provider in sorted(detached, key=lambda p: p.name, reverse=True):
+        if provider.name not in wanted:
+            yield do.DeleteChild(provider.uuid, provider.name)
 
 
 def child_uuid(view: ElasticHost, name: str) -> str:
@@ -305,8 +330,8 @@ def child_uuid(view: ElasticHost, name: str) -> str:
     return str(uuid.uuid5(uuid.UUID(view.root.uuid), name))
 
 
-def _uuid(view: ElasticHost, name: str, found: dict[str, Provider]) -> str:
-    return found[name].uuid if name in found else child_uuid(view, name)
+def _uuid(view: ElasticHost, name: str, known: dict[str, Provider]) -> str:
+    return known[name].uuid if name in known else child_uuid(view, name)
 
 
 def _set_root(

@@ -155,6 +155,29 @@ class CreateChild(Change):
 
 
 @dataclass(frozen=True)
+class AdoptChild(Change):
+    """Put an empty provider, which an earlier run has detached, below a host's."""
+
+    words = "put provider {0.name} back into the host's tree"
+    parent: str
+    uuid: str
+    name: str
+
+
+@dataclass(frozen=True)
+class DetachChild(Change):
+    """Take an empty child provider out of its host's tree.
+
+    nova-compute keeps the tree in a cache.  It fails as long as a provider in there
+    is deleted, and notices nothing of one that is only elsewhere.
+    """
+
+    words = "take provider {0.name}, which is empty, out of the host's tree"
+    uuid: str
+    name: str
+
+
+@dataclass(frozen=True)
 class SetTraits(Change):
     """Return a provider exactly these traits.
 
@@ -175,7 +198,7 @@ class SetTraits(Change):
 
 @dataclass(frozen=True)
 class SetInventory(Change):
-    """Return a provider exactly these inventories; none if it is to be deleted."""
+    """Return a provider exactly these inventories; none if it is to be detached."""
 
     uuid: str
     name: str
@@ -193,9 +216,9 @@ class SetInventory(Change):
 
 @dataclass(frozen=True)
 class DeleteChild(Change):
-    """Delete a child provider that nothing is allocated of."""
+    """Delete a provider that was a child, when no nova-compute knows it any more."""
 
-    words = "delete provider {0.name}"
+    words = "delete provider {0.name}, which is empty"
     uuid: str
     name: str
 

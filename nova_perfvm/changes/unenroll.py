@@ -12,16 +12,19 @@ from shlex import quote
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, remove_child
+from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, delete_detached, detach_child
 from nova_perfvm.facts.elastic_host import CREATED, ElasticHost
-from nova_perfvm.facts.snapshot import Aggregate
+from nova_perfvm.facts.snapshot import Aggregate, Provider
 
 
-def plan_unenroll(view: ElasticHost, *, strip: bool = False) -> do.Plan:
+def plan_unenroll(
+    view: ElasticHost, *, strip: bool = False, delete_children: bool = False
+) -> do.Plan:
     """Return the steps that take a host out of the scheme.
 
     :param strip: take the units out of the allocations of the VMs on it, which
         run on; otherwise such VMs are in the way
+    :param delete_children: delete those that earlier runs have detached
     """
     holders = _holders(view)
     if holders and not strip:
@@ -31,27 +34,36 @@ def plan_unenroll(view: ElasticHost, *, strip: bool = False) -> do.Plan:
             "(openstack server migrate), or see openstack perfvm rollback"
         )
         return do.Plan(refusals=(refusal,))
-    return do.Plan(tuple(_steps(view, holders)))
+    steps = list(_steps(view, holders))
+    if delete_children:
+        steps += delete_detached(view.detached)
+    return do.Plan(tuple(steps))
 
 
 def plan_forget(
-    names: Iterable[str], aggregates: Sequence[Aggregate], *, emptied: bool = False
+    names: Iterable[str],
+    aggregates: Sequence[Aggregate],
+    detached: Iterable[Provider] = (),
+    *,
+    emptied: bool = False,
 ) -> do.Plan:
     """Return the steps that remove what no host needs any more.
 
     :param names: the project's traits and resource classes that exist
+    :param detached: children that are to be deleted
     :param emptied: take aggregates for empty: their hosts leave before this
     """
-    steps: list[do.Change] = [
+    steps: list[do.Change] = [*delete_detached(detached)]
+    steps += (
         do.DeleteAggregate(a.name)
         for a in aggregates
         if a.made_by_enroll and (emptied or not a.hosts)
-    ]
-    steps += [
+    )
+    steps += (
         do.DeleteAggregate(a.name)
         for a in aggregates
         if a.name == const.POLICY_AGGREGATE and not a.hosts
-    ]
+    )
     for name in sorted(names):
         kind = "resource class" if name == const.RC_UNIT else "trait"
         # Dedicated hosts of a cloud with slots have it as well.
@@ -78,7 +90,7 @@ def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Chang
         name = view.describe(consumer)
         yield do.RemoveUnits(consumer, name, frozenset(providers))
     for provider in view.children:
-        yield from remove_child(provider)
+        yield from detach_child(provider)
     stale = {a.uuid for a in view.aggregates if a.isolates} & root.aggregates
     for aggregate in view.isolated_by:
         yield do.RemoveHost(aggregate.name, view.host)

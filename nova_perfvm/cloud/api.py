@@ -9,6 +9,8 @@ better than the newest that an SDK knows.
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -20,7 +22,7 @@ from nova_perfvm.cloud.errors import (
     NotThereError,
     TooOldError,
 )
-from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
+from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT, PLACEMENT_PARENT
 from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
@@ -90,6 +92,30 @@ class API:
         """Make a request to Placement; return the answer, or one member of it."""
         return self._request("placement", PLACEMENT, method, path, body, key)
 
+    def set_parent(self, provider: str, name: str, parent: str | None) -> Any:
+        """Put a provider below another one, or below none; return it."""
+        return self._request(
+            "placement",
+            PLACEMENT_PARENT,
+            "PUT",
+            f"/resource_providers/{provider}",
+            {"name": name, "parent_provider_uuid": parent},
+        )
+
+    def provider_since(self, provider: str) -> tuple[dict[str, Any], float]:
+        """Return a provider, and for how many seconds it has been as it is."""
+        path = f"/resource_providers/{provider}"
+        response = self._respond("placement", PLACEMENT, "GET", path)
+        headers = response.headers
+        changed = parsedate_to_datetime(headers["last-modified"])
+        # Placement's clock, where the server before it tells the time.
+        now = (
+            parsedate_to_datetime(headers["date"])
+            if "date" in headers
+            else datetime.now(UTC)
+        )
+        return response.json(), (now - changed).total_seconds()
+
     def glance(self, method: str, path: str, key: str = "") -> Any:
         """Make a request to Glance; return the answer, or one member of it."""
         return self._request("image", None, method, path, None, key)
@@ -145,21 +171,7 @@ class API:
         key: str = "",
     ) -> Any:
         name = _NAMES[service]
-        arguments: dict[str, Any] = {} if body is None else {"json": body}
-        if microversion:
-            arguments["microversion"] = microversion
-        if method == "PATCH":
-            arguments["headers"] = {"Content-Type": _JSON_PATCH}
-        try:
-            with self._proxies:
-                proxy = getattr(self._connection, service)
-            response = proxy.request(path, method, **arguments)
-        except Exception as exc:
-            if isinstance(exc, CloudError) or not _is_expected(exc):
-                raise
-            raise _no_answer(name, exc) from exc
-        if response.status_code >= 400:
-            raise _error(name, microversion, f"{method} {path}", response)
+        response = self._respond(service, microversion, method, path, body)
         if not response.content:
             return _member(None, name, method, path, key)
         try:
@@ -171,6 +183,32 @@ class API:
                 response.status_code,
             ) from None
         return _member(answer, name, method, path, key)
+
+    def _respond(
+        self,
+        service: str,
+        microversion: str | None,
+        method: str,
+        path: str,
+        body: Any = None,
+    ) -> requests.Response:
+        name = _NAMES[service]
+        arguments: dict[str, Any] = {} if body is None else {"json": body}
+        if microversion:
+            arguments["microversion"] = microversion
+        if method == "PATCH":
+            arguments["headers"] = {"Content-Type": _JSON_PATCH}
+        try:
+            with self._proxies:
+                proxy = getattr(self._connection, service)
+            response: requests.Response = proxy.request(path, method, **arguments)
+        except Exception as exc:
+            if isinstance(exc, CloudError) or not _is_expected(exc):
+                raise
+            raise _no_answer(name, exc) from exc
+        if response.status_code >= 400:
+            raise _error(name, microversion, f"{method} {path}", response)
+        return response
 
 
 def _is_expected(exc: Exception) -> bool:
@@ -204,8 +242,9 @@ def _error(
             status,
         )
     if status == 406:
+        release = "Xena" if microversion == PLACEMENT_PARENT else "Train"
         return TooOldError(
-            f"{name} does not know microversion {microversion}: it needs the Train "
+            f"{name} does not know microversion {microversion}: it needs the {release} "
             "release or newer",
             status,
         )

@@ -23,6 +23,11 @@ from nova_perfvm.facts.elastic_host import (
 )
 from nova_perfvm.facts.snapshot import Aggregate
 
+# nova-compute reads the tree of its host again when it has not done so for 300 s
+# ([compute]resource_provider_association_refresh).  A minute more is for what it was
+# doing at that moment.
+FORGOTTEN_S: Final = 360
+
 # A server may be given units while Nova changes its allocation for a resize.
 _ALLOCATION_TRIES: Final = 5
 
@@ -41,7 +46,7 @@ class Applier:
     def __init__(self, api: API, view: ElasticHost | None = None) -> None:
         """Remember the generations of the view."""
         self._api = api
-        seen = (view.root, *view.below) if view else ()
+        seen = (view.root, *view.below, *view.detached) if view else ()
         self._generations = {p.uuid: p.generation for p in seen}
 
     @openstack_errors()
@@ -130,6 +135,14 @@ class Applier:
         self._generations[change.uuid] = made["generation"]
 
     @_apply.register
+    def _(self, change: do.AdoptChild) -> None:
+        self._api.set_parent(change.uuid, change.name, change.parent)
+
+    @_apply.register
+    def _(self, change: do.DetachChild) -> None:
+        self._api.set_parent(change.uuid, change.name, None)
+
+    @_apply.register
     def _(self, change: do.SetTraits) -> None:
         self._put(change.uuid, "traits", {"traits": sorted(change.traits)})
 
@@ -142,6 +155,15 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.DeleteChild) -> None:
+        found, age_s = self._api.provider_since(change.uuid)
+        if found["parent_provider_uuid"]:
+            raise ConflictError(f"provider {change.name} is below a host again", 409)
+        if age_s < FORGOTTEN_S:
+            raise CloudError(
+                f"nova-compute may still know provider {change.name}, which was taken "
+                f"out of its tree {age_s:.0f} s ago: run this again in "
+                f"{FORGOTTEN_S - age_s:.0f} s"
+            )
         self._api.placement("DELETE", f"/resource_providers/{change.uuid}")
         self._generations.pop(change.uuid, None)
 

@@ -42,14 +42,14 @@ def enroll(
     slots: int | None = None,
     aggregate: str | None = None,
     backfill: bool = False,
+    delete_children: bool = False,
     tell: Tell = silent,
     among: Hypervisors = None,
 ) -> int:
     """Make a host elastic, or repair it; return the number of changes made.
 
-    :param slots: see :func:`nova_perfvm.diagnose.sizing.slots_to_enroll`
-    :param aggregate: see :func:`nova_perfvm.changes.enroll.plan_enroll`
-    :param backfill: give VMs that run on the host the units that they should have
+    :param slots: see :func:`nova_perfvm.changes.enroll.plan_enroll`, as for the
+        next three
     :param tell: called before each change
     :param among: see :func:`nova_perfvm.cloud.observe.view_host`
     :raises RefusedError: when something is in the way; then nothing was
@@ -57,7 +57,12 @@ def enroll(
     :raises CloudError: when a request failed; running again goes on from there
     """
     planner = partial(
-        plan_enroll, policy, slots=slots, aggregate=aggregate, backfill=backfill
+        plan_enroll,
+        policy,
+        slots=slots,
+        aggregate=aggregate,
+        backfill=backfill,
+        delete_children=delete_children,
     )
     return _Run(api, host, tell, among).to_the_end(planner)
 
@@ -67,16 +72,18 @@ def unenroll(
     host: str,
     *,
     strip: bool = False,
+    delete_children: bool = False,
     tell: Tell = silent,
     among: Hypervisors = None,
 ) -> int:
     """Make a host an ordinary one again; return the number of changes made.
 
     :param strip: take the units out of the allocations of VMs on it
+    :param delete_children: delete those that earlier runs have detached
     :raises RefusedError: while VMs there carry units, unless they are stripped
     :raises CloudError: when a request failed; running again goes on from there
     """
-    planner = partial(plan_unenroll, strip=strip)
+    planner = partial(plan_unenroll, strip=strip, delete_children=delete_children)
     return _Run(api, host, tell, among).to_the_end(planner)
 
 

@@ -96,6 +96,17 @@ def stray_providers(api: API, views: list[ElasticHost]) -> tuple[tuple[str, str]
 
 
 @openstack_errors()
+def detached_children(api: API) -> tuple[Provider, ...]:
+    """Return the children that were taken out of the trees of hosts, of all hosts."""
+    found = (
+        provider(api, entry)
+        for entry in providers(api)
+        if units.is_child_name(entry["name"]) and not entry["parent_provider_uuid"]
+    )
+    return tuple(child for child in found if child.detached)
+
+
+@openstack_errors()
 def servers(api: API, host: str | None = None) -> tuple[Server, ...]:
     """Return the servers of all projects, or those on one host."""
     query = {"all_tenants": "1"} | ({"host": host} if host else {})
@@ -174,12 +185,14 @@ def _view(
     there = servers(api, host)
     root = provider(api, entry)
     below = tuple(provider(api, p) for p in tree if p["uuid"] != root.uuid)
+    detached, elsewhere = _outside(api, root, {p["name"] for p in tree})
     view = ElasticHost(
         host=host,
         service=_service(api, host),
         root=root,
         below=below,
-        elsewhere=_elsewhere(api, root, {p["name"] for p in tree}),
+        detached=detached,
+        elsewhere=elsewhere,
         aggregates=known,
         names=made,
         shape=shape(hypervisor),
@@ -231,9 +244,11 @@ def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
     }
 
 
-def _elsewhere(api: API, root: Provider, tree: set[str]) -> dict[str, str]:
-    """Return providers outside the tree that have a child's name."""
-    found = {}
+def _outside(
+    api: API, root: Provider, tree: set[str]
+) -> tuple[tuple[Provider, ...], dict[str, str]]:
+    """Return what has a child's name outside the tree: detached ones, and others."""
+    detached, others = [], {}
     for suffix in units.SUFFIXES:
         name = units.child_name(root.name, suffix)
         if name in tree:
@@ -242,9 +257,12 @@ def _elsewhere(api: API, root: Provider, tree: set[str]) -> dict[str, str]:
         if not strangers:
             # No more children than this one's letter, as far as is known.
             break
-        if strangers[0]["root_provider_uuid"] != root.uuid:
-            found[name] = strangers[0]["uuid"]
-    return found
+        found = provider(api, strangers[0])
+        if found.detached:
+            detached.append(found)
+        elif found.root != root.uuid:
+            others[name] = found.uuid
+    return tuple(detached), others
 
 
 def _consumer(api: API, consumer: str) -> str:

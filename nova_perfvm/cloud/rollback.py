@@ -38,10 +38,13 @@ class RollbackPlan:
     kept: tuple[str, ...]
 
 
-def plan_rollback(api: API, *, strip: bool = False) -> RollbackPlan:
+def plan_rollback(
+    api: API, *, strip: bool = False, delete_children: bool = False
+) -> RollbackPlan:
     """Look at every host that is enrolled, if only in part.
 
     :param strip: take the units out of the allocations of running VMs
+    :param delete_children: delete those that earlier runs have detached
     """
     views = observe.view_hosts(api, frozenset())
     plans = [plan_unenroll(view, strip=strip) for view in views]
@@ -51,7 +54,9 @@ def plan_rollback(api: API, *, strip: bool = False) -> RollbackPlan:
     if refusals:
         # Nothing then puts back what an earlier run has left.
         refusals += tuple(remains for view in views for remains in view.remains)
-    common = _common(api, asked=bool(warnings), emptied=True)
+    common = _common(
+        api, asked=bool(warnings), delete_children=delete_children, emptied=True
+    )
     changes += [change for change in common if change not in changes]
     return RollbackPlan(
         hosts=tuple(view.host for view in views),
@@ -63,7 +68,11 @@ def plan_rollback(api: API, *, strip: bool = False) -> RollbackPlan:
 
 
 def rollback(
-    api: API, *, strip: bool = False, tell: Tell = converge.silent
+    api: API,
+    *,
+    strip: bool = False,
+    delete_children: bool = False,
+    tell: Tell = converge.silent,
 ) -> tuple[int, list[str]]:
     """Unenroll every host, then remove what they had in common.
 
@@ -72,7 +81,7 @@ def rollback(
         are not to be stripped of them
     :raises CloudError: when a request failed; running again goes on from there
     """
-    plan = plan_rollback(api, strip=strip)
+    plan = plan_rollback(api, strip=strip, delete_children=delete_children)
     if plan.refusals:
         raise RefusedError(plan.refusals)
     among = observe.hypervisors(api)
@@ -81,7 +90,8 @@ def rollback(
         for host in plan.hosts
     )
     remained = []
-    for change in _common(api, asked=bool(plan.warnings)):
+    common = _common(api, asked=bool(plan.warnings), delete_children=delete_children)
+    for change in common:
         tell(change)
         try:
             Applier(api).apply(change)
@@ -91,7 +101,9 @@ def rollback(
     return made, remained
 
 
-def _common(api: API, *, asked: bool, emptied: bool = False) -> Sequence[Change]:
+def _common(
+    api: API, *, asked: bool, delete_children: bool, emptied: bool = False
+) -> Sequence[Change]:
     """Return what is to be removed when no host needs it.
 
     Not the names that flavors ask for: Placement refuses a request with one
@@ -99,7 +111,12 @@ def _common(api: API, *, asked: bool, emptied: bool = False) -> Sequence[Change]
     pinned VMs) instead of saying that there is no valid host.
     """
     names = frozenset() if asked else answers.names(api)
-    return plan_forget(names, answers.aggregates(api), emptied=emptied).changes
+    return plan_forget(
+        names,
+        answers.aggregates(api),
+        observe.detached_children(api) if delete_children else (),
+        emptied=emptied,
+    ).changes
 
 
 def _warnings(api: API) -> tuple[str, ...]:

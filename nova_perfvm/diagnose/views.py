@@ -41,12 +41,14 @@ def host_view(snapshot: Snapshot, host: ComputeHost) -> ElasticHost | None:
     servers = tuple(
         sorted(snapshot.servers_by_host.get(host.host, ()), key=lambda s: s.id)
     )
+    detached, elsewhere = _outside(snapshot, root)
     view = ElasticHost(
         host=host.host,
         service=ComputeService(host.service, host.enabled, host.disabled_reason),
         root=root,
         below=below,
-        elsewhere=_elsewhere(snapshot, root),
+        detached=detached,
+        elsewhere=elsewhere,
         servers=servers,
         aggregates=snapshot.aggregates,
         names=snapshot.names,
@@ -63,10 +65,13 @@ def host_view(snapshot: Snapshot, host: ComputeHost) -> ElasticHost | None:
     )
 
 
-def _elsewhere(snapshot: Snapshot, root: Provider) -> dict[str, str]:
+def _outside(
+    snapshot: Snapshot, root: Provider
+) -> tuple[tuple[Provider, ...], dict[str, str]]:
+    """Return what has a child's name outside the tree: detached ones, and others."""
     names = {units.child_name(root.name, suffix) for suffix in units.SUFFIXES}
-    return {
-        provider.name: provider.uuid
-        for provider in snapshot.providers
-        if provider.name in names and provider.root != root.uuid
-    }
+    found = [p for p in snapshot.providers if p.name in names and p.root != root.uuid]
+    return (
+        tuple(p for p in found if p.detached),
+        {p.name: p.uuid for p in found if not p.detached},
+    )

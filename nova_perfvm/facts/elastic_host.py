@@ -46,7 +46,9 @@ class ElasticHost:
     :ivar host: the compute service's name
     :ivar root: the provider of the compute
     :ivar below: the other providers of its tree, whoever made them
-    :ivar elsewhere: UUIDs by name, of providers outside the tree that have a
+    :ivar detached: empty providers below nothing with the name of a child of this
+        host: those that an earlier run has taken out of the tree
+    :ivar elsewhere: UUIDs by name, of other providers outside the tree that have a
         name which a child of this host should have
     :ivar servers: servers that Nova has on the host
     :ivar consumers: what the other consumers of the tree are, in words, by ID
@@ -59,6 +61,7 @@ class ElasticHost:
     service: ComputeService
     root: Provider
     below: tuple[Provider, ...] = ()
+    detached: tuple[Provider, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     servers: tuple[Server, ...] = ()
     consumers: Mapping[str, str] = field(default_factory=dict)

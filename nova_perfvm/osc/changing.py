@@ -5,17 +5,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
-from nova_perfvm.changes.steps import Plan
+from nova_perfvm.changes.steps import DetachChild, Plan
 from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud.apply import FORGOTTEN_S
 from nova_perfvm.cloud.at_once import MOST_WORKERS, ItemOutcome, each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import ElasticHost
-from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask
+from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import ProgressLine
+
+DELETE_CHILDREN: Final = flag(
+    "--delete-children",
+    "delete the empty providers, too, that such a command has left before",
+)
 
 # What a shell shows of a program that Ctrl-C has ended.
 _INTERRUPTED: Final = 130
@@ -53,6 +60,22 @@ class ChangingCommand(PolicyCommand):
         self.talk.write(f"{text}\n")
         self.talk.flush()
 
+    def say_what_stays(self, count: int, *arguments: str) -> None:
+        """Name the command that deletes what this one has detached.
+
+        :param count: how many providers that is
+        :param arguments: of the command
+        """
+        if not count:
+            return
+        command = shlex.join(["openstack", *(self.cmd_name or "").split(), *arguments])
+        self.say(
+            f"{count} empty provider(s) stay until nova-compute has forgotten them, in "
+            f"{FORGOTTEN_S // 60} minutes, or if [compute]"
+            "resource_provider_association_refresh is 0 or above 300, when it has "
+            f"restarted; then: {command} --delete-children"
+        )
+
 
 class HostsCommand(ChangingCommand):
     """A changing command for some hosts, each with a plan of its own.
@@ -65,6 +88,7 @@ class HostsCommand(ChangingCommand):
     ended: str
     arguments: Arguments = (
         argument("hosts", nargs="+", metavar="HOST", help="compute hosts, by name"),
+        DELETE_CHILDREN,
         argument(
             "--workers",
             type=int,
@@ -93,7 +117,20 @@ class HostsCommand(ChangingCommand):
         elif self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
             self._carry_out(host, among=self._among, tell=self.say)
             self.write(f"{host} is {self.ended}\n")
+            self._name_next(parsed_args, {host: plan})
         return 0
+
+    def _name_next(
+        self, parsed_args: argparse.Namespace, plans: Mapping[str, Plan]
+    ) -> None:
+        detached = {
+            host: sum(isinstance(change, DetachChild) for change in plan.changes)
+            for host, plan in plans.items()
+        }
+        hosts = [host for host, count in detached.items() if count]
+        named = parsed_args.policy
+        policy = ["--policy", named] if named else []
+        self.say_what_stays(sum(detached.values()), *hosts, *policy)
 
     def _look(self, name: str) -> tuple[str, Plan]:
         """Return a host and its plan.
@@ -122,8 +159,12 @@ class HostsCommand(ChangingCommand):
                 f"{h}: would {change}" for h in hosts for change in plans[h].changes
             ]
             if steps and self.agreed(parsed_args, steps):
+                changed = set()
                 for host, made in self._each("changed", self._change, hosts, workers):
                     self.write(f"{host} is {self.ended}: {made} change(s)\n")
+                    changed.add(host)
+                done = {host: plans[host] for host in hosts if host in changed}
+                self._name_next(parsed_args, done)
         except KeyboardInterrupt:
             return _INTERRUPTED
         return 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.steps import DetachChild
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import converge
 from nova_perfvm.cloud import preflight as gathering
@@ -16,7 +17,12 @@ from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose.preflight import preflight
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import NOVA_CONF_HELP, Table, argument, file_argument, flag
-from nova_perfvm.osc.changing import ChangingCommand, HostsCommand, Prepared
+from nova_perfvm.osc.changing import (
+    DELETE_CHILDREN,
+    ChangingCommand,
+    HostsCommand,
+    Prepared,
+)
 from nova_perfvm.osc.judging import ChecksLister
 from nova_perfvm.osc.recording import RecordingCommand
 
@@ -49,7 +55,7 @@ class EnrollHost(HostsCommand, RecordingCommand):
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Plan to enroll, and enroll."""
         policy = self.checked_policy(parsed_args)
-        names = ("slots", "aggregate", "backfill")
+        names = ("slots", "aggregate", "backfill", "delete_children")
         options = {name: getattr(parsed_args, name) for name in names}
         return (
             partial(plan_enroll, policy, **options),
@@ -69,9 +75,13 @@ class UnenrollHost(HostsCommand):
 
     ended = "no longer enrolled"
 
-    def prepare(self, _parsed_args: argparse.Namespace) -> Prepared:
+    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Plan to unenroll, and unenroll."""
-        return plan_unenroll, partial(converge.unenroll, self.cloud)
+        options = {"delete_children": parsed_args.delete_children}
+        return (
+            partial(plan_unenroll, **options),
+            partial(converge.unenroll, self.cloud, **options),
+        )
 
 
 class Rollback(ChangingCommand):
@@ -83,19 +93,26 @@ class Rollback(ChangingCommand):
             "take the units out of the allocations of running VMs; nothing "
             "then keeps the classes apart",
         ),
+        DELETE_CHILDREN,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan, warn, ask, and roll back; 1 if something remained."""
-        strip = parsed_args.strip_units
-        plan = plan_rollback(self.cloud, strip=strip)
+        options = {
+            "strip": parsed_args.strip_units,
+            "delete_children": parsed_args.delete_children,
+        }
+        plan = plan_rollback(self.cloud, **options)
         for warning in (*plan.warnings, *plan.kept):
             self.warn(warning)
         if plan.refusals:
             raise RefusedError(plan.refusals)
         remained: list[str] = []
         if self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
-            _, remained = rollback(self.cloud, strip=strip, tell=self.say)
+            _, remained = rollback(self.cloud, **options, tell=self.say)
+            self.say_what_stays(
+                sum(isinstance(change, DetachChild) for change in plan.changes)
+            )
         for reason in remained:
             self.app.stderr.write(f"remains: {reason}\n")
         return 1 if remained else 0

@@ -87,6 +87,12 @@ def child_name(provider_name: str, suffix: str) -> str:
     return f"{provider_name}_perfvm_{suffix}"
 
 
+def is_child_name(name: str) -> bool:
+    """Return whether a provider has a name as children of hosts have it."""
+    before, _, suffix = name.rpartition("_perfvm_")
+    return bool(before) and len(suffix) == 1 and suffix in SUFFIXES
+
+
 def children(policy: Policy, provider_name: str, slots: int) -> tuple[Child, ...]:
     """Return the child providers of a host.
 

@@ -158,7 +158,10 @@ class TestCommands(ClientMixin, ElasticTest):
         self.servers.delete(server)
         unenroll = ["host", "unenroll", *hosts, "--yes", "--workers", "3"]
         status, stdout, stderr = self.run_command(*unenroll)
-        self.assertEqual((1, 4), (status, len(stdout.splitlines())), stderr)
+        *ended, last = stdout.splitlines()
+        self.assertEqual((1, 4), (status, len(ended)), stderr)
+        self.assertIn("8 empty provider(s) stay until nova-compute", last)
+        self.assertIn("then: openstack perfvm host unenroll h1 h2 h4 taken", last)
         self.assertTrue(stderr.startswith("h3: VMs on h3 carry units"), stderr)
         for host in ("h1", "h2", "h4", "taken"):
             self.assert_ordinary(host)

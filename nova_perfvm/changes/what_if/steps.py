@@ -131,9 +131,24 @@ def _(change: do.SetInventory, snapshot: Snapshot) -> Snapshot:
 
 
 @_made.register
-def _(change: do.DeleteChild, snapshot: Snapshot) -> Snapshot:
-    kept = tuple(p for p in snapshot.providers if p.uuid != change.uuid)
-    return replace(snapshot, providers=kept)
+def _(change: do.AdoptChild, snapshot: Snapshot) -> Snapshot:
+    parent = snapshot.provider_by_uuid[change.parent]
+    return _with_provider(
+        snapshot,
+        change.uuid,
+        lambda found: replace(
+            found, parent=parent.uuid, root=parent.root or parent.uuid
+        ),
+    )
+
+
+@_made.register
+def _(change: do.DetachChild, snapshot: Snapshot) -> Snapshot:
+    return _with_provider(
+        snapshot,
+        change.uuid,
+        lambda found: replace(found, parent=None, root=found.uuid),
+    )
 
 
 @_made.register

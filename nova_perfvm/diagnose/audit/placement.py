@@ -105,6 +105,9 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
         root = hosts.get(provider.root or provider.uuid)
         remove = f"openstack resource provider delete {provider.uuid}"
         if _is_child(provider):
+            if provider.detached:
+                # Left for nova-compute to forget; it does no harm.
+                continue
             top = snapshot.provider_by_uuid.get(provider.root)
             if root is None or provider.parent is None:
                 evidence = "it is below no compute host"
@@ -132,8 +135,7 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_child(provider: Provider) -> bool:
-    before, infix, suffix = provider.name.rpartition("_perfvm_")
-    named = bool(before and infix) and suffix in units.SUFFIXES and bool(suffix)
+    named = units.is_child_name(provider.name)
     return named or const.RC_UNIT in provider.inventories
 
 

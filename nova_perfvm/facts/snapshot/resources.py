@@ -64,6 +64,16 @@ class Provider:
         return elastic_traits(self.traits)
 
     @property
+    def detached(self) -> bool:
+        """Whether it is below nothing, has nothing and nobody holds any of it.
+
+        So enrolling leaves a child that a host is no longer to have.
+        """
+        return self.parent is None and not (
+            self.inventories or self.traits or self.allocations
+        )
+
+    @property
     def mode(self) -> str:
         """How a host divides its CPUs, as far as Placement tells of its provider.
 

@@ -103,11 +103,24 @@ def _created(seen, change):
     return dataclasses.replace(seen, below=(*seen.below, child))
 
 
-def _deleted(seen, change):
+def _detached(seen, change):
     (child,) = (p for p in seen.below if p.uuid == change.uuid)
-    assert not child.allocations, f"{child.name} is in use"
+    assert child.detached, f"{child.name} is not empty"
     below = tuple(p for p in seen.below if p.uuid != change.uuid)
-    return dataclasses.replace(seen, below=below)
+    detached = tuple(sorted((*seen.detached, child), key=lambda p: p.name))
+    return dataclasses.replace(seen, below=below, detached=detached)
+
+
+def _adopted(seen, change):
+    (child,) = (p for p in seen.detached if p.uuid == change.uuid)
+    seen = _deleted(seen, change)
+    return dataclasses.replace(seen, below=(*seen.below, child))
+
+
+def _deleted(seen, change):
+    kept = tuple(p for p in seen.detached if p.uuid != change.uuid)
+    assert len(kept) < len(seen.detached), f"{change.name} may be in a cache"
+    return dataclasses.replace(seen, detached=kept)
 
 
 def _stocked(seen, change):
@@ -200,6 +213,8 @@ _AFTER = {
     ),
     do.SetService: _service,
     do.CreateChild: _created,
+    do.AdoptChild: _adopted,
+    do.DetachChild: _detached,
     do.SetTraits: lambda seen, change: _provider(
         seen, change.uuid, traits=change.traits
     ),
@@ -316,7 +331,9 @@ class EnrollTest(PlanCase):
                 )
         surplus = Provider("u", "h1_perfvm_c", 3)
         more = dataclasses.replace(good, below=(*good.below, surplus))
-        self.assertEqual(good, self.enrolled(more))
+        fewer = self.enrolled(more)
+        self.assertEqual(dataclasses.replace(good, detached=(surplus,)), fewer)
+        self.assertEqual(good, self.enrolled(fewer, delete_children=True))
 
     def test_other_children_are_not_ours(self):
         nic = Provider("n", "h1_nic", 3, {"NET_BW": Inventory(10, 10)})
@@ -612,8 +629,19 @@ class UnenrollTest(PlanCase):
 
     def test_all_goes(self):
         for policy in (POLICY, LABELLED):
-            host = self.carried_out(self.enrolled(view(), policy), plan_unenroll)
+            good = self.enrolled(view(), policy)
+            host = self.carried_out(good, plan_unenroll)
+            self.assertEqual(
+                ["h1_perfvm_a", "h1_perfvm_b"], [c.name for c in host.detached]
+            )
+            self.assertEqual(good, self.enrolled(host, policy))
+            host = self.carried_out(host, plan_unenroll, delete_children=True)
             self.assertEqual(dataclasses.replace(view(), names=host.names), host)
+
+    def test_what_nova_compute_may_know_is_not_deleted(self):
+        """Even where the command that has detached it is to delete."""
+        steps = plan_unenroll(self.enrolled(view()), delete_children=True).changes
+        self.assertNotIn(do.DeleteChild, map(type, steps))
 
     def test_the_host_leaves_the_aggregate_last(self):
         changes = plan_unenroll(self.enrolled(view())).changes
@@ -627,7 +655,7 @@ class UnenrollTest(PlanCase):
         self.assertEqual((), plan.changes)
         self.assertIn("a (a)", plan.refusals[0])
         bare = self.carried_out(host, plan_unenroll, strip=True)
-        self.assertEqual((), bare.children)
+        self.assertEqual(((), 2), (bare.children, len(bare.detached)))
 
     def test_aggregates_of_others_stay(self):
         for metadata, why in (
@@ -672,9 +700,12 @@ class UnenrollTest(PlanCase):
         used = dataclasses.replace(empty, name="b", hosts=frozenset({"h2"}))
         names = [const.RC_UNIT, TRAIT, const.TRAIT_HIGH_PERFORMANCE]
         record = Aggregate(3, "p", "perfvm-policy", {"perfvm:policy": "0"}, frozenset())
-        changes = plan_forget(names, [empty, used, record]).changes
+        children = [Provider(c, f"h1_perfvm_{c}", 1) for c in "ab"]
+        changes = plan_forget(names, [empty, used, record], children).changes
         self.assertEqual(
             (
+                do.DeleteChild("b", "h1_perfvm_b"),
+                do.DeleteChild("a", "h1_perfvm_a"),
                 do.DeleteAggregate("a"),
                 do.DeleteAggregate("perfvm-policy"),
                 do.DeleteName(TRAIT, "trait"),

@@ -64,8 +64,12 @@ class StepsTest(testtools.TestCase):
         self.make(do.RemoveUnits("i-g", "g", frozenset({"a"})))
         self.assertEqual({}, self.provider("a").units())
         self.assertIn("i-g", self.provider().allocations)
-        self.make(do.SetInventory("a", "h1_perfvm_a", {}), do.DeleteChild("a", "x"))
-        self.assertEqual({"p-h1"}, self.found.provider_by_uuid.keys())
+        self.make(do.SetInventory("a", "h1_perfvm_a", {}), do.DetachChild("a", "x"))
+        child = self.provider("a")
+        self.assertEqual((None, "a"), (child.parent, child.root))
+        self.make(do.AdoptChild("p-h1", "a", "h1_perfvm_a"))
+        child = self.provider("a")
+        self.assertEqual(("p-h1", "p-h1"), (child.parent, child.root))
 
     def test_what_was_lost(self):
         self.make(do.Allocate("i-x", "x", {"p-h1": {"VCPU": 2}}))

@@ -665,7 +665,9 @@ class PlacementTest(AuditTest):
         child = Provider("c", "old_perfvm_a", 1, parent="p", root="p")
         share = Provider("s", "nfs", 1, {"DISK_GB": Inventory(9, 9)}, root="s")
         below = Provider("x", "hp1_perfvm_a", 1, parent="p-hp1", root="p-hp1")
-        for provider in (gone, child, share, below):
+        # Taken out of its host's tree, for nova-compute to forget.
+        detached = Provider("d", "g1_perfvm_a", 1, root="d")
+        for provider in (gone, child, share, below, detached):
             cloud.providers[provider.name] = provider
         self.assertEqual(
             [

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Children that go while nova-compute has them in its cache of providers.
+
+It reads the tree of its host again only every five minutes, and asks Placement for the
+allocations of each provider in it whenever it reports: before it builds a guest, and
+after one has gone.
+"""
+
+import dataclasses
+import time
+
+from nova_perfvm.cloud import apply, converge, observe
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.cloud.rollback import rollback
+from nova_perfvm.policy import Elastic
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.functional import base
+from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, ElasticTest
+
+HOSTS = ("h1", "h2")
+GENERAL_4 = "g.4c.8g"
+LARGER = "plain-larger"
+
+
+class TestProviderCache(ElasticTest):
+    FLAVORS = (base.HP_64, base.GENERAL_2, GENERAL_4)
+
+    def setUp(self):
+        super().setUp()
+        self.create_plain_flavors()
+        self.cloud.create_flavor(LARGER, 4, 8192, 40)
+        for host in HOSTS:
+            self.cloud.start_host(host)
+
+    def start(self, policy):
+        """Enroll the hosts; let each compute know the children, as in five minutes."""
+        for host in HOSTS:
+            converge.enroll(self.api, policy, host, backfill=True)
+            self.cloud.restart_host(host)
+
+    def report(self):
+        """Let the computes report to Placement, and look that they always could."""
+        self.cloud.run_periodics()
+        failed = "ResourceProviderAllocationRetrievalFailed"
+        self.assertNotIn(failed, self.cloud.nova_log())
+
+    def reboot(self, server):
+        self.servers.act(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
+
+    def walk(self, flavor, larger):
+        """Do with VMs what their owners and operators do."""
+        self.report()
+        first, second = (self.boot(flavor, host=host) for host in HOSTS)
+        first = self.servers.confirm(self.servers.resize(first, larger))
+        self.reboot(first)
+        moved = self.servers.live_migrate(first)
+        moved = self.servers.confirm(self.servers.cold_migrate(moved))
+        moved = self.servers.unshelve(self.servers.shelve(moved))
+        self.servers.delete(moved)
+        self.servers.delete(second)
+        self.report()
+
+    def detached(self):
+        return [child.name for child in observe.detached_children(self.api)]
+
+    def let_time_pass(self):
+        """Go on as after the time in which nova-compute reads its tree again."""
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import conf
+
+        option = "resource_provider_association_refresh"
+        self.assertGreaterEqual(apply.FORGOTTEN_S, conf.CONF.compute[option] + 60)
+        conf.CONF.set_override(option, 1, "compute")
+        self.addCleanup(conf.CONF.clear_override, option, "compute")
+        self.patch(apply, "FORGOTTEN_S", 2)
+        time.sleep(2.5)
+
+    def test_unenroll(self):
+        self.start(self.policy)
+        for host in HOSTS:
+            self.unenroll(host)
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        self.walk(PLAIN_GENERAL, LARGER)
+
+        # nova-compute has them still, and so they stay.
+        said = self.assertRaises(CloudError, self.unenroll, "h1", delete_children=True)
+        self.assertIn("run this again in 3", str(said))
+        self.let_time_pass()
+        self.assertEqual(2, self.unenroll("h1", delete_children=True))
+        self.assertEqual(["h2_perfvm_a", "h2_perfvm_b"], self.detached())
+        # Those that are there are taken again.
+        for host in HOSTS:
+            self.enroll(host)
+            self.assert_elastic(host)
+        self.assertEqual([], self.detached())
+        self.report()
+
+    def test_strip(self):
+        self.start(self.policy)
+        high, general = self.boot(host="h1"), self.boot(base.GENERAL_2, host="h2")
+        rollback(self.api, strip=True)
+        self.report()
+        for server in (high, general):
+            self.reboot(server)
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        high = self.servers.confirm(self.servers.resize(high, PLAIN_HP))
+        self.walk(PLAIN_GENERAL, LARGER)
+
+        self.let_time_pass()
+        self.assertEqual(4, len(self.detached()))
+        rollback(self.api, delete_children=True)
+        self.assertEqual([], self.detached())
+        self.report()
+        self.boot(PLAIN_GENERAL, host="h2")
+        self.reboot(high)
+        for server in (high, general):
+            self.servers.delete(server)
+        self.report()
+
+    def test_fewer_children(self):
+        server = self.boot_before(PLAIN_GENERAL, host="h1")
+        self.start(dataclasses.replace(self.policy, elastic=Elastic(4)))
+        self.assertEqual(4, len(self.units("h1")))
+        for host in HOSTS:
+            self.enroll(host, backfill=True)
+            self.assert_elastic(host)
+        self.walk(base.GENERAL_2, GENERAL_4)
+        self.reboot(server)
+
+        self.let_time_pass()
+        for host in HOSTS:
+            self.assertEqual(2, self.enroll(host, delete_children=True))
+            self.assert_elastic(host)
+        self.assertEqual([], self.detached())
+        self.report()
+        self.servers.delete(server)
+        self.report()
