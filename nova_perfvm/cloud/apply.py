@@ -84,7 +84,19 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.CreateAggregate) -> None:
-        self._api.nova("POST", "/os-aggregates", {"aggregate": {"name": change.name}})
+        body = {"aggregate": {"name": change.name}}
+        try:
+            self._api.nova("POST", "/os-aggregates", body)
+        except CloudError as exc:
+            # Of two that create it in the same moment Nova tells one 500
+            # (DBDuplicateEntry); who is later is told 409.
+            if exc.status not in {409, 500}:
+                raise
+            try:
+                self._aggregate(change.name)
+            except NotThereError:
+                raise exc from None
+            raise ConflictError(f"aggregate {change.name} is there", 409) from exc
 
     @_apply.register
     def _(self, change: do.IsolateAggregate) -> None:

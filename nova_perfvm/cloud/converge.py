@@ -11,7 +11,7 @@ from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, RefusedError
+from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
 from nova_perfvm.cloud.sync import carry_out
 from nova_perfvm.facts.elastic_host import ComputeService
 
@@ -85,6 +85,20 @@ def unenroll(
     """
     planner = partial(plan_unenroll, strip=strip, delete_children=delete_children)
     return _Run(api, host, tell, among).to_the_end(planner)
+
+
+def share(api: API, changes: Sequence[do.Change]) -> None:
+    """Make what several hosts have in common, before any of them is changed.
+
+    :raises CloudError: when a request failed
+    """
+    applier = Applier(api)
+    for change in changes:
+        try:
+            applier.apply(change)
+        except ConflictError:
+            # Someone else makes the same; each host's own plan goes on from there.
+            return
 
 
 class _Run:

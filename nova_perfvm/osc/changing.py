@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
+from nova_perfvm.changes.enroll import shared_steps
 from nova_perfvm.changes.steps import DetachChild, Plan
 from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud.apply import FORGOTTEN_S
@@ -159,6 +160,8 @@ class HostsCommand(ChangingCommand):
                 f"{h}: would {change}" for h in hosts for change in plans[h].changes
             ]
             if steps and self.agreed(parsed_args, steps):
+                # What all have in common no two of them create at a time.
+                converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
                 changed = set()
                 for host, made in self._each("changed", self._change, hosts, workers):
                     self.write(f"{host} is {self.ended}: {made} change(s)\n")

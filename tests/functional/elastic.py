@@ -50,6 +50,44 @@ class SameMoment(fixtures.Fixture):
         )
 
 
+class CreatedAtOnce(fixtures.Fixture):
+    """Nova creates aggregates so close together that none sees the other's name.
+
+    Nova's tests let one transaction write at a time.  So two creations wait for each
+    other before theirs begin, and then do not look whether the name is there; who is
+    alone goes on in the end.
+    """
+
+    ALONE_S = 5
+
+    def _setUp(self):  # noqa: N802
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova.db.api import api, models
+        from nova.objects import aggregate
+
+        original = aggregate._aggregate_create_in_db
+        both = threading.Barrier(2)
+
+        def create(context, values, metadata=None):
+            try:
+                both.wait(self.ALONE_S)
+            except threading.BrokenBarrierError:
+                both.reset()
+                return original(context, values, metadata)
+            with api.context_manager.writer.using(context):
+                made = models.Aggregate()
+                made.update(values)
+                made.save(context.session)
+                made._hosts = made._metadata = []
+                return made
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova.objects.aggregate._aggregate_create_in_db", create
+            )
+        )
+
+
 class DeathError(BaseException):
     """A process that is gone: nothing of it runs any more."""
 

@@ -15,7 +15,13 @@ from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
 from tests.functional.client import ClientMixin
-from tests.functional.elastic import APPLIER, PLAIN_GENERAL, PLAIN_HP, ElasticTest
+from tests.functional.elastic import (
+    APPLIER,
+    PLAIN_GENERAL,
+    PLAIN_HP,
+    CreatedAtOnce,
+    ElasticTest,
+)
 
 LIMIT_S = 300
 
@@ -106,7 +112,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assert_command(2, "FAILURE", *check, *files)
 
     def test_several_hosts_at_once(self):
-        """All create the aggregate in the same moment; one host is in the way."""
+        """The aggregate is new, and one host is in the way."""
         hosts = ["h1", "h2", "h3", "h4", "taken"]
         for host in hosts[1:]:
             self.cloud.start_host(host)
@@ -114,23 +120,25 @@ class TestCommands(ClientMixin, ElasticTest):
         enroll = ["host", "enroll", *hosts, *self.policy_file(), "--yes"]
         together = threading.Barrier(4)
         original = Applier.apply
-        now, most = [], []
+        now, most, made = [], [], []
 
         def apply(applier, change):
             now.append(change)
+            made.append(change)
             most.append(len(now))
-            if isinstance(change, do.CreateAggregate):
-                # Nobody gets on unless all four have planned to create it.
+            if isinstance(change, do.AddHost):
+                # Nobody gets on unless all four are at it.
                 together.wait(LIMIT_S)
             try:
                 original(applier, change)
             finally:
                 now.remove(change)
 
-        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+        with CreatedAtOnce(), fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
             status, stdout, stderr = self.run_command(*enroll)
 
         self.assertEqual(1, status)
+        self.assertEqual(1, len([c for c in made if isinstance(c, do.CreateAggregate)]))
         self.assertFalse(together.broken)
         self.assertEqual(4, max(most))
         self.assertEqual(

@@ -10,7 +10,13 @@ from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.client import ClientMixin
-from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, DeathError, ElasticTest
+from tests.functional.elastic import (
+    PLAIN_GENERAL,
+    PLAIN_HP,
+    CreatedAtOnce,
+    DeathError,
+    ElasticTest,
+)
 
 
 class TestEnroll(ElasticTest):
@@ -60,10 +66,11 @@ class TestEnroll(ElasticTest):
         self.assertEqual(0, self.enroll("general1"))
 
     def test_many_at_once(self):
+        """As by several operators, all of whom create the aggregate."""
         self.cloud.start_host("h1")
         self.cloud.start_host("h2")
 
-        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        with CreatedAtOnce(), concurrent.futures.ThreadPoolExecutor(6) as pool:
             runs = [pool.submit(self.enroll, host) for host in ("h1", "h2") * 3]
             for run in runs:
                 run.result()

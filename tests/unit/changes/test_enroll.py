@@ -6,7 +6,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.enroll import plan_enroll, shared_steps
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.diagnose.preflight import CloudView, preflight
 from nova_perfvm.diagnose.residents import divide
@@ -352,6 +352,24 @@ class EnrollTest(PlanCase):
     def test_a_name_that_is_taken(self):
         taken = view(elsewhere={"h1_perfvm_a": "other"})
         self.assert_refused("h1_perfvm_a (other) exists", taken)
+
+    def test_what_several_hosts_share(self):
+        other = dataclasses.replace(view(), host="h2")
+        plans = [plan_enroll(POLICY, seen) for seen in (view(), other)]
+        steps = shared_steps(plans)
+        self.assertEqual(len(set(steps)), len(steps))
+        aggregate = [step for step in steps if not isinstance(step, do.CreateName)]
+        self.assertEqual(
+            [
+                do.CreateAggregate(AGGREGATE),
+                do.IsolateAggregate(AGGREGATE, TRAIT, created=True),
+            ],
+            aggregate,
+        )
+        seen = other
+        for step in steps:
+            seen = after(seen, step)
+        self.assertEqual((), shared_steps([plan_enroll(POLICY, seen)]))
 
     def test_another_scheme(self):
         self.assert_refused("placement: slots", view(), loader.load())
