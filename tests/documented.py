@@ -23,6 +23,7 @@ _COMMANDS = f"{_SLOTS}.test_commands_of_the_documentation"
 _DEVSTACK_TESTS = "tests.contract.test_plugin.EnrollLaterTest"
 _ENROLL = "/opt/stack/nova-perfvm/devstack/enroll-hosts.sh"
 _ELASTIC = "tests.sandbox.test_elastic.ElasticTest"
+_UNINSTALL = "tests.functional.test_uninstall.TestUninstall"
 _UPGRADE = "tests.unit.scheduler.test_upgrade_check.UpgradeCheckTest.test_good"
 
 # {page: {beginning of a command: the test that runs it}}.  The longest beginning
@@ -94,6 +95,10 @@ RUN = {
         "printf": "tests.functional.test_scheduler_process.NovaSchedulerTest"
         ".test_sighup_turns_the_filter_off_and_on",
         "openstack": _COMMANDS,
+    },
+    f"{_ADMIN}/uninstall.rst": {
+        "": f"{_UNINSTALL}.test_units",
+        "openstack --os-placement-api-version 1.6 resource": f"{_UNINSTALL}.test_slots",
     },
     f"{_ADMIN}/upgrade.rst": {
         "": _COMMANDS,

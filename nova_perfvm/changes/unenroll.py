@@ -31,7 +31,8 @@ def plan_unenroll(
         names = ", ".join(view.describe(consumer) for consumer in sorted(holders))
         refusal = (
             f"VMs on {view.host} carry units: {names}: move them away "
-            "(openstack server migrate), or see openstack perfvm rollback"
+            "(openstack server migrate), or take the units from all VMs of the cloud: "
+            "openstack perfvm rollback --strip-units"
         )
         return do.Plan(refusals=(refusal,))
     steps = list(_steps(view, holders))
