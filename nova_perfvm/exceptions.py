@@ -134,3 +134,7 @@ class PolicyError(FileMistakesError):
     """A policy that cannot be used; ``problems`` holds every mistake in it."""
 
     title = "{source}: {count} in the policy"
+
+
+class UnreadablePolicyError(PolicyError):
+    """A policy's file that cannot be read, so that nobody knows its mistakes."""

@@ -84,7 +84,11 @@ class AuditCommand(ReportingLister):
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
         path = parsed_args.snapshot
-        seen = snapshots.take(self.app) if path is None else snapshots.read(path)
+        if path is None:
+            self.log_in()
+            seen = snapshots.take(self.app)
+        else:
+            seen = snapshots.read(path)
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         if seen.policy_digest not in {None, policy.digest}:
             self.warn(
@@ -124,7 +128,7 @@ class Audit(AuditCommand, ChangingCommand):
     """Find what violates the policy, by whatever way it came.
 
     Changes nothing but with --heal. Exits with 0 if nothing is found, 1 for
-    warnings, 2 for what is critical, 3 if it could not be made.
+    warnings, 2 for what is critical.
     """
 
     arguments = (
@@ -206,9 +210,7 @@ class Audit(AuditCommand, ChangingCommand):
 class AuditOffline(AuditCommand):
     """Find what violates the policy in a saved snapshot.
 
-    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical, 3 if
-    it could not be made.
+    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical.
     """
 
-    auth_required = False
     arguments = _arguments(snapshot_required=True)

@@ -16,6 +16,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc import output
 from nova_perfvm.policy import Policy, loader
+from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
     # The SDK is for commands that have a cloud.
@@ -109,6 +110,23 @@ class PerfVMCommand(Command):
             ) from exc
         finally:
             app.stdout, app.stderr = kept
+
+    def log_in(self) -> None:
+        """Ask for credentials, for what only a cloud tells.
+
+        :raises PerfVMError: when there is no cloud, or it takes none
+        """
+        if getattr(self.app, "client_manager", None) is None:
+            raise PerfVMError(
+                "there is no cloud here: name a snapshot (--snapshot FILE), or use "
+                "openstack perfvm"
+            )
+        self.auth_required = True
+        try:
+            self.app.prepare_to_run_command(self)
+        except Exception as exc:
+            # Whatever a plugin for authentication raises.
+            raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc
 
     @property
     def cloud(self) -> API:

@@ -8,8 +8,7 @@ import signal
 from typing import Final
 
 from nova_perfvm import textfile
-from nova_perfvm.osc.base import file_argument, flag
-from nova_perfvm.osc.judging import JudgingCommand
+from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag
 from nova_perfvm.osc.output import ProgressLine
 
 _SOME_FAILED: Final = 1
@@ -17,12 +16,11 @@ _SOME_FAILED: Final = 1
 _INTERRUPTED: Final = 128 + signal.SIGINT
 
 
-class RunBenchmarks(JudgingCommand):
+class RunBenchmarks(PerfVMCommand):
     """Measure what a scenario file asks for, on all of its targets.
 
     What is measured is written after each step; after Ctrl-C, --resume goes on.
-    Exits with 0 if all was measured, 1 if something failed, 3 if it could not
-    begin, 130 if it was interrupted.
+    Exits with 1 also if something could not be measured.
     """
 
     arguments = (
@@ -69,7 +67,7 @@ class RunBenchmarks(JudgingCommand):
             self.exit_status = _SOME_FAILED
 
 
-class ReportBenchmarks(JudgingCommand):
+class ReportBenchmarks(PerfVMCommand):
     """Write a page of verdicts and plots: one HTML file that needs no network.
 
     The verdicts are those of bench compare.

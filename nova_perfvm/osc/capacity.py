@@ -6,12 +6,14 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from cliff.lister import Lister
+
 from nova_perfvm.diagnose import capacity
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Argument, Table, argument
-from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
 from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
@@ -37,11 +39,11 @@ def counted(
     return capacity.cloud_capacity(found) if by == "cloud" else found
 
 
-class ShowCapacity(LookingLister):
+class ShowCapacity(LookingCommand, Lister):
     """Count the slots of pinned classes: total, used, free and unfit.
 
     Free is what Placement and the rules would give to VMs of the class's
-    smallest flavor now.  Unfit is the rest.  Exits with 0, or 2 for errors.
+    smallest flavor now.  Unfit is the rest.
     """
 
     arguments = (

@@ -24,7 +24,7 @@ class Certify(JudgingCommand, PolicyCommand):
     """Judge whether VMs have what their flavor promises, and record it.
 
     Writes a record (JSON) and a page of it (HTML). Exits with 0 if the promise is
-    certified, 1 if it is not proven, 2 if it is refused, 3 if files cannot be used.
+    certified, 1 if it is not proven, 2 if it is refused.
     """
 
     arguments = (

@@ -79,7 +79,6 @@ def _collected(kind: Kind) -> Arguments:
 class CheckCommand(ReportingLister):
     """A command that checks something, and prints what it found."""
 
-    auth_required = False
     arguments: Arguments = (
         flag("--strict", "exit with 1 for what nobody can tell, too"),
     )
@@ -117,7 +116,7 @@ class CheckCommand(ReportingLister):
 class CheckGuest(CheckCommand):
     """Find what keeps a guest from the performance that its class promises.
 
-    Exits with 0 if all holds, 1 for warnings, 2 for failures, 3 if it could not look.
+    Exits with 0 if all holds, 1 for warnings, 2 for failures.
     """
 
     arguments = (
@@ -180,7 +179,7 @@ class CheckGuest(CheckCommand):
 class CheckHost(CheckCommand):
     """Find what keeps a host's VMs from the performance that the policy promises.
 
-    Exits with 0 if all holds, 1 for warnings, 2 for failures, 3 if it could not look.
+    Exits with 0 if all holds, 1 for warnings, 2 for failures.
     """
 
     arguments = (
@@ -236,7 +235,7 @@ class CheckHost(CheckCommand):
 class CheckServer(CheckCommand):
     """Find whether Nova, libvirt and the kernel agree on which CPUs servers have.
 
-    Exits with 0 if all holds, 1 for warnings, 2 for failures, 3 if it could not look.
+    Exits with 0 if all holds, 1 for warnings, 2 for failures.
     """
 
     arguments = (

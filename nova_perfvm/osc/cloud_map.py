@@ -13,7 +13,7 @@ class DrawMap(OverviewCommand):
     """Draw hosts, their NUMA nodes and CPUs, and the servers there, as an HTML page.
 
     It has the audit's findings, which hosts would take a server of which flavor,
-    and why the others would not.  Exits with 0, or 2 for errors.
+    and why the others would not.
     """
 
     def render(self, found: Overview) -> str:

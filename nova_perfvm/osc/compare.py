@@ -60,7 +60,7 @@ class _Judging(JudgingCommand, Lister):
     """A list of verdicts.
 
     Exits with 0 if all pass; 1 if something is inconclusive or doubtful; 2 if
-    something fails; 3 if it could not look.
+    something fails.
     """
 
     arguments: Arguments = ()
@@ -79,7 +79,7 @@ class Compare(_Judging):
     Vs host is a VM's value by that of one run on the host; vs share by the host's
     divided by the number of VMs at once, which network and disk are judged by. In
     brackets are 95 % intervals. Exits with 0 if all pass, 1 if something is
-    inconclusive or doubtful, 2 if something fails, 3 if it could not look.
+    inconclusive or doubtful, 2 if something fails.
     """
 
     arguments = (
@@ -131,8 +131,7 @@ class Compare(_Judging):
 class Scaling(_Judging):
     """Say whether VMs at once, or more servers, do as much more as they should.
 
-    Exits with 0 if all pass, 1 if something is inconclusive, 2 if something
-    fails, 3 if it could not look.
+    Exits with 0 if all pass, 1 if something is inconclusive, 2 if something fails.
     """
 
     arguments = (

@@ -121,8 +121,7 @@ class Rollback(ChangingCommand):
 class Preflight(ChecksLister):
     """Look for what would break elastic hosts, and what enforcing would refuse.
 
-    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
-    failures, 3 if it could not look.
+    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for failures.
     """
 
     arguments = (

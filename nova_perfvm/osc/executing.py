@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from cliff.lister import Lister
+
 from nova_perfvm import textfile
 from nova_perfvm.changes.migrations import record
 from nova_perfvm.changes.migrations.execution import Execution
@@ -22,7 +24,7 @@ from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Arguments, Table, argument, ask, file_argument, flag
 from nova_perfvm.osc.compare import positive
-from nova_perfvm.osc.judging import NOVA_CONF, JudgingLister, ObservingCommand
+from nova_perfvm.osc.judging import NOVA_CONF, ObservingCommand
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.policy import Policy
@@ -47,7 +49,7 @@ PATIENCE: Final = argument(
 )
 
 
-class CarryingOut(ObservingCommand, JudgingLister, RecordingCommand):
+class CarryingOut(ObservingCommand, RecordingCommand, Lister):
     """A command that makes the migrations of a plan, and lists what became of each."""
 
     def carry_out(
@@ -132,11 +134,9 @@ class ResumePlan(CarryingOut):
     """Go on with a plan whose execution was written down with --record.
 
     What is done is left out, and what changed meanwhile is noticed: each migration
-    is made only if the rules allow it now. Exits with 0 if all are made, 1 if some
-    remain, 3 for errors, 130 if it was interrupted.
+    is made only if the rules allow it now. Exits with 1 also if some remain.
     """
 
-    auth_required = True
     arguments: Arguments = (
         file_argument("file", help="what --record has written"),
         snapshots.NOVA_DB,

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Iterable
+from typing import Final, NoReturn
 
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
 from nova_perfvm.diagnose.result import CheckResult, worst
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.exceptions import (
+    PerfVMError,
+    PolicyError,
+    UnreadablePolicyError,
+)
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory
@@ -27,25 +33,44 @@ from nova_perfvm.osc.base import (
     one_of,
 )
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import first_line, printable
+from nova_perfvm.printable import printable
+
+# What commands that judge end with if they found failures.
+_FAULTY: Final = 2
 
 _LOG = logging.getLogger(__name__)
 
 
 class JudgingCommand(PerfVMCommand):
-    """A command whose exit status is its verdict.
+    """A command whose exit status is its verdict: 0, 1 or 2; or 3 for none.
 
-    :cvar cannot_tell: its code if it could not look
+    :cvar needs_cloud: whether it looks at a cloud whatever its arguments
     """
 
-    cannot_tell = CANNOT_TELL
+    # It logs in by itself: where the client fails it ends with 1, a verdict.
+    auth_required = False
+    needs_cloud = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return a parser of which wrong arguments are no verdict, either."""
+        parser = super().get_parser(prog_name)
+
+        def error(message: str) -> NoReturn:
+            parser.print_usage(sys.stderr)
+            parser.exit(CANNOT_TELL, f"{parser.prog}: error: {message}\n")
+
+        parser.error = error  # type: ignore[method-assign]
+        return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit status."""
         try:
+            if self.needs_cloud:
+                self.log_in()
             return super().run(parsed_args)
         except PerfVMError as exc:
             self.app.stderr.write(f"{exc}\n")
+            return self.status_of(exc)
         except BrokenPipeError:
             raise
         except Exception as exc:  # noqa: BLE001
@@ -53,38 +78,33 @@ class JudgingCommand(PerfVMCommand):
             debug = getattr(self.app_args, "debug", False)
             message = printable(f"{type(exc).__name__}: {exc}")
             _LOG.error("%s", message, exc_info=debug)
-        return self.cannot_tell
+        return CANNOT_TELL
 
-    def log_in(self) -> None:
-        """Ask for credentials, for what only a cloud tells.
+    def status_of(self, _error: PerfVMError) -> int:
+        """Return what an error ends with."""
+        return CANNOT_TELL
 
-        :raises PerfVMError: when there is no cloud, or it takes none
-        """
-        if getattr(self.app, "client_manager", None) is None:
-            raise PerfVMError(
-                "there is no cloud here: name a snapshot (--snapshot FILE), or use "
-                "openstack perfvm"
-            )
-        self.auth_required = True
-        try:
-            self.app.prepare_to_run_command(self)
-        except Exception as exc:
-            # Whatever a plugin for authentication raises.
-            raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc
+
+class PolicyJudgingCommand(JudgingCommand):
+    """A command that judges a policy, of which mistakes are a verdict."""
+
+    def status_of(self, error: PerfVMError) -> int:
+        """Return what an error ends with."""
+        if isinstance(error, PolicyError) and not isinstance(
+            error, UnreadablePolicyError
+        ):
+            return _FAULTY
+        return super().status_of(error)
 
 
 class JudgingLister(JudgingCommand, PolicyCommand, Lister):
     """A command that lists what it finds, and ends with the code of the worst."""
 
-    auth_required = True
-
 
 class ChecksLister(JudgingLister):
-    """A command that lists the results of checks.
+    """A command that lists the results of checks of a cloud."""
 
-    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
-    failures, 3 if it could not look.
-    """
+    needs_cloud = True
 
     def listed(self, results: list[tuple[str, CheckResult]]) -> Table:
         """Return the table of results, and keep the code of the worst."""
@@ -104,11 +124,12 @@ NOVA_CONF = file_argument(
 )
 
 
-class ObservingCommand(JudgingCommand, PolicyCommand):
-    """A command that looks at a cloud, or at what can stand for one."""
+class ObservingCommand(PolicyCommand):
+    """A command that looks at a cloud, or at what can stand for one.
 
-    # Only a cloud wants credentials, and a snapshot is none.
-    auth_required = False
+    Only a cloud wants credentials, and a snapshot is none.
+    """
+
     arguments: Arguments = (
         file_argument(
             "--inventory",
@@ -160,9 +181,8 @@ class ObservingCommand(JudgingCommand, PolicyCommand):
 
 
 class LookingCommand(ObservingCommand):
-    """A command that looks at a cloud or a snapshot; errors end with status 2."""
+    """A command that looks at a cloud or a snapshot."""
 
-    cannot_tell = 2
     arguments: Arguments = (
         one_of(
             file_argument(
@@ -177,5 +197,3 @@ class LookingCommand(ObservingCommand):
 
 class LookingLister(LookingCommand, JudgingLister):
     """A list of what was found; its exit status says what that means."""
-
-    auth_required = False

@@ -11,8 +11,7 @@ from nova_perfvm.osc.overview import OverviewCommand
 class WriteMetrics(OverviewCommand):
     """Write slots, findings of the audit and refusals by reason for Prometheus.
 
-    The text is for node_exporter's textfile collector.  Exits with 0 whatever it
-    says, or 2 for errors.
+    The text is for node_exporter's textfile collector.
     """
 
     def render(self, found: Overview) -> str:

@@ -14,7 +14,6 @@ from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
-    CANNOT_TELL,
     Argument,
     Arguments,
     Table,
@@ -66,11 +65,9 @@ class MigrationsLister(PlanningCommand, LookingLister):
     """A plan of migrations, one a row.
 
     Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for,
-    2 if there is none, 3 for errors; with --execute 1 if migrations remain, 130 if it
-    was interrupted.
+    2 if there is none; with --execute 1 if migrations remain.
     """
 
-    cannot_tell = CANNOT_TELL
     arguments: Arguments = (
         one_of(
             flag("--cold", "migrate running servers cold, too: they are stopped"),

@@ -29,7 +29,7 @@ class PlanDisk(JudgingCommand, Lister):
     By the rule: one VM's figures alone by the guarantee. Demonstrated: VMs that ran
     at once, if each got it. Extrapolated: what these got in sum by the guarantee.
     Exits with 0 if a number is demonstrated, 1 if there is but a calculated one, 2 if
-    not even one VM gets the guarantee, 3 if it cannot tell.
+    not even one VM gets the guarantee.
     """
 
     arguments = (

@@ -23,6 +23,7 @@ from nova_perfvm.osc.base import (
     policy_path,
 )
 from nova_perfvm.osc.formats import document
+from nova_perfvm.osc.judging import PolicyJudgingCommand
 from nova_perfvm.osc.snapshot import read
 from nova_perfvm.policy import (
     HostShape,
@@ -67,8 +68,11 @@ class ShowPolicy(PolicyCommand):
         self.write(_FORMATS[parsed_args.format](policy))
 
 
-class CheckPolicy(PolicyCommand):
-    """List every mistake of a policy file, or what the policy amounts to."""
+class CheckPolicy(PolicyJudgingCommand, PolicyCommand):
+    """List every mistake of a policy file, or what the policy amounts to.
+
+    Exits with 0 if there are none, else 2.
+    """
 
     arguments = (POLICY_FILE,)
 

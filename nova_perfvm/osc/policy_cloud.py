@@ -19,16 +19,15 @@ from nova_perfvm.osc.base import (
     policy_path,
 )
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
-from nova_perfvm.osc.judging import ChecksLister
+from nova_perfvm.osc.judging import ChecksLister, PolicyJudgingCommand
 from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take_hosts
 
 
-class CheckCloudPolicy(ChecksLister):
+class CheckCloudPolicy(PolicyJudgingCommand, ChecksLister):
     """Compare a policy with a cloud: flavors, aggregates, hosts, filters.
 
-    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for
-    failures, 3 if it could not look.
+    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for failures.
     """
 
     arguments = (

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from nova_perfvm.osc import output
-from nova_perfvm.osc.base import CANNOT_TELL
+from nova_perfvm.osc import output, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +41,9 @@ class Shell(App):
         try:
             self.command_manager.find_command(argv)
         except ValueError:
-            super().run_subcommand(argv)
-            return CANNOT_TELL
+            known = [name for name, _ in self.command_manager]
+            self.stderr.write(f"{unknown.message(NAME, argv, known)}\n")
+            return unknown.STATUS
         return super().run_subcommand(argv)
 
 
@@ -51,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     :param argv: arguments without the program's name; None for the process's
-    :returns: 0; 1 for an error, printed on stderr; 3 for wrong usage, as 2 is what a
-        check that fails ends with; 130 if it was interrupted
+    :returns: what the command ended with; 2 for wrong usage; 130 if it was interrupted
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Without a command cliff would start an interactive prompt, for which six
@@ -63,5 +62,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _INTERRUPTED
     except SystemExit as exc:
         # Of argparse: after --help and --version, or for wrong usage.
-        status = CANNOT_TELL if exc.code else 0
+        status = int(exc.code or 0)
     return output.flush(status)

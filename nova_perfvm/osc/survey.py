@@ -66,8 +66,6 @@ class SurveyHTMLFormatter(ReportFormatter):
 class SurveyCommand(ReportingLister):
     """A command that looks at a cloud as it is."""
 
-    auth_required = False
-
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
         """Return what there is to look at."""
         if parsed_args.collected:
@@ -140,7 +138,7 @@ class SurveySnapshot(SurveyCommand):
     """Show what a cloud is, what it breaks, and what it could hold; change nothing.
 
     Of a saved snapshot, or of what was collected on hosts.  Proposes a policy.  Exits
-    with 0, 1 if something was refused or no policy is proposed, 3 if it saw nothing.
+    with 0, or 1 if something was refused or no policy is proposed.
     """
 
     arguments: Arguments = (one_of(_SAVED, _COLLECTED, required=True), *_OWN)
@@ -150,8 +148,8 @@ class SurveyCloud(SurveyCommand):
     """Show what the cloud is, what it breaks, and what it could hold; change nothing.
 
     Only reads, and what the credentials may not read is a gap in the report, with the
-    remedy.  Proposes a policy.  Exits with 0, 1 if something was refused or no policy
-    is proposed, 3 if it saw nothing.
+    remedy.  Proposes a policy.  Exits with 0, or 1 if something was refused or no
+    policy is proposed.
     """
 
     arguments: Arguments = (one_of(_SAVED, _COLLECTED, snapshots.NOVA_DB), *_OWN)

@@ -51,8 +51,8 @@ class WhatIf(LookingLister):
     """Compare the slots of a cloud with those that it would have after changes.
 
     --policy is the new policy here. Servers of a host that is removed are placed on
-    the others by the rules. Nothing is changed. Exits with 0, 1 if a server would fit
-    no host or the new policy would leave one behind, 2 for errors.
+    the others by the rules. Nothing is changed. Exits with 0, or 1 if a server would
+    fit no host or the new policy would leave one behind.
     """
 
     arguments = (

@@ -11,7 +11,13 @@ from typing import Any, Final
 import yaml
 
 from nova_perfvm import filekinds, textfile
-from nova_perfvm.exceptions import KeyPath, PolicyError, Problem, UnreadableFileError
+from nova_perfvm.exceptions import (
+    KeyPath,
+    PolicyError,
+    Problem,
+    UnreadableFileError,
+    UnreadablePolicyError,
+)
 from nova_perfvm.policy import Policy, problems
 from nova_perfvm.policy.default import DEFAULT_DOCUMENT
 from nova_perfvm.policy.keys import read
@@ -64,13 +70,13 @@ def _read(path: str | Path) -> str:
     if not str(path):
         # Path would take it for the current directory.
         message = "an empty path: name a file, or leave out the option that names it"
-        raise PolicyError(repr(path), [Problem((), message)])
+        raise UnreadablePolicyError(repr(path), [Problem((), message)])
     try:
         return textfile.read(path, _MOST_BYTES)
     except UnreadableFileError as exc:
         message = "no such file: create it, or leave out the option that names it"
         problem = Problem((), message) if exc.absent else exc.as_problem()
-        raise PolicyError(str(path), [problem]) from None
+        raise UnreadablePolicyError(str(path), [problem]) from None
 
 
 def parse(text: str, source: str = "policy") -> Policy:

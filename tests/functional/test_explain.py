@@ -137,11 +137,11 @@ class TestSlots(AgreementMixin, client.ClientMixin, base.FunctionalTest):
             ("the images could not be listed", "--flavor", base.HP_64, "--image", "x"),
         ):
             status, stdout, stderr = self.run_command("explain", *arguments)
-            self.assertEqual((2, ""), (status, stdout))
+            self.assertEqual((3, ""), (status, stdout))
             self.assertIn(words, stderr.splitlines()[-1])
         identity = {"user": "member", "roles": "member,reader"}
         status, _, stderr = self.run_command("explain", "--flavor", "x", **identity)
-        self.assertEqual(2, status)
+        self.assertEqual(3, status)
         self.assertIn("needs the rights of an administrator", stderr)
 
 

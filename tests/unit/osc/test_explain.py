@@ -44,7 +44,7 @@ class ExplainTest(SavedCase):
         self.save()
         self.run_saved("explain", "--server", "new")
         self.assertIn("new is ERROR: \\u001b[2J\nx\\u009b\n", self.stderr)
-        self.assertEqual(2, self.run_saved("explain", "--server", "\u202enone"))
+        self.assertEqual(3, self.run_saved("explain", "--server", "\u202enone"))
         self.assertIn(r"there is no server '\u202enone'", self.stderr)
 
     def test_an_inventory_tells_the_cells(self):
@@ -75,7 +75,7 @@ class ExplainTest(SavedCase):
         self.assertIn("hp2 high-performance 1 1 0 0", self.stdout)
 
         path.write_text("hosts: {hp1: {shape: x}}", encoding="utf-8")
-        self.assertEqual(2, self.run_saved("explain", "--flavor", HP, *told))
+        self.assertEqual(3, self.run_saved("explain", "--flavor", HP, *told))
         self.assertIn("  schema_version: missing", self.stderr)
         self.assertIn("line 1: hosts.hp1: expected shape and mode", self.stderr)
 
@@ -127,7 +127,7 @@ class ExplainTest(SavedCase):
             ("no JSON", "--flavor", "x", "--snapshot", self.file("{")),
             ("/no", "--flavor", "x", "--policy", "/no", "--snapshot", self.path),
         ):
-            self.assert_refused(2, words, "explain", *arguments)
+            self.assert_refused(3, words, "explain", *arguments)
         for words, *arguments in (
             ("one of the arguments --flavor --server is required",),
             ("not allowed with", "--flavor", "x", "--server", "y"),

@@ -142,10 +142,10 @@ class HostConfigTest(CommandCase):
 
     def test_refused(self):
         for status, words, arguments in (
-            (3, "required", DEDICATED),
-            (3, "--mode", ("host", "config", "--topology", "2x20")),
-            (3, "not allowed with", (*MINE, "--local")),
-            (3, "--mode", ("host", "config", "--local", "--mode", "fast")),
+            (2, "required", DEDICATED),
+            (2, "--mode", ("host", "config", "--topology", "2x20")),
+            (2, "not allowed with", (*MINE, "--local")),
+            (2, "--mode", ("host", "config", "--local", "--mode", "fast")),
             (1, "no file of that name", (*DEDICATED, "--topology", "2x")),
             (1, "no file of that name", (*DEDICATED, "--topology", "x" * 5000)),
             (1, "no file of that name", (*DEDICATED, "--topology", "a\0b")),
@@ -157,11 +157,11 @@ class HostConfigTest(CommandCase):
             (1, "--force is for", (*MINE, "--force")),
             (1, "exclusive: cell", (*MINE[:3], "mixed", *MINE[4:])),
             (1, "0 to 19", (*MINE, "--reserve", "20")),
-            (3, "--reserve", (*MINE, "--reserve", "x")),
+            (2, "--reserve", (*MINE, "--reserve", "x")),
             (1, "no such file", (*MINE, "--policy", "/nonexistent")),
             (1, "an empty path", (*MINE, "--policy", "")),
-            (3, "--output-dir: an empty path", (*MINE, "--output-dir", "")),
-            (3, "--servers: an empty path", (*MINE, "--servers", "")),
+            (2, "--output-dir: an empty path", (*MINE, "--output-dir", "")),
+            (2, "--servers: an empty path", (*MINE, "--servers", "")),
         ):
             with self.subTest(arguments):
                 self.assert_refused(status, words, *arguments)

@@ -46,7 +46,7 @@ class OverviewCommandsTest(SavedCase):
             before = path.read_text()
             self.assertIn("perfvm", before)
             wrong = ("--snapshot", "/no", *options)
-            self.assert_refused(2, "cannot read /no", command, *wrong)
+            self.assert_refused(1, "cannot read /no", command, *wrong)
             self.assertEqual(before, path.read_text())
 
     def test_mistakes(self):
@@ -58,4 +58,4 @@ class OverviewCommandsTest(SavedCase):
                 ("/no", "--policy", "/no", "--snapshot", self.path),
                 ("cannot write /no/x", "--output", "/no/x", "--snapshot", self.path),
             ):
-                self.assert_refused(2, words, command, *arguments)
+                self.assert_refused(1, words, command, *arguments)

@@ -160,11 +160,18 @@ class ShellTest(CommandCase):
         self.assertIn("cmds_flavor='generate'", self.stdout)
 
     def test_unknown_command(self):
-        self.assertEqual(3, self.run_command("flavour", "generate"))
-        self.assertIn("Did you mean", self.stdout)
+        """The three that are nearest are named, however many there are."""
+        for words, nearest in (
+            (["flavour", "generate"], "flavor generate, image generate, plan"),
+            (["adit", "--snapshot", "x"], "audit, plan disk, plan drain"),
+            (["bench"], "bench run, bench report, bench compare"),
+            (["polcy", "chek", "a file"], "policy check, policy show, host check"),
+        ):
+            self.assert_refused(2, f"; the nearest: {nearest}", *words)
+            self.assertEqual(1, len(self.stderr.splitlines()))
 
     def test_wrong_usage_is_no_failed_check(self):
-        """Which 2 is of commands that judge."""
+        """Of commands that judge, whose 2 is a verdict."""
         for words, arguments in (
             ("--bogus", ["host", "check", "--bogus"]),
             ("--interval", ["guest", "check", "--interval", "soon"]),
@@ -174,7 +181,6 @@ class ShellTest(CommandCase):
         ):
             with self.subTest(arguments):
                 self.assert_refused(3, words, *arguments)
-        self.assertEqual(3, self.run_command("--bogus", "host", "check"))
         self.assertEqual(0, self.run_command("--version"))
 
     def test_console_script(self):
@@ -195,7 +201,7 @@ class PolicyTest(CommandCase):
         bad = self.file(BAD)
         self.assert_refused(1, "placement", "policy", "diff", old, bad)
         self.assert_refused(1, "nowhere", *arguments[:4], "--snapshot", "/nowhere")
-        self.assert_refused(3, "an empty path", *arguments[:4], "--snapshot", "")
+        self.assert_refused(2, "an empty path", *arguments[:4], "--snapshot", "")
 
     def test_show(self):
         self.assertEqual(0, self.run_command("policy", "show"))
@@ -245,18 +251,26 @@ class PolicyTest(CommandCase):
             self.assertIn(words, self.stdout)
 
     def test_check_lists_every_mistake(self):
-        for arguments in (["check"], ["check", "--policy"], ["show", "--policy"]):
+        for status, *arguments in (
+            (2, "check"),
+            (2, "check", "--policy"),
+            (1, "show", "--policy"),
+        ):
             path = self.file(BAD)
-            self.assert_refused(1, path, "policy", *arguments, path)
+            self.assert_refused(status, path, "policy", *arguments, path)
             for words in ("schema_version", "'slot'", "'none'"):
                 self.assertIn(words, self.stderr)
 
     def test_a_file_that_is_missing(self):
-        self.assert_refused(1, "no such file", "policy", "check", "/nonexistent")
+        self.assert_refused(3, "no such file", "policy", "check", "/nonexistent")
 
     def test_an_empty_path_is_not_the_current_directory(self):
-        for arguments in (("check", ""), ("show", "--policy", ""), ("diff", "", "")):
-            self.assert_refused(1, "an empty path", "policy", *arguments)
+        for status, *arguments in (
+            (3, "check", ""),
+            (1, "show", "--policy", ""),
+            (1, "diff", "", ""),
+        ):
+            self.assert_refused(status, "an empty path", "policy", *arguments)
 
     def test_the_built_in_policy_has_a_name(self):
         said = f"policy: built-in (sha256 {POLICY.digest[:8]})\n"
@@ -278,7 +292,7 @@ class PolicyTest(CommandCase):
 
     def test_two_files(self):
         path = self.file(BAD)
-        self.assert_refused(1, "once", "policy", "check", path, "--policy", path)
+        self.assert_refused(3, "once", "policy", "check", path, "--policy", path)
 
     def test_the_environment_names_the_file(self):
         path = self.file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
@@ -294,8 +308,8 @@ class PolicyTest(CommandCase):
         )
         # What stands on the command line comes first.
         other = self.file(BAD)
-        for arguments in (["check", other], ["show", "--policy", other]):
-            self.assert_refused(1, other, "policy", *arguments)
+        for status, *arguments in ((2, "check", other), (1, "show", "--policy", other)):
+            self.assert_refused(status, other, "policy", *arguments)
 
 
 class FlavorTest(CommandCase):
@@ -341,11 +355,11 @@ class FlavorTest(CommandCase):
             (1, "high-performance, general", ["--class", "fast"]),
             (1, "0 GB", ["--memory-gb", "0"]),
             (1, "-5 GB", ["--memory-gb=-5"]),
-            (3, "--memory-gb", ["--memory-gb", "x"]),
-            (3, "--format", ["--format", "toml"]),
+            (2, "--memory-gb", ["--memory-gb", "x"]),
+            (2, "--format", ["--format", "toml"]),
             (1, "printable", ["--prefix", "a\nb"]),
             (1, "no such file", ["--policy", "/nonexistent"]),
-            (3, "unrecognized", ["extra"]),
+            (2, "unrecognized", ["extra"]),
         ):
             with self.subTest(arguments):
                 self.assert_refused(status, words, "flavor", "generate", *arguments)

@@ -41,7 +41,7 @@ class WhatIfTest(WhatIfCase):
 
     def test_hosts_that_are_added(self):
         status, found = self.what_if("--add", "3x2x24")
-        self.assertEqual(2, status)
+        self.assertEqual(3, status)
         self.assertIn("no host of the cloud is a 2x24", self.stderr)
         status, found = self.what_if("--add", "3x2x24", "--memory-gb", "500")
         self.assertEqual(0, status, self.stderr)
@@ -110,7 +110,7 @@ class WhatIfTest(WhatIfCase):
             ("placement: slots", "--add", "1x2x20=elastic"),
         ):
             with self.subTest(words):
-                self.assertEqual((2, {}), self.what_if(*arguments))
+                self.assertEqual((3, {}), self.what_if(*arguments))
                 self.assertIn(words, self.stderr)
         for words, *arguments in (
             ("expected HOST=elastic", "--flip", "hp1=shared"),
@@ -172,14 +172,14 @@ class FlipTest(WhatIfCase):
         self.cloud.add("bare", "plain", GENERAL, {"VCPU": 2}, task="resize_migrating")
         self.save()
         self.assertEqual(
-            (2, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
+            (3, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
         )
         self.assertIn("bare (i-bare) is being changed", self.stderr)
 
     def test_a_provider_without_a_uuid(self):
         super().save()
         self.assertEqual(
-            (2, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
+            (3, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
         )
         said = "{0}: provider {0}: found 'p-{0}', expected its UUID"
         self.assertIn(said.format("plain"), self.stderr)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How every command ends that cannot do what it is for: one rule, one wording."""
+
+import importlib.metadata
+import pathlib
+import re
+
+import fixtures
+import testtools
+
+from tests.unit.osc import invocations
+
+# Their exit status is a verdict: 0, 1 or 2; 3 says that there is none.
+JUDGING = {
+    *("audit", "preflight", "policy check", "explain", "survey", "certify"),
+    *("host check", "guest check", "server check", "bench compare", "bench scaling"),
+    *("plan disk", "plan free", "plan drain", "plan defragment", "plan what-if"),
+}
+# What they look at is a cloud, or what the option --snapshot names.
+LOOKING = {
+    *("audit", "survey", "explain", "capacity show", "map", "metrics"),
+    *("plan free", "plan drain", "plan defragment", "plan what-if"),
+}
+# Those that always have a cloud.
+ON_A_CLOUD = {
+    *("preflight", "host list", "host show", "host enroll", "host unenroll"),
+    *("rollback", "flavor sync", "image sync", "snapshot save", "server check"),
+}
+# What they do they do to this machine.
+LOCAL = {
+    *("host collect", "guest collect", "host playbook", "fleet playbook"),
+    *(f"sandbox {name}" for name in ("up", "down", "wipe", "restart", "openrc")),
+    "sandbox status",
+}
+# What they have to be told beside files.
+ARGUMENTS = {
+    "host show": ["nowhere"],
+    "host enroll": ["nowhere", "--yes", "--policy", "builtin"],
+    "host unenroll": ["nowhere", "--yes"],
+    "rollback": ["--yes"],
+    "flavor sync": ["--yes", "--policy", "builtin"],
+    "image sync": ["image", "--yes", "--policy", "builtin"],
+    "plan resume": ["--policy", "builtin"],
+    "snapshot save": ["-"],
+    "server check": ["--host", "nowhere"],
+    "explain": ["--flavor", "f"],
+    "plan free": ["--flavor", "f"],
+    "plan drain": ["nowhere"],
+    "plan defragment": ["--budget", "1"],
+    "plan what-if": ["--remove", "nowhere"],
+    "host config": ["--mode", "shared", "--topology", "2x20"],
+    "certify": ["--flavor", "f", "--output", "/nowhere/a"],
+    "bench run": ["--output", "/nowhere/a"],
+    "bench report": ["--output", "/nowhere/a"],
+}
+# How they are given a file, if not by --snapshot or --policy: by options, or first.
+FILES = {
+    "certify": ["--host-collect", "--guest-collect", "--samples"],
+    "plan disk": ["--fio"],
+}
+FIRST = {
+    *("policy check", "host check", "guest check", "bench compare"),
+    *("bench scaling", "bench run", "bench report", "plan resume"),
+}
+RIGHTS = "this needs the rights of an administrator"
+
+
+def commands(group):
+    """Return the names of the commands of a program."""
+    names = (e.name for e in importlib.metadata.entry_points(group=group))
+    return {name.replace("_", " ").removeprefix("perfvm ") for name in names}
+
+
+CLIENT = commands(invocations.CLIENT)
+SCRIPT = commands(invocations.SCRIPT)
+
+
+def called(name, *more):
+    """Return the arguments of a command."""
+    return [*name.split(" "), *ARGUMENTS.get(name, ()), *more]
+
+
+def with_file(name, path):
+    """Return the arguments of a command that reads a file."""
+    if name == "policy diff":
+        return called(name, path, path)
+    if name in FIRST:
+        return called(name, path)
+    if name in FILES:
+        given = [word for option in FILES[name] for word in (option, path)]
+        return called(name, *given)
+    return called(name, "--snapshot" if name in LOOKING else "--policy", path)
+
+
+class ExitStatusTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def assert_ends(self, name, arguments, words, cloud=None, *, client=True):
+        """Assert that a command says why it did nothing, and ends as its kind does."""
+        program = "openstack" if client else "nova-perfvm"
+        status, stdout, stderr = invocations.run(program, arguments, cloud)
+        expected = 3 if name in JUDGING else 1
+        self.assertEqual(
+            (expected, ""), (status, stdout), f"{program} {arguments}: {stderr}"
+        )
+        self.assertIn(words, stderr, f"{program} {arguments}")
+        self.assertNotIn("Traceback", stderr)
+
+    def test_all_commands_are_of_a_kind(self):
+        printing = {
+            *("policy show", "policy diff", "flavor generate", "image generate"),
+            *("host config", "tempest config", *FIRST),
+        }
+        known = JUDGING | LOOKING | ON_A_CLOUD | LOCAL | printing
+        self.assertEqual(set(), (CLIENT | SCRIPT) - known)
+        self.assertEqual(set(), known - (CLIENT | SCRIPT))
+
+    def test_the_documentation_names_those_that_judge(self):
+        root = pathlib.Path(__file__).parents[3]
+        page = (root / "doc/source/reference/commands.rst").read_text()
+        named = page[page.index("These judge") : page.index("They could not look")]
+        self.assertEqual(sorted(JUDGING), re.findall("``([^`]+)``", named))
+
+    def on_a_cloud(self):
+        """Yield each command that looks at a cloud or changes it."""
+        for name in sorted(ON_A_CLOUD | LOOKING):
+            yield name, called(name)
+        yield "policy check", ["policy", "check"]
+        yield "policy diff", ["policy", "diff", "builtin", "builtin"]
+
+    def test_credentials_of_no_administrator(self):
+        for name, arguments in self.on_a_cloud():
+            if name == "survey":
+                # What may not be read is in its report, with the remedy.
+                status, _, stderr = invocations.run(
+                    "openstack", arguments, invocations.forbidding()
+                )
+                self.assertEqual(1, status)
+                self.assertIn(RIGHTS, stderr)
+                continue
+            with self.subTest(name):
+                self.assert_ends(name, arguments, RIGHTS, invocations.forbidding())
+
+    def test_no_cloud(self):
+        for name, arguments in self.on_a_cloud():
+            with self.subTest(name):
+                self.assert_ends(name, arguments, "Missing value auth-url")
+        for name in sorted(LOOKING & SCRIPT - {"audit", "survey"}):
+            with self.subTest(name):
+                self.assert_ends(
+                    name, called(name), "there is no cloud here", client=False
+                )
+
+    def reading(self):
+        """Yield each command that reads a file, and the program that has it."""
+        for names, client in ((CLIENT, True), (SCRIPT, False)):
+            for name in sorted(names - LOCAL - {"host unenroll", "rollback"}):
+                yield name, client
+
+    def test_a_file_that_is_not_there(self):
+        path = str(self.directory / "none")
+        for name, client in self.reading():
+            with self.subTest(name):
+                self.assert_ends(
+                    name,
+                    with_file(name, path),
+                    path,
+                    invocations.forbidding(),
+                    client=client,
+                )
+
+    def test_a_file_of_another_kind(self):
+        path = self.directory / "other"
+        path.write_text('{"schema_version": "1.0", "kind": "something else"}')
+        for name, client in self.reading():
+            if name == "policy check":
+                # It judges the file.
+                continue
+            with self.subTest(name):
+                self.assert_ends(
+                    name,
+                    with_file(name, str(path)),
+                    str(path),
+                    invocations.forbidding(),
+                    client=client,
+                )
+
+    def test_a_policy_with_mistakes(self):
+        path = self.directory / "policy"
+        path.write_text("placement: slot\n")
+        for program in ("openstack", "nova-perfvm"):
+            status, stdout, stderr = invocations.run(
+                program, ["policy", "check", path], invocations.forbidding()
+            )
+            self.assertEqual((2, ""), (status, stdout))
+            self.assertIn("did you mean slots?", stderr)
+
+    def test_wrong_arguments(self):
+        for names, program in ((CLIENT, "openstack"), (SCRIPT, "nova-perfvm")):
+            for name in sorted(names):
+                status, stdout, stderr = invocations.run(
+                    program, [*name.split(" "), "--bogus"], invocations.forbidding()
+                )
+                expected = 3 if name in JUDGING else 2
+                self.assertEqual((expected, ""), (status, stdout), f"{program} {name}")
+                self.assertIn(f"usage: {program} ", stderr)
