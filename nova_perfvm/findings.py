@@ -83,6 +83,7 @@ def _code(name: str, severity: Severity = Severity.WARNING) -> str:
 # means and what to do is in doc/source/admin/audit.rst.
 TOO_MANY_ON_HOST: Final = _code("audit.too_many_on_host", Severity.CRITICAL)
 TOO_MANY_ON_CELL: Final = _code("audit.too_many_on_cell", Severity.CRITICAL)
+SLOT_STRANDED: Final = _code("audit.slot_stranded", Severity.CRITICAL)
 PINS_OVERLAP: Final = _code("audit.pins_overlap", Severity.CRITICAL)
 CLASSES_MIXED: Final = _code("audit.classes_mixed", Severity.CRITICAL)
 NOT_IN_ONE_CELL: Final = _code("audit.not_in_one_cell", Severity.CRITICAL)

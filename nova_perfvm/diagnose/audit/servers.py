@@ -17,6 +17,7 @@ from nova_perfvm.findings import (
     NOT_IN_ONE_CELL,
     NOT_PINNED,
     PINS_OVERLAP,
+    SLOT_STRANDED,
     TOO_MANY_ON_CELL,
     TOO_MANY_ON_HOST,
     Finding,
@@ -245,6 +246,15 @@ def _counts(
                     f"{len(here)} VMs: {_names(here)}",
                     "\n".join(server.migrate for server in leave),
                 )
+            elif odd := _stranding(vm_class, cell, here):
+                yield Finding(
+                    SLOT_STRANDED,
+                    host,
+                    f"NUMA node {cell.id}: {_names(odd)}, not of the "
+                    f"{vm_class.vcpus} vCPUs of {vm_class.name}, and what is left "
+                    "beside them is too small for a VM of the class",
+                    "\n".join(server.resize for server in odd),
+                )
         for server in mine:
             yield from _spread(vm_class, host, cells, server)
 
@@ -264,6 +274,22 @@ def _beyond(
         else:
             leave.append(server)
     return leave
+
+
+def _stranding(
+    vm_class: VMClass, cell: NUMACell, servers: Iterable[ServerFacts]
+) -> list[ServerFacts]:
+    """Return the VMs of a size that the class has not, where a slot is lost to them."""
+    odd, mine = [], 0
+    for server in servers:
+        if server.vcpus and server.vcpus not in vm_class.sizes:
+            odd.append(server)
+        else:
+            mine += vm_class.of_size(server.vcpus).cell_pcpus
+    left = cell_cpus(vm_class, cell)[0] - mine
+    taken = sum(-(-server.vcpus // vm_class.cells_per_vm) for server in odd)
+    need = vm_class.cell_pcpus
+    return odd if max(0, left - taken) // need < max(0, left) // need else []
 
 
 def _spread(

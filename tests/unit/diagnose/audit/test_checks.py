@@ -242,7 +242,10 @@ class ClaimsTest(AuditTest):
     def test_wrong_size(self):
         cloud = small()
         cloud.change_server("a", vcpus=16, flavor="old")
-        self.assertEqual([("audit.wrong_size", "a (i-a)")], self.found(cloud))
+        self.assertEqual(
+            [("audit.slot_stranded", "hp1"), ("audit.wrong_size", "a (i-a)")],
+            self.found(cloud),
+        )
 
     def test_former_size(self):
         cloud = Cloud(hosts.policy(vcpus=18, former_vcpus=(20,)))

@@ -86,6 +86,19 @@ class CheckServersTest(testtools.TestCase):
         found = audit.check_servers(grown, CELLS, small)
         self.assertEqual([codes.TOO_MANY_ON_HOST], [f.code for f in found])
 
+    def test_a_size_that_strands_a_slot(self):
+        small = hp("small", 0, count=10)._replace(vcpus=10)
+        found = audit.check_servers(POLICY, CELLS, [small, hp("b", 20)])
+        self.assertEqual([codes.SLOT_STRANDED], [f.code for f in found])
+        self.assertEqual("critical", found[0].severity.value)
+        self.assertIn("NUMA node 0: small, not of the 20 vCPUs", found[0].evidence)
+        self.assertIn("resize", found[0].remedy)
+        # With ten CPUs more on the node, or as a size from before, it takes none.
+        wide = {"h": hosts.host("2x30").cells}
+        grown = hosts.policy(former_vcpus=(10,))
+        for policy, cells in ((POLICY, wide), (grown, CELLS)):
+            self.assertEqual([], audit.check_servers(policy, cells, [small]))
+
     def test_too_many_on_cells_that_each_has_a_part_of(self):
         policy = hosts.policy(numa_nodes=2)
         cells = {"h": hosts.host("2x20x2").cells}
