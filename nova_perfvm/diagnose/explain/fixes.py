@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose.explain.leaving import Leaving
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
@@ -76,9 +77,16 @@ class Fix:
 
 
 def fix_for(
-    policy: Policy, request: Request, verdict: HostVerdict, settings: SchedulerSettings
+    policy: Policy,
+    request: Request,
+    verdict: HostVerdict,
+    settings: SchedulerSettings,
+    leaving: Leaving,
 ) -> Fix | None:
-    """Return the smallest change found for one host, None if none was found."""
+    """Return the smallest change found for one host, None if none was found.
+
+    Only servers are to go that another host would take.
+    """
     if verdict.accepted:
         return None
     view, steps = _served(verdict)
@@ -98,7 +106,12 @@ def fix_for(
 
     # Nobody makes room for himself.
     others = [server for server in view.servers if server.id != request.server]
+    if not enough(others):
+        return None
+    others = [server for server in others if leaving.can(server)]
     servers = _smallest(others, enough)
+    if servers is None:
+        leaving.stuck.append(view.name)
     if servers is None or not (servers or steps):
         return None
     return Fix(view.name, steps, _freed(view, servers), servers)

@@ -8,24 +8,27 @@ from typing import TypeVar
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain.fixes import Fix, fix_for, smallest
+from nova_perfvm.diagnose.explain.leaving import Leaving
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
-    accepts,
     judge_all,
 )
 from nova_perfvm.diagnose.explain.words import words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
-from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import ASSUMED, Flavor, Image, Server, Snapshot
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import some_of
 from nova_perfvm.rules import check_request
 
 # For more servers it is not looked where they could go.
 _MOST_MOVED = 4
+# More names make no line.
+_MOST_NAMED = 8
 
 _Named = TypeVar("_Named", Flavor, Image, Server)
 
@@ -222,11 +225,16 @@ def explain(
         compared = [_compared(verdict, offered) for verdict in verdicts]
         verdicts = tuple(verdict for verdict, _ in compared)
         notes += [note for _, note in compared if note]
-    fixes = tuple(fix_for(policy, request, v, settings) for v in verdicts)
+    leaving = Leaving(policy, snapshot, everything, settings)
+    fixes = tuple(fix_for(policy, request, v, settings, leaving) for v in verdicts)
     reasons = check_request(policy, request.facts)
     best = smallest(fixes)
-    if not any(v.accepted for v in verdicts) and best is not None:
-        notes += _moves(policy, snapshot, everything, settings, best)
+    if not any(v.accepted for v in verdicts):
+        if best is not None:
+            notes += _moves(leaving, best)
+        elif leaving.stuck:
+            hosts = some_of(leaving.stuck, _MOST_NAMED)
+            notes.append(f"servers are in the way that no other host takes: {hosts}")
     return Explanation(
         request=request,
         verdicts=verdicts,
@@ -272,28 +280,11 @@ def _warnings(request: Request, verdicts: Iterable[HostVerdict]) -> Iterator[str
         )
 
 
-def _moves(
-    policy: Policy,
-    snapshot: Snapshot,
-    views: tuple[HostView, ...],
-    settings: SchedulerSettings,
-    fix: Fix,
-) -> Iterator[str]:
+def _moves(leaving: Leaving, fix: Fix) -> Iterator[str]:
     """Return where the servers of a fix could go, each taken by itself."""
     if len(fix.servers) > _MOST_MOVED:
         return
-    for server in fix.servers:
-        if not moves.goes_elsewhere(server):
-            continue
-        request = moves.request_of(snapshot, server)
-        there = [
-            view.name
-            for view in views
-            if view.host.host != server.host
-            and accepts(policy, request, view, settings)
-        ]
-        if there:
-            more = f" and {len(there) - 3} more" if len(there) > 3 else ""
-            yield f"{server.name} would fit {', '.join(there[:3])}{more}"
-        else:
-            yield f"no other host would take {server.name} now"
+    for server in filter(moves.goes_elsewhere, fix.servers):
+        there = leaving.takers(server)
+        more = f" and {len(there) - 3} more" if len(there) > 3 else ""
+        yield f"{server.name} would fit {', '.join(there[:3])}{more}"

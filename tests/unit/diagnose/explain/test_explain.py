@@ -23,6 +23,7 @@ from tests.unit.rules import hosts
 
 UNITS = dataclasses.replace(POLICY, placement="units")
 TRAIT = units.elastic_trait(UNITS)
+BIG = "hp.20c.200g"
 
 
 class ExplainCase(testtools.TestCase):
@@ -57,6 +58,10 @@ class ExplainCase(testtools.TestCase):
         found = self.explain(*arguments, **options)
         return found.verdicts[0], found.say(found.verdicts[0].reasons)
 
+    def add_spare(self):
+        """Add a host that takes a VM of 64 GB, and none of 200."""
+        self.cloud.add_host("spare", memory_gb=180)
+
 
 class SlotsTest(ExplainCase):
     def test_an_empty_host_takes_it(self):
@@ -82,14 +87,15 @@ class SlotsTest(ExplainCase):
             self.cloud.add_host(name)
             self.cloud.add_hp(f"{name}-a", name, status="ERROR")
             self.cloud.add_hp(f"{name}-b", name, first=20, node=1, status="SUSPENDED")
+        self.add_spare()
         words = (
             "host hp1: free 20 pCPUs on NUMA node 0: reboot hard, then migrate hp1-a"
         )
-        self.assertIn(words, str(explain.smallest(self.explain().fixes)))
+        self.assertIn(words, str(explain.smallest(self.explain(BIG).fixes)))
         self.cloud.change_server("hp2-b", status="SHUTOFF")
         self.assertEqual(
             "host hp2: free 20 pCPUs on NUMA node 1: migrate hp2-b (i-hp2-b)",
-            str(explain.smallest(self.explain().fixes)),
+            str(explain.smallest(self.explain(BIG).fixes)),
         )
 
     def test_a_shelved_server_needs_no_other_host(self):
@@ -102,8 +108,8 @@ class SlotsTest(ExplainCase):
 
     def test_no_server_makes_room_for_itself(self):
         self.cloud.add_host("hp1")
-        self.cloud.add_hp("a", "hp1")
-        self.cloud.add_hp("b", "hp1", first=20, node=1)
+        self.cloud.add_hp("a", "hp1", status="SHELVED")
+        self.cloud.add_hp("b", "hp1", first=20, node=1, status="SHELVED")
         (fix,) = self.explain(server="a").fixes
         self.assertEqual(["b"], [server.name for server in fix.servers])
         (fix,) = self.explain(server="b").fixes
@@ -122,7 +128,7 @@ class SlotsTest(ExplainCase):
         self.cloud.change_server("a", status="ERROR")
         self.assertEqual("flavor.vcpus", self.verdict(server="a")[0].code)
 
-    def test_the_smallest_fix_is_one_server(self):
+    def test_only_servers_that_another_host_takes_are_to_go(self):
         self.cloud.add_host("hp1")
         self.cloud.add_host("hp2")
         for host in ("hp1", "hp2"):
@@ -130,18 +136,27 @@ class SlotsTest(ExplainCase):
         self.cloud.add_hp("hp1-b", "hp1", first=20, node=1)
         # An odd one that blocks a cell.
         self.cloud.add_hp("odd", "hp2", first=20, node=1, count=8, vcpus=8)
-        found = self.explain()
-        best = explain.smallest(found.fixes)
-        self.assertEqual(
-            "host hp2: free 8 pCPUs on NUMA node 1: migrate odd (i-odd)", str(best)
+        found = self.explain(BIG)
+        self.assertIsNone(explain.smallest(found.fixes))
+        self.assertIn(
+            "servers are in the way that no other host takes: hp1, hp2", found.notes
         )
-        self.assertIn("no other host would take odd now", found.notes)
+        # The odd one would be the smallest, and is of no class: nobody takes it.
+        self.add_spare()
+        found = self.explain(BIG)
+        self.assertEqual(
+            "host hp1: free 20 pCPUs on NUMA node 0: migrate hp1-a (i-hp1-a)",
+            str(explain.smallest(found.fixes)),
+        )
+        self.assertIn("hp1-a would fit spare", found.notes)
 
     def test_several_servers_and_none_too_many(self):
         self.cloud.add_host("hp1")
         self.cloud.add_hp("a", "hp1")
         for n in range(4):
-            self.cloud.add_hp(f"s{n}", "hp1", 20 + 5 * n, 1, 5, vcpus=5)
+            self.cloud.add_hp(
+                f"s{n}", "hp1", 20 + 5 * n, 1, 5, vcpus=5, status="SHELVED"
+            )
         (fix,) = self.explain().fixes
         self.assertEqual(["s0", "s1", "s2", "s3"], sorted(s.name for s in fix.servers))
         self.assertEqual("20 pCPUs on NUMA node 1", fix.frees)
@@ -439,7 +454,8 @@ class UnitsTest(UnitsCase):
         verdict, said = self.verdict(HP)
         self.assertEqual(const.PLACEMENT_UNITS, verdict.placement[0].code)
         self.assertIn("e1_perfvm_a 3 of 1000 held by 3 general VM(s)", said)
-        (fix,) = self.explain(HP).fixes
+        self.cloud.add_elastic("e2")
+        fix, _ = self.explain(HP).fixes
         self.assertIn("free 3 unit(s) of e1_perfvm_a, 3 unit(s)", str(fix))
         self.assertEqual(3, len(fix.servers))
 
