@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a compute host is to a policy, as far as the APIs show it."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
@@ -10,9 +12,10 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.elastic_host import PCPU
-from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
+from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot, host_facts
 from nova_perfvm.generate import labels
 from nova_perfvm.placement import slots
+from nova_perfvm.placement.commands import set_traits
 from nova_perfvm.placement.contract import guaranteed_iops
 from nova_perfvm.policy import HostShape, Policy, VMClass, largest_slots
 from nova_perfvm.rules import slots as room
@@ -34,6 +37,7 @@ class HostSummary:
         dedicated host pinned ones
     :ivar aggregates: names
     :ivar inventories: of the host and below, in words by provider and class
+    :ivar stale_traits: what keeps general VMs off, though the mode lets them in
     """
 
     host: str
@@ -48,6 +52,7 @@ class HostSummary:
     traits: tuple[str, ...] = ()
     inventories: Mapping[str, str] = field(default_factory=dict)
     servers: tuple[str, ...] = ()
+    stale_traits: tuple[OfferFault, ...] = ()
 
     @property
     def cells(self) -> int | None:
@@ -108,10 +113,15 @@ class OfferFault(NamedTuple):
     """What a host offers otherwise than the policy says.
 
     :ivar code: of the finding
+    :ivar stale_trait: one that the host has no slots for any more, and that keeps
+        general VMs off it
+    :ivar remedy: the command, for that one
     """
 
     words: str
     code: str = findings.INVENTORY_DIFFERS
+    stale_trait: str = ""
+    remedy: str = ""
 
 
 def offer_faults(
@@ -139,6 +149,16 @@ def offer_faults(
         yield OfferFault(f"{root.total(name)} {name}, slots of no class of the policy")
 
 
+def stale_traits(
+    policy: Policy, host: ComputeHost, facts: HostFacts, root: Provider | None
+) -> tuple[OfferFault, ...]:
+    """Return the traits of slots that a host does not have any more."""
+    if root is None:
+        return ()
+    found = offer_faults(policy, host, facts, root)
+    return tuple(fault for fault in found if fault.stale_trait)
+
+
 def _class_faults(
     policy: Policy,
     vm_class: VMClass,
@@ -161,8 +181,16 @@ def _class_faults(
         max_unit = root.inventories[name].max_unit
         yield OfferFault(f"max_unit of {name} is {max_unit}, should be 1")
     if (trait in root.traits) != bool(expected):
-        words = "is missing" if expected else "is there, without slots"
-        yield OfferFault(f"{trait} {words}", findings.TRAIT_DIFFERS)
+        code = findings.TRAIT_DIFFERS
+        if expected or found:
+            words = "is missing" if expected else "is there, without room for slots"
+            yield OfferFault(f"{trait} {words}", code)
+        else:
+            words = (
+                f"{trait} is there, without slots: Nova never removes a trait that "
+                "provider.yaml once gave, and this one keeps general VMs off"
+            )
+            yield OfferFault(words, code, trait, set_traits(root.uuid, without=trait))
     for resource, amount in guaranteed_iops(vm_class).items() if expected else ():
         if root.total(resource) < amount:
             yield OfferFault(
@@ -238,6 +266,8 @@ def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSumma
     children = [p for p in tree if p is not root and const.RC_UNIT in p.inventories]
     count, used = _slots(root, children)
     mode = _mode(root, children, count)
+    stale = stale_traits(policy, host, host_facts(snapshot, host), root)
+    kept_off = {c.name for c in policy.classes if stale and not c.pinned}
     labels = snapshot.labels(host.host)
     return HostSummary(
         host=host.host,
@@ -247,11 +277,12 @@ def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSumma
         shape=host.shape,
         slots=count,
         used=used,
-        classes=_classes(policy, mode, labels),
+        classes=tuple(n for n in _classes(policy, mode, labels) if n not in kept_off),
         aggregates=tuple(a.name for a in snapshot.aggregates if host.host in a.hosts),
         traits=tuple(sorted(root.traits)) if root else (),
         inventories=dict(_inventories(tree)),
         servers=tuple(str(s) for s in snapshot.servers_by_host.get(host.host, ())),
+        stale_traits=stale,
     )
 
 

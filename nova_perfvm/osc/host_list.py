@@ -55,6 +55,7 @@ class ListHosts(SummarizingCommand, Lister):
             if host.mode == UNKNOWN:
                 self.exit_status = 1
                 self.warn(_no_provider(host))
+            _warn(self, host)
         columns = _COLUMNS + (_LONG if parsed_args.long else ())
         return columns, [_row(host, columns) for host in found]
 
@@ -82,11 +83,18 @@ class ShowHost(SummarizingCommand, ShowOne):
             )
         if found[0].mode == UNKNOWN:
             raise PerfVMError(_no_provider(found[0]))
+        _warn(self, found[0])
         facts = _facts(found[0])
         if found[0].shape:
             facts["slots_of_shape"] = largest_slots_on(policy, found[0].shape)
         texts = ("\n".join(v) if isinstance(v, list) else v for v in facts.values())
         return tuple(facts), tuple(texts)
+
+
+def _warn(command: PolicyCommand, host: HostSummary) -> None:
+    """Say what keeps VMs off a host that its mode lets in, and the remedy."""
+    for fault in host.stale_traits:
+        command.warn(f"{host.host}: {fault.words}: {fault.remedy}")
 
 
 def _row(host: HostSummary, columns: tuple[str, ...]) -> tuple[Any, ...]:

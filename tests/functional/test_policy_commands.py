@@ -272,3 +272,52 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
         self.assertEqual("a" * 64, there.digest)
         policy_record.record(self.api, *third, there)
         self.assertEqual(("b" * 64, "?" * 255), self.recorded())
+
+
+class TestStaleTrait(ClientMixin, base.FunctionalTest):
+    """A host that was dedicated, and shares its CPUs now."""
+
+    PLACEMENT = "slots"
+    FLAVORS = (base.HP_64, base.GENERAL_2)
+    TRAIT = const.TRAIT_HIGH_PERFORMANCE
+
+    def test_it_is_named_with_the_command_that_removes_it(self):
+        self.cloud.start_configured("h1", self.policy, "dedicated")
+        self.cloud.restart_configured("h1", self.policy, "shared")
+        self.assertIn(self.TRAIT, self.cloud.traits("h1"))
+        self.boot_refused(base.GENERAL_2)
+
+        for arguments in (("host", "list"), ("host", "show", "h1")):
+            _, stdout, stderr = self.run_command(*arguments, "-f", "json")
+            self.assert_said(stderr)
+            shown = json.loads(stdout)
+            (shown,) = shown if isinstance(shown, list) else [shown]
+            lower = {key.lower(): value for key, value in shown.items()}
+            self.assertEqual(("shared", ""), (lower["mode"], lower["classes"]))
+        asked = ("explain", "--flavor", base.GENERAL_2, "-f", "json")
+        _, stdout, stderr = self.run_command(*asked)
+        self.assert_said(stderr)
+        self.assertIn("smallest fix found: host h1: remove", stderr)
+        _, stdout, _ = self.run_command("audit", "-f", "json")
+        (found,) = (r for r in json.loads(stdout) if r["Code"] == "audit.trait_differs")
+        self.assert_said(found["Remedy"])
+
+        self.remove_trait("h1")
+        _, stdout, stderr = self.run_command("host", "list", "-f", "json")
+        self.assertNotIn("warning: h1", stderr)
+        self.assertEqual("general", json.loads(stdout)[0]["Classes"])
+        self.boot(base.GENERAL_2)
+
+    def assert_said(self, text):
+        self.assertIn("resource provider trait set $(openstack", text)
+        self.assertIn(f"grep -vx {self.TRAIT} ", text)
+
+    def remove_trait(self, host):
+        """Do what the command does."""
+        api = API(self.connection("admin", "admin"))
+        path = f"/resource_providers?name={host}"
+        (provider,) = api.placement("GET", path, key="resource_providers")
+        path = f"/resource_providers/{provider['uuid']}/traits"
+        body = api.placement("GET", path)
+        body["traits"].remove(self.TRAIT)
+        api.placement("PUT", path, body)

@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         facts = subject.hosts[host.host]
         for offer in offer_faults(subject.policy, host, facts, provider):
-            remedy = _configure(subject, host, provider)
+            remedy = offer.remedy or _configure(subject, host, provider)
             yield Finding(offer.code, host.host, offer.words, remedy)
 
 

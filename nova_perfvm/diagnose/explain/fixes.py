@@ -19,6 +19,7 @@ from nova_perfvm.diagnose.explain.verdicts import (
     accepts,
     judge,
 )
+from nova_perfvm.diagnose.hosts import OfferFault, stale_traits
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
@@ -97,6 +98,10 @@ def fix_for(
             step, view = refusal.fix(reason.data, view)
             steps = (*steps, step)
             reasons = judge(policy, request, view, settings).reasons
+    for stale in _stale(policy, view, reasons):
+        steps = (*steps, f"remove {stale.stale_trait}: {stale.remedy}")
+        view = _without_trait(view, stale.stale_trait)
+        reasons = judge(policy, request, view, settings).reasons
     if any(_is_standing(reason) for reason in reasons):
         return None
 
@@ -115,6 +120,25 @@ def fix_for(
     if servers is None or not (servers or steps):
         return None
     return Fix(view.name, steps, _freed(view, servers), servers)
+
+
+def _stale(
+    policy: Policy, view: HostView, reasons: Iterable[Reason]
+) -> list[OfferFault]:
+    """Return the traits that keep a request off, and that are left of slots."""
+    forbidden = {
+        reason.data["trait"]
+        for reason in reasons
+        if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
+    }
+    root = view.tree[0] if view.tree else None
+    found = stale_traits(policy, view.host, view.facts, root) if forbidden else ()
+    return [fault for fault in found if fault.stale_trait in forbidden]
+
+
+def _without_trait(view: HostView, trait: str) -> HostView:
+    top, *others = view.tree
+    return replace(view, tree=(replace(top, traits=top.traits - {trait}), *others))
 
 
 def _is_standing(reason: Reason) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.placement.commands import set_traits
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import HostCase, HostFix, HostRule, Refusal
 
@@ -21,11 +22,9 @@ def _fix(data: dict[str, Any], view: HostView) -> HostFix:
     """Give the traits to the host's provider."""
     missing = data["missing"]
     uuid = view.host.provider
-    more = " ".join(f"--trait {name}" for name in missing)
     step = (
         "if it has what they stand for, add the traits (the command sets all anew): "
-        "openstack resource provider trait set $(openstack resource provider trait "
-        f"list {uuid} -f value -c name | sed 's/^/--trait /') {more} {uuid}"
+        f"{set_traits(uuid, more=missing)}"
     )
     # Of others nova-compute takes the file to be wrong.
     if all(name.startswith("CUSTOM_") for name in missing):
