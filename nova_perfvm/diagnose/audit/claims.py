@@ -29,7 +29,10 @@ from nova_perfvm.rules.request.numa_nodes import NUMA_NODES
 
 _WEIGHT_KEY: Final = "perfvm_weight_multiplier"
 _KNOWN_KEYS: Final = frozenset(
-    {const.CLASS_KEY, const.CREATED_BY_KEY, const.IMAGE_RECORD, _WEIGHT_KEY}
+    {
+        *(const.CLASS_KEY, const.CREATED_BY_KEY, const.IMAGE_RECORD, _WEIGHT_KEY),
+        *(const.POLICY_KEY, const.POLICY_NAME_KEY, const.POLICY_AT_KEY),
+    }
 )
 # Names that are so alike are the same name, spelled wrongly.
 _ALIKE: Final = 0.8

@@ -10,6 +10,7 @@ from nova_perfvm.diagnose import audit, preflight
 from nova_perfvm.diagnose.audit import hosts as host_checks
 from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.elastic_host import CREATED
+from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import (
     NOVA_DATABASE,
     Aggregate,
@@ -382,6 +383,7 @@ class ClaimsTest(AuditTest):
             "perfvm_class": "x",
             "perfvm_weight_multiplier": "2",
             **CREATED,
+            **RecordedPolicy("0").as_metadata(),
         }
         cloud.parts["aggregates"] = (Aggregate(1, "u", "a", metadata, frozenset()),)
         specs = {"prefvm:class": "high-performance"}
