@@ -12,7 +12,13 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.elastic_host import PCPU
-from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot, host_facts
+from nova_perfvm.facts.snapshot import (
+    ASSUMED,
+    ComputeHost,
+    Provider,
+    Snapshot,
+    host_facts,
+)
 from nova_perfvm.generate import labels
 from nova_perfvm.placement import slots
 from nova_perfvm.placement.commands import set_traits
@@ -168,8 +174,9 @@ def _class_faults(
 ) -> Iterator[OfferFault]:
     name, trait = slots.resource_class(policy, vm_class), slots.trait(policy, vm_class)
     found = root.total(name)
-    if expected is None:
-        # Only whether what is there goes together can be told.
+    if expected is None or (host.cells_source == ASSUMED and 0 < found < expected):
+        # Nodes that differ in size hold fewer than as many that are alike.  So only
+        # whether what is there goes together can be told.
         expected = found
     shape = f", a {host.shape}," if host.shape else ""
     if found != expected:

@@ -212,7 +212,8 @@ def host_slots(
     for cell in cells:
         count = cell_cpus(vm_class, cell)[0] // vm_class.cell_pcpus
         if share_mb:
-            count = min(count, cell.memory_mb // share_mb)
+            # On a node without memory that of the host itself makes it negative.
+            count = min(count, max(0, cell.memory_mb) // share_mb)
         slots.append(count)
     return vm_class.capped(groups_of(slots, vm_class.cells_per_vm))
 

@@ -1,8 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many high-performance VMs hosts of different shapes take."""
 
+from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
+from nova_perfvm.cloud import nova_database
+from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.cloud.api import API
+from nova_perfvm.diagnose import audit, capacity
+from nova_perfvm.generate.hosts import (
+    HostRequest,
+    Node,
+    from_shape,
+    generate,
+    make_topology,
+    rendering,
+)
+from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
-from tests.functional import base
+from tests.functional import base, client
 
 
 class TestTopologies(base.FunctionalTest):
@@ -53,6 +68,15 @@ class TestTopologies(base.FunctionalTest):
     def test_4x20_is_capped(self):
         self.assert_slots(2, "4x20", "0-79", "host.max_per_host")
 
+    def test_nodes_that_differ(self):
+        uneven = ((24, 250), (16, 250))
+        self.assert_slots(1, "2x20", "0-39", "host.no_free_slot", uneven=uneven)
+
+    def test_a_node_without_memory(self):
+        uneven = ((20, 500), (20, 0))
+        reason = "host.no_free_memory"
+        self.assert_slots(1, "2x20", "0-39", reason, uneven=uneven)
+
     def test_cpus_kept_for_the_host_cost_a_slot(self):
         self.assert_slots(1, "2x20", "2-39", None)
 
@@ -93,3 +117,57 @@ class TestThreads(base.FunctionalTest):
         server = self.boot_refused()
 
         self.assert_reason(server, "1 host.max_per_host")
+
+
+class TestUneven(client.SDKMixin, base.FunctionalTest):
+    """Nodes of 24 and 16 cores: as many CPUs as 2 x 20, and room for one VM."""
+
+    PLACEMENT = "slots"
+
+    def start(self, topology):
+        """Start the host, configured as one of a topology would be."""
+        config = generate(HostRequest(self.policy, topology, mode="dedicated"))
+        self.cloud.start_host(
+            "host1",
+            dedicated="0-39",
+            provider_yaml=rendering.provider_yaml(config),
+            uneven=((24, 250), (16, 250)),
+        )
+        self.assertEqual(config.slots, self.cloud.inventory("host1")[const.RC_SLOT])
+        return config.slots
+
+    def seen(self, *, database):
+        """Return total and free slots, and what the audit says of the offer."""
+        found = taking.take(API(self.connection("admin", "admin,member,reader")))
+        if database:
+            found = nova_database.with_cells(found, nova_database.compute_nodes())
+        (slots,) = capacity.host_capacity(self.policy, found)
+        report = audit.run(audit.Subject(self.policy, found))
+        words = [
+            f.evidence for f in report.findings if f.code == codes.INVENTORY_DIFFERS
+        ]
+        return slots.total, slots.free, words
+
+    def test_taken_for_even(self):
+        """Whoever looks at the database, or boots a VM, sees one slot."""
+        self.assertEqual(
+            2, self.start(from_shape(HostShape.parse("2x20")).with_memory(500))
+        )
+        total, free, words = self.seen(database=True)
+        self.assertEqual((1, 1), (total, free))
+        self.assertIn("offers 2 CUSTOM_PERFVM_SLOT and has room for 1", words[0])
+        self.boot()
+        self.assert_reason(self.boot_refused(), "1 host.no_free_slot")
+
+    def test_as_it_is(self):
+        """A description of the nodes gives one slot, and Placement no second."""
+        nodes = (
+            Node(0, tuple((cpu,) for cpu in range(24)), 250 * 1024),
+            Node(1, tuple((cpu,) for cpu in range(24, 40)), 250 * 1024),
+        )
+        self.assertEqual(1, self.start(make_topology(nodes, "host1")))
+        for database in (False, True):
+            self.assertEqual((1, 1, []), self.seen(database=database))
+        self.boot()
+        self.assertEqual((1, 0, []), self.seen(database=True))
+        self.assert_not_filtered(self.boot_refused())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ class HostSettings:
     :ivar vcpu_pin_set: the deprecated [DEFAULT]vcpu_pin_set
     :ivar provider_yaml: text of a file in [compute]provider_config_location
     :ivar cell: Nova's cell that the host is in
+    :ivar uneven: cores and memory in GiB of each NUMA node where these differ; as
+        many cores as ``shape`` has, without SMT
     """
 
     shape: str = "2x20"
@@ -50,6 +53,7 @@ class HostSettings:
     vcpu_pin_set: str | None = None
     provider_yaml: str | None = None
     cell: str = "cell1"
+    uneven: tuple[tuple[int, int], ...] = ()
 
     def hardware(self) -> HostShape:
         """Return the HostShape that ``shape`` describes."""
@@ -57,6 +61,9 @@ class HostSettings:
 
     def node_of(self, cpu: int) -> int:
         """Return the NUMA node of a CPU, both counted from 0."""
+        if self.uneven:
+            ends = itertools.accumulate(cores for cores, _ in self.uneven)
+            return next(node for node, end in enumerate(ends) if cpu < end)
         shape = self.hardware()
         return cpu // shape.cell_cpus("threads")
 
@@ -71,7 +78,7 @@ class HostSettings:
     def connection(self, hostname: str) -> _Connection:
         """Return the pretended libvirt of a host with this hardware."""
         shape = self.hardware()
-        return _Connection(
+        connection = _Connection(
             "qemu:///system",
             version=fakelibvirt.FAKE_LIBVIRT_VERSION,
             hv_version=fakelibvirt.FAKE_QEMU_VERSION,
@@ -84,6 +91,18 @@ class HostSettings:
                 kB_mem=self.memory_gb * units.Mi,
             ),
         )
+        if self.uneven:
+            self._divide(connection.host_info.numa_topology.cells)
+        return connection
+
+    def _divide(self, cells: list[Any]) -> None:
+        """Give each of libvirt's NUMA nodes its own cores and memory."""
+        cpus = iter([cpu for cell in cells for cpu in cell.cpus])
+        for cell, (cores, memory_gb) in zip(cells, self.uneven, strict=True):
+            cell.cpus = list(itertools.islice(cpus, cores))
+            cell.memory = memory_gb * units.Mi
+            pages = [(4, cell.memory // 4)]
+            cell.mempages = fakelibvirt.create_mempages(pages)
 
 
 class _Connection(fakelibvirt.Connection):

@@ -49,6 +49,14 @@ class HostSlotsTest(testtools.TestCase):
         self.assertEqual(4, slots.host_slots(vm_class, host.cells, memory_mb=1024))
         self.assertEqual(0, slots.host_slots(vm_class, host.cells, memory_mb=1024**2))
 
+    def test_a_node_without_memory(self):
+        first, second = hosts.host("2x20").cells
+        vm_class = hosts.policy().classes[0]
+        # What is kept for the host of a node that has none is missing there.
+        for memory_mb in (0, -4096):
+            cells = (first, second._replace(memory_mb=memory_mb))
+            self.assertEqual(1, slots.host_slots(vm_class, cells))
+
     def test_vms_of_two_cells(self):
         vm_class = hosts.policy(vcpus=20, numa_nodes=2, max_per_host=None).classes[0]
         self.assertEqual(2, slots.host_slots(vm_class, hosts.host("2x20").cells))
