@@ -238,7 +238,9 @@ class PolicyTest(CommandCase):
             "host 2x20: 1 slot(s) of class high-performance per NUMA node, 2 VM(s)",
         ):
             self.assertIn(words, self.stdout)
-        self.assertIn("warning: classes.high-performance.vcpus", self.stderr)
+        self.assertIn(
+            "note: policy.no_cpu_for_host: classes.high-performance.vcpus", self.stderr
+        )
 
     def test_check_says_how_the_classes_fit_each_shape(self):
         text = 'schema_version: "1.0"\nhost_shape: [2x22, 2x20x2, 4x10]\n'
