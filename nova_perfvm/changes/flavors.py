@@ -23,7 +23,10 @@ from nova_perfvm.printable import some_of
 _MARK: Final = "nova-perfvm: class "
 
 _NOT_SELECTED: Final = "of this policy, and not selected"
-_NOT_LISTED: Final = "not listed by this policy: yours to keep or delete"
+_NOT_LISTED: Final = (
+    "not listed by this policy: delete it (openstack flavor delete); servers keep the "
+    "flavor that they were made with"
+)
 
 # As many are named; the rest is counted.
 _NAMED_USERS: Final = 3

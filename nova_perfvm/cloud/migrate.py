@@ -348,7 +348,8 @@ class _Run:
         )
         # Written down before, as nothing else tells ours from another's.
         self._keep(number, asked)
-        self._watcher.tell(f"{describe(move)}, {number + 1} of {self._count}")
+        # What it is was said before the first began.
+        self._watcher.tell(f"{number + 1} of {self._count}: {move.name}")
         body: dict[str, Any] = {"migrate": {"host": move.target}}
         if move.live:
             # Without force, which microversions before 2.68 have, Nova asks its

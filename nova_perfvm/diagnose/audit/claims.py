@@ -55,9 +55,11 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
         if server.host is None:
             continue
         request = subject.requests[server.id]
-        for reason in check_request(subject.policy, request):
-            if not _found_by_another_check(subject, server, reason.code):
-                yield _finding(subject, server, reason)
+        yield from _one_a_remedy(
+            _finding(subject, server, reason)
+            for reason in check_request(subject.policy, request)
+            if not _found_by_another_check(subject, server, reason.code)
+        )
         if is_former_size(subject.policy, request):
             yield Finding(
                 codes.FORMER_SIZE,
@@ -66,6 +68,21 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
                 subject.resize(server),
             )
         yield from _places(subject, server)
+
+
+def _one_a_remedy(found: Iterable[Finding]) -> Iterable[Finding]:
+    """Join what is wrong with a server and ends by the same commands.
+
+    The code is that of the first of it.
+    """
+    joined: dict[str, Finding] = {}
+    for finding in found:
+        first = joined.setdefault(finding.remedy, finding)
+        if first is not finding:
+            _, _, words = finding.evidence.partition(": ")
+            evidence = f"{first.evidence}; {words}"
+            joined[finding.remedy] = first._replace(evidence=evidence)
+    return joined.values()
 
 
 def former_size(policy: Policy, request: RequestFacts) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.residents import class_or_misfits
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.findings import Finding
 from nova_perfvm.policy import Policy
@@ -37,8 +38,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             server.host in ours or subject.managed(server.host)
         ):
             continue
+        # What is not of its class is told as that, whatever its units.
+        _, misfits = class_or_misfits(policy, server)
+        lacking = iter(()) if misfits else preflight.flavor_faults(policy, server)
         for code, found in (
-            (codes.FLAVOR_WITHOUT_UNITS, preflight.flavor_faults(policy, server)),
+            (codes.FLAVOR_WITHOUT_UNITS, lacking),
             (
                 codes.FLAVOR_LEFT_BEHIND,
                 preflight.left_behind_faults(policy, server, view.hosts),

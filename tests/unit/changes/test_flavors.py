@@ -146,7 +146,7 @@ class PlanTest(testtools.TestCase):
         plan = self.plan(seen(HIGH), old, FOREIGN)
         self.assertEqual((), plan.changes)
         self.assertEqual([HIGH.name, "hp.old"], [left.name for left in plan.left])
-        self.assertIn("yours to keep or delete", plan.left[1].detail)
+        self.assertIn("delete it (openstack flavor delete)", plan.left[1].detail)
 
     def test_what_was_not_selected_is_the_policys_still(self):
         names = [flavor.name for flavor in DESIRED]

@@ -974,6 +974,25 @@ class SettingsTest(AuditTest):
             self.assertIn(remedy, finding.remedy)
             self.assertEqual(status, report.exit_code())
 
+    def test_one_wrong_flavor_is_one_finding_of_its_server(self):
+        """That says what it lacks; the flavor itself is another subject."""
+        for placement in ("slots", "units"):
+            policy = dataclasses.replace(POLICY, placement=placement)
+            cloud = Cloud(policy)
+            add = cloud.add_elastic if placement == "units" else cloud.add_host
+            add("e1")
+            cloud.change_flavor(HP, vcpus=16)
+            cloud.add_hp("vm1", "e1", count=16, vcpus=16)
+            if placement == "units":
+                cloud.allocate("i-vm1", "e1_perfvm_a", {const.RC_UNIT: 1000})
+            found = audit.run(audit.Subject(policy, cloud.snapshot())).findings
+            (mine,) = (f for f in found if f.subject == "vm1 (i-vm1)")
+            self.assertEqual("audit.wrong_size", mine.code)
+            self.assertIn(
+                "16 vCPUs, its class exactly 20; the request's", mine.evidence
+            )
+            self.assertNotIn(codes.FLAVOR_WITHOUT_UNITS, {f.code for f in found})
+
     def test_what_breaks_a_guarantee_is_never_accepted(self):
         """Even if a policy that nobody loaded says so."""
         cloud = small()
