@@ -326,6 +326,27 @@ class TestWithFilter(ElasticCase):
         self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
         self.assert_apart(*servers)
 
+    def test_two_forced_in_one_request(self):
+        """No filter turns the children, so both claim the first, or nothing is."""
+        self.start("e1")
+        servers = self.cloud.boot(HIGH, count=2, az="nova:e1")
+        self.assertEqual(["ERROR"] * 2, [server.status for server in servers])
+        self.assertTrue(self.free("e1"))
+        self.assert_apart(*(self.boot(HIGH, az="nova:e1") for _ in range(2)))
+
+    def test_an_anti_affinity_group_closes_every_host(self):
+        self.start("e1", "e2")
+        group = self.cloud.api.post_server_groups(
+            {"name": "apart", "policy": "anti-affinity"}
+        )
+        for _ in range(2):
+            self.boot(GENERAL, hints={"group": group["id"]})
+        self.boot_refused(HIGH)
+        # Who asks for no such group is packed, and leaves a host its slots.
+        self.start("e3")
+        self.boot(GENERAL)
+        self.assertEqual("e3", self.boot(HIGH).host)
+
     def test_general_vms_beside_each_other(self):
         self.start("e1")
         self.boot(GENERAL)
