@@ -35,6 +35,8 @@ _SHOWN_DIRECTORY = "~/.cache/nova_perfvm/sandbox"
 _IDS = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+(Z|\+00:00)?"), "TIME"),
+    # That of a policy differs with each key that there is.
+    (re.compile(r"sha256 [0-9a-f]{8}\b"), "SHA256"),
 )
 # Wide, so that no program breaks its lines.
 _ROWS_COLUMNS = (50, 250)
