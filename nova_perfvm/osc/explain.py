@@ -14,9 +14,12 @@ from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
+from nova_perfvm.diagnose.explain.verdicts import HostVerdict
+from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
+from nova_perfvm.osc.formats.explained import Reasons, Remedy, Said
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.policy import Policy
@@ -158,6 +161,14 @@ def _offered_plan(
             yield from command(move).splitlines()
 
 
+def _said(
+    found: Explanation, verdict: HostVerdict, reasons: Sequence[Reason], otherwise: str
+) -> Reasons:
+    """Return reasons of a host, and what is said where there are none."""
+    text = found.say(reasons) or otherwise
+    return Reasons(Said(verdict.view.name, reasons, text, found.names))
+
+
 def _short(found: Explanation) -> Iterator[tuple[Any, ...]]:
     for row in found.rows():
         yield (
@@ -165,8 +176,8 @@ def _short(found: Explanation) -> Iterator[tuple[Any, ...]]:
             row.code,
             len(row.hosts),
             Hosts(row.hosts),
-            row.detail,
-            str(row.fix) if row.fix else "",
+            _said(found, row.shown, row.shown.reasons, row.detail),
+            Remedy(row.fix),
         )
 
 
@@ -175,15 +186,22 @@ def _long(found: Explanation) -> Iterator[tuple[Any, ...]]:
         yield (
             verdict.view.name,
             "accepted" if verdict.accepted else "refused",
-            found.say(verdict.service) or "up",
-            found.say(verdict.placement) or "offered",
-            "\n".join(
-                f"{reason.code}: {explain.words(reason)}"
-                for reason in verdict.rules + verdict.numa
-            )
-            or "allowed",
+            _said(found, verdict, verdict.service, "up"),
+            _said(found, verdict, verdict.placement, "offered"),
+            Reasons(
+                Said(
+                    verdict.view.name,
+                    verdict.rules + verdict.numa,
+                    "\n".join(
+                        f"{reason.code}: {explain.words(reason)}"
+                        for reason in verdict.rules + verdict.numa
+                    )
+                    or "allowed",
+                    found.names,
+                )
+            ),
             "\n".join(verdict.cells),
             verdict.view.host.cells_source,
             "\n".join(verdict.notes),
-            str(fix) if fix else "",
+            Remedy(fix),
         )

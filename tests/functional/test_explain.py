@@ -104,10 +104,16 @@ class TestSlots(AgreementMixin, client.ClientMixin, base.FunctionalTest):
         (row,) = json.loads(stdout)
         self.assertEqual(["hp1"], row["Hosts"])
         self.assertEqual("placement.resource, host.no_free_slot", row["Reason"])
-        self.assertIn("CUSTOM_PERFVM_SLOT: need 1, 0 of 2 free", row["Detail"])
-        self.assertRegex(
-            row["Fix"], r"^host hp1: free 20 pCPUs on NUMA node \d: migrate \w+"
+        slot = next(r for r in row["Detail"] if "PERFVM_SLOT" in r["message"])
+        self.assertEqual("CUSTOM_PERFVM_SLOT: need 1, 0 of 2 free", slot["message"])
+        self.assertEqual(
+            ("placement.resource", "hp1", 1, 0),
+            tuple(slot[k] for k in ("code", "host", "expected", "observed")),
         )
+        # A VM like those that are there: no other host would take one of them.
+        self.assertIsNone(row["Fix"])
+        words = "servers are in the way that no other host takes: hp1\n"
+        self.assertIn(words, stderr)
         self.assertIn("No valid host was found", stderr)
         self.assertIn("assumed symmetric", stderr)
         status, stdout, _ = self.run_command(
@@ -121,7 +127,8 @@ class TestSlots(AgreementMixin, client.ClientMixin, base.FunctionalTest):
             "explain", "--flavor", base.HP_64, "--host", "g1", "--long", "-f", "json"
         )
         (row,) = json.loads(stdout)
-        self.assertIn("PCPU: need 20, the host has none", row["Placement"])
+        said = [reason["message"] for reason in row["Placement"]]
+        self.assertIn("PCPU: need 20, the host has none", said)
         vcpus = self.cloud.inventory("g1")["VCPU"]
         self.assertIn(f"Placement counts {vcpus} VCPU and no PCPU", row["NUMA Nodes"])
 

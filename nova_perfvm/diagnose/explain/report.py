@@ -42,12 +42,14 @@ class Row:
     """Hosts that the same speaks against.
 
     :ivar code: codes of the layers' first reasons; empty: they would take it
-    :ivar detail: of the first host, in words
+    :ivar shown: the verdict on the host that stands for all
+    :ivar detail: of that host, in words
     :ivar fix: the smallest of theirs
     """
 
     code: str
     hosts: tuple[str, ...]
+    shown: HostVerdict
     detail: str
     fix: Fix | None
 
@@ -94,6 +96,7 @@ class Explanation:
                 Row(
                     code=code,
                     hosts=tuple(verdict.view.name for verdict in verdicts),
+                    shown=shown,
                     detail=self.say(shown.reasons) or "\n".join(shown.notes),
                     fix=best,
                 )

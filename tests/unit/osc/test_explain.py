@@ -99,8 +99,36 @@ class ExplainTest(SavedCase):
         self.assertEqual(("refused", "accepted"), (hp1["Result"], hp2["Result"]))
         self.assertIn("NUMA node 1: 20 of 20 pCPUs free, need 20", hp2["NUMA Nodes"])
         self.assertEqual("assumed symmetric", hp2["Source of NUMA Nodes"])
-        self.assertIn("PCPU: need 20, 0 of 40 free", hp1["Placement"])
-        self.assertIn("host.no_free_slot: ", hp1["Rules"])
+        (pcpu,) = (r for r in hp1["Placement"] if r["message"].startswith("PCPU"))
+        self.assertEqual("PCPU: need 20, 0 of 40 free", pcpu["message"])
+        self.assertEqual(
+            ("placement.resource", "hp1", 20, 0),
+            tuple(pcpu[k] for k in ("code", "host", "expected", "observed")),
+        )
+        self.assertEqual(["host.no_free_slot"], [r["code"] for r in hp1["Rules"]])
+        self.assertEqual([[], [], None], [hp2[k] for k in ("Service", "Rules", "Fix")])
+
+    def test_fields_of_a_fix(self):
+        self.cloud.add_host("small", memory_gb=180)
+        self.cloud.add_hp("hp2-b", "hp2", first=20, node=1)
+        self.save()
+        big = ("explain", "--flavor", "hp.20c.200g", "-f", "json")
+        self.assertEqual(1, self.run_saved(*big))
+        full, _ = json.loads(self.stdout)
+        codes = {reason["code"] for reason in full["Detail"]}
+        self.assertEqual(full["Reason"].split(", "), sorted(codes, reverse=True))
+        self.assertEqual({"hp1"}, {reason["host"] for reason in full["Detail"]})
+        (server,) = full["Fix"]["servers"]
+        self.assertEqual(
+            {
+                "server": "i-hp1-a",
+                "name": "hp1-a",
+                "action": "migrate",
+                "command": "openstack server migrate i-hp1-a",
+            },
+            server,
+        )
+        self.assertIn("host hp1: free 20 pCPUs", full["Fix"]["message"])
 
     def test_one_host(self):
         status = self.run_saved("explain", "--flavor", HP, "--host", "hp1")
