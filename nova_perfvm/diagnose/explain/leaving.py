@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which hosts would take a server that leaves its own, each judged by itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from nova_perfvm.diagnose import moves
@@ -38,8 +38,18 @@ class Leaving:
         self._taking: dict[str, tuple[HostView, ...]] = {}
         self.stuck: list[str] = []
 
-    def takers(self, server: Server) -> tuple[str, ...]:
-        """Return the names of the other hosts that would take a server."""
+    def takers(self, server: Server) -> Iterator[str]:
+        """Yield the names of the other hosts that would take a server."""
+        for view in self._taking_of(server):
+            if view.host.host != server.host:
+                yield view.name
+
+    def can(self, server: Server) -> bool:
+        """Return whether a server can leave its host, offloaded or to another."""
+        # The first taker decides: there may be as many as hosts, for each server.
+        return not moves.goes_elsewhere(server) or any(self.takers(server))
+
+    def _taking_of(self, server: Server) -> tuple[HostView, ...]:
         try:
             request = moves.request_of(self._snapshot, server)
         except RequestError:
@@ -52,9 +62,4 @@ class Leaving:
                 for view in self._views
                 if accepts(self._policy, request, view, self._settings)
             )
-        taking = self._taking[asked]
-        return tuple(view.name for view in taking if view.host.host != server.host)
-
-    def can(self, server: Server) -> bool:
-        """Return whether a server can leave its host, offloaded or to another."""
-        return not moves.goes_elsewhere(server) or bool(self.takers(server))
+        return self._taking[asked]

@@ -288,6 +288,6 @@ def _moves(leaving: Leaving, fix: Fix) -> Iterator[str]:
     if len(fix.servers) > _MOST_MOVED:
         return
     for server in filter(moves.goes_elsewhere, fix.servers):
-        there = leaving.takers(server)
+        there = tuple(leaving.takers(server))
         more = f" and {len(there) - 3} more" if len(there) > 3 else ""
         yield f"{server.name} would fit {', '.join(there[:3])}{more}"
