@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from nova_perfvm import textfile
+from nova_perfvm import filekinds, textfile
 from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.generate.hosts import (
     MODES,
@@ -29,6 +29,8 @@ from nova_perfvm.generate.hosts import (
     residents,
     sysfs,
 )
+from nova_perfvm.measure import reading
+from nova_perfvm.measure.observed import topology
 from nova_perfvm.osc.base import (
     PolicyCommand,
     argument,
@@ -68,7 +70,8 @@ class ConfigHost(PolicyCommand):
                 "--topology",
                 metavar="SHAPE|FILE",
                 help="NUMA nodes x cores[x threads], such as 2x20x2; or a file with "
-                "the output of lscpu -J -e, or of lscpu -J",
+                "the output of lscpu -J -e, of lscpu -J, or, with the memory of each "
+                "node, of nova-perfvm host collect (JSON)",
             ),
             required=True,
         ),
@@ -191,8 +194,8 @@ def _topology(parsed_args: argparse.Namespace) -> Topology:
         raise HostConfigError(
             f"--memory-gb {memory_gb}: expected 1 to {_MAX_MEMORY_GB} GiB"
         )
-    topology = sysfs.read() if parsed_args.local else _described(parsed_args.topology)
-    return topology if memory_gb is None else topology.with_memory(memory_gb)
+    found = sysfs.read() if parsed_args.local else _described(parsed_args.topology)
+    return found if memory_gb is None else found.with_memory(memory_gb)
 
 
 def _described(text: str) -> Topology:
@@ -202,4 +205,7 @@ def _described(text: str) -> Topology:
     except ShapeError as exc:
         if not os.path.exists(text):  # noqa: PTH110 - pathlib raises for long names
             raise TopologyError(f"{exc}; and there is no file of that name") from exc
-    return lscpu.parse(textfile.read(text), text)
+    content = textfile.read(text, reading.MOST_BYTES)
+    if filekinds.known(content) == filekinds.COLLECTED["host"]:
+        return topology.read(reading.loads(content, text, "host"))
+    return lscpu.parse(content, text)

@@ -134,10 +134,8 @@ def check_reserve(request: HostRequest) -> None:
             f"--reserve-memory-gb {request.reserve_memory_gb}: expected 0 or more"
         )
     for node in request.topology.nodes:
-        if (
-            node.memory_mb is not None
-            and node.memory_mb <= request.reserve_memory_gb * 1024
-        ):
+        # Of a node without memory nothing can be kept.
+        if node.memory_mb and node.memory_mb <= request.reserve_memory_gb * 1024:
             raise HostConfigError(
                 f"NUMA node {node.id} has {node.memory_mb} MiB of memory, and "
                 f"{request.reserve_memory_gb} GiB of each node are kept for the host: "

@@ -92,6 +92,8 @@ def _node_memory(node: Node, reserve_gb: int, page_kb: int | None) -> NodeMemory
     reserved_mb = reserve_gb * 1024
     if node.memory_mb is None:
         return NodeMemory(node.id, None, reserved_mb, page_kb)
+    if node.memory_mb == 0:
+        return NodeMemory(node.id, 0, 0, page_kb)
     vms_mb = node.memory_mb - reserved_mb
     if page_kb is not None:
         # What does not fill a page stays with the host.

@@ -7,6 +7,8 @@ import fixtures
 import yaml
 
 from nova_perfvm.generate.hosts import deployers, lscpu, rendering, sysfs
+from nova_perfvm.measure.collected import Collected
+from tests.unit.measure import hosts
 from tests.unit.osc.test_shell import CommandCase
 
 DEDICATED = ("host", "config", "--mode", "dedicated")
@@ -71,6 +73,28 @@ class HostConfigTest(CommandCase):
                 [node.cores for node in local.nodes],
                 [node.cores for node in found.nodes],
             )
+
+    def test_collected_file(self):
+        """The nodes are as large as they are, and one has no memory."""
+        files = hosts.topology(cores=20)
+        for number, slots in ((None, 2), (1, 1)):
+            if number is not None:
+                path = f"/sys/devices/system/node/node{number}/meminfo"
+                files[path] = f"Node {number} MemTotal: 0 kB\n"
+            found = Collected("host", "hp1", hosts.host().taken_at, 0.0, files)
+            path = self.file(hosts.as_json(found))
+            code = self.run_command(
+                "host",
+                "config",
+                "--topology",
+                path,
+                "--mode",
+                "dedicated",
+                "-f",
+                "json",
+            )
+            self.assertEqual(0, code, self.stderr)
+            self.assertEqual(slots, json.loads(self.stdout)["host"]["slots"])
 
     def test_topology_file(self):
         rows = [{"cpu": cpu, "node": cpu // 20, "core": cpu} for cpu in range(40)]
