@@ -279,10 +279,13 @@ def _beyond(
 def _stranding(
     vm_class: VMClass, cell: NUMACell, servers: Iterable[ServerFacts]
 ) -> list[ServerFacts]:
-    """Return the VMs of a size that the class has not, where a slot is lost to them."""
-    odd, mine = [], 0
+    """Return the VMs smaller than the class has them, where a slot is lost to them.
+
+    A larger one takes a slot, as one of the class does.
+    """
+    odd, mine, whole = [], 0, vm_class.vcpus or 0
     for server in servers:
-        if server.vcpus and server.vcpus not in vm_class.sizes:
+        if 0 < server.vcpus < whole and server.vcpus not in vm_class.sizes:
             odd.append(server)
         else:
             mine += vm_class.of_size(server.vcpus).cell_pcpus

@@ -98,6 +98,9 @@ class CheckServersTest(testtools.TestCase):
         grown = hosts.policy(former_vcpus=(10,))
         for policy, cells in ((POLICY, wide), (grown, CELLS)):
             self.assertEqual([], audit.check_servers(policy, cells, [small]))
+        # One that is larger than the class has them today takes a slot itself.
+        shrunk = hosts.policy(vcpus=18)
+        self.assertEqual([], audit.check_servers(shrunk, CELLS, [hp("b", 20)]))
 
     def test_too_many_on_cells_that_each_has_a_part_of(self):
         policy = hosts.policy(numa_nodes=2)
