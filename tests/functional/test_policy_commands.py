@@ -67,7 +67,7 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
             self.assertIn("accepted in the policy", noted[code]["Details"])
         wrong = self.write_policy(accept=["policy.flavor_differs"])
         hint = "did you mean policy.flavors_differ"
-        self.assert_command(3, hint, "policy", "check", wrong)
+        self.assert_command(2, hint, "policy", "check", wrong)
         self.assert_command(0, "create", "flavor", "sync", "--yes")
         (conf,) = self.files(
             "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n"
