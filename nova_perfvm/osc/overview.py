@@ -35,11 +35,17 @@ class OverviewCommand(LookingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Look, judge, and write it."""
-        text = self.render(self._overview(parsed_args))
+        found = self._overview(parsed_args)
+        text = self.render(found)
         if parsed_args.output is None:
             self.write(text)
-        else:
-            textfile.replace(parsed_args.output, text)
+            return
+        textfile.replace(parsed_args.output, text)
+        seen = found.subject.snapshot
+        self.write(
+            f"{parsed_args.output}: {len(seen.hosts)} host(s), "
+            f"{len(seen.servers)} server(s)\n"
+        )
 
     def _overview(self, parsed_args: argparse.Namespace) -> Overview:
         policy = self.policy(parsed_args)

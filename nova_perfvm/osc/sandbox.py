@@ -116,9 +116,17 @@ class ShowStatus(SandboxCommand, Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the processes."""
+        sandbox = self.sandbox(parsed_args)
+        found = sandbox.status()
+        if not found:
+            sandbox.settings  # noqa: B018 - raises where there is no sandbox
+            self.app.stderr.write(
+                f"the sandbox in {sandbox.layout.directory} is down: start it with "
+                "nova-perfvm sandbox up\n"
+            )
         rows = [
             (r.name, r.pid, r.port or "", "running" if r.alive else "dead")
-            for r in self.sandbox(parsed_args).status()
+            for r in found
         ]
         self.exit_status = int(any(row[-1] == "dead" for row in rows))
         return ("Service", "PID", "Port", "State"), rows

@@ -98,3 +98,18 @@ class NobodyTest(CommandCase):
         self.assertEqual(
             0, self.run_command("sandbox", "down", "--directory", "/nowhere/state")
         )
+
+
+class StatusTest(CommandCase):
+    def test_there_is_none_or_it_is_down(self):
+        directory = str(Path(self.useFixture(fixtures.TempDir()).path) / "state")
+        command = ("sandbox", "status", "--directory", directory)
+        self.assert_refused(
+            1, f"there is no sandbox in {directory}: start one with", *command
+        )
+        layout = Layout(Path(directory))
+        settings = kept_settings.new_settings("dedicated:2x20", "0", filters_only=False)
+        with state.claim(layout):
+            kept_settings.save(settings, layout.settings)
+        self.assertEqual(0, self.run_command(*command))
+        self.assertIn(f"the sandbox in {directory} is down", self.stderr)
