@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -74,6 +75,16 @@ class UnknownClassError(PerfVMError, LookupError):
             f"the policy declares no class {name!r}; "
             f"it declares: {', '.join(self.declared)}"
         )
+
+
+_MOST_NEAREST = 3
+
+
+def unknown_host(name: str, known: Iterable[str]) -> str:
+    """Say that there is no such compute host, and which have names most like it."""
+    nearest = difflib.get_close_matches(name, sorted(set(known)), _MOST_NEAREST, 0)
+    hint = f" (the nearest: {', '.join(nearest)})" if nearest else ""
+    return f"there is no compute host {name!r}{hint}: see openstack perfvm host list"
 
 
 # Where a value is in a file, as keys from the top.

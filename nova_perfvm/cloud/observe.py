@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -20,6 +20,7 @@ from nova_perfvm.cloud.answers import (
 )
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
+from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.elastic_host import (
     ComputeService,
     ElasticHost,
@@ -73,13 +74,16 @@ def view_hosts(api: API, hosts: frozenset[str]) -> list[ElasticHost]:
     uuids = _elastic_roots(api, made)
     views = []
     unseen = set(hosts)
-    for hypervisor in hypervisors(api):
+    everything = hypervisors(api)
+    for hypervisor in everything:
         host, node = hypervisor["service"]["host"], hypervisor["hypervisor_hostname"]
         unseen -= {host, node}
         if host in members or hosts & {host, node} or hypervisor["id"] in uuids:
             views.append(_view(api, hypervisor, known, made))
     if unseen:
-        raise _unknown_host(", ".join(sorted(unseen)))
+        raise CloudError(
+            "; ".join(str(_unknown_host(h, everything)) for h in sorted(unseen)), 404
+        )
     return views
 
 
@@ -148,7 +152,7 @@ def _hypervisor(among: Sequence[dict[str, Any]], host: str) -> dict[str, Any]:
         if host in {hypervisor["service"]["host"], hypervisor["hypervisor_hostname"]}
     ]
     if not found:
-        raise _unknown_host(host)
+        raise _unknown_host(host, among)
     if len(found) > 1:
         nodes = ", ".join(hypervisor["hypervisor_hostname"] for hypervisor in found)
         raise CloudError(
@@ -158,12 +162,9 @@ def _hypervisor(among: Sequence[dict[str, Any]], host: str) -> dict[str, Any]:
     return found[0]
 
 
-def _unknown_host(host: str) -> CloudError:
-    return CloudError(
-        f"no compute host {host}: see openstack compute service list --service "
-        "nova-compute",
-        404,
-    )
+def _unknown_host(host: str, among: Iterable[dict[str, Any]] = ()) -> CloudError:
+    known = [hypervisor["service"]["host"] for hypervisor in among]
+    return CloudError(unknown_host(host, known), 404)
 
 
 def _view(

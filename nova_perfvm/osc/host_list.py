@@ -6,11 +6,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
 from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, largest_slots_on, summarize
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
 from nova_perfvm.osc.snapshot import take_hosts
@@ -36,6 +37,14 @@ class SummarizingCommand(PolicyCommand):
         seen = take_hosts(self.app)
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         return summarize(policy, seen)
+
+
+class Unknown(FormattableColumn[None]):
+    """What no API tells: null for programs."""
+
+    def human_readable(self) -> str:
+        """Return what a table shows in its place."""
+        return "-"
 
 
 class ListHosts(SummarizingCommand, Lister):
@@ -69,17 +78,14 @@ class ShowHost(SummarizingCommand, ShowOne):
         """Look at the cloud and show one host."""
         policy = self.policy(parsed_args)
         name = parsed_args.host
-        found = [
-            host
-            for host in self.summaries(parsed_args, policy)
-            if name in {host.host, host.node}
-        ]
+        everything = self.summaries(parsed_args, policy)
+        found = [host for host in everything if name in {host.host, host.node}]
         if len(found) != 1:
             nodes = ", ".join(host.node for host in found)
             raise PerfVMError(
                 f"{name} stands for several compute nodes: name one of {nodes}"
                 if found
-                else f"no compute host {name}: see openstack perfvm host list"
+                else unknown_host(name, (host.host for host in everything))
             )
         if found[0].mode == UNKNOWN:
             raise PerfVMError(_no_provider(found[0]))
@@ -87,8 +93,7 @@ class ShowHost(SummarizingCommand, ShowOne):
         facts = _facts(found[0])
         if found[0].shape:
             facts["slots_of_shape"] = largest_slots_on(policy, found[0].shape)
-        texts = ("\n".join(v) if isinstance(v, list) else v for v in facts.values())
-        return tuple(facts), tuple(texts)
+        return tuple(facts), tuple(_cell(value, "\n") for value in facts.values())
 
 
 def _warn(command: PolicyCommand, host: HostSummary) -> None:
@@ -100,7 +105,17 @@ def _warn(command: PolicyCommand, host: HostSummary) -> None:
 def _row(host: HostSummary, columns: tuple[str, ...]) -> tuple[Any, ...]:
     facts = _facts(host) | {"servers": len(host.servers)}
     values = (facts[title.lower().replace(" ", "_")] for title in columns)
-    return tuple(", ".join(v) if isinstance(v, list) else v for v in values)
+    return tuple(_cell(value, ", ") for value in values)
+
+
+def _cell(value: Any, between: str) -> Any:
+    """Return what a table has of a value.
+
+    :param between: what divides the members of a list
+    """
+    if value is None:
+        return Unknown(None)
+    return between.join(value) if isinstance(value, list) else value
 
 
 def _facts(host: HostSummary) -> dict[str, Any]:

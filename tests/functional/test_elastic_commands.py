@@ -52,7 +52,7 @@ class TestCommands(ClientMixin, ElasticTest):
         enroll = ["host", "enroll", *self.policy_file(), "--yes"]
         member = {"user": "member", "roles": "member,reader"}
         for words, arguments, identity in (
-            ("no compute host nowhere", [*enroll, "nowhere"], {}),
+            ("no compute host 'nowhere'", [*enroll, "nowhere"], {}),
             ("rights of an administrator", [*enroll, "h1"], member),
             ("placement: slots", ["host", "enroll", "h1", "--yes"], {}),
             ("gives a host 0 to 2", [*enroll, "h1", "--slots", "3"], {}),

@@ -46,7 +46,12 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
         self.assertIn(const.TRAIT_HIGH_PERFORMANCE, shown["traits"])
         self.assertIn(f"h1 {const.RC_SLOT}: 2 of 2 used", shown["inventories"])
         self.assertIn(server.name, shown["servers"])
-        self.assert_command(1, "no compute host h9", "host", "show", "h9")
+        said = "there is no compute host 'h9' (the nearest: h2, h1): see openstack"
+        self.assert_command(1, said, "host", "show", "h9")
+        # What no API tells is null for programs, and no word for people.
+        for command in (["list"], ["show", "h2"]):
+            status, table, _ = self.run_command("host", *command)
+            self.assertEqual((0, False), (status, "None" in table), table)
 
         self._check()
         self._diff()

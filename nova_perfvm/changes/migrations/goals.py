@@ -18,6 +18,7 @@ from nova_perfvm.changes.migrations.room import (
 from nova_perfvm.changes.migrations.sequence import Order, destinations, order
 from nova_perfvm.changes.migrations.settling import Settling
 from nova_perfvm.diagnose.capacity import request_of_class
+from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import ASSUMED, Server
 from nova_perfvm.policy import VMClass
@@ -109,9 +110,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
     """
     start = Arrangement(planning)
     if host not in start.hosts:
-        raise MoveError(
-            f"there is no compute host {host!r}: see openstack hypervisor list"
-        )
+        raise MoveError(unknown_host(host, start.hosts))
     servers = start.hosts[host].view.servers
     staying = [server for server in servers if planning.why_not(server)]
     leaving = sorted(

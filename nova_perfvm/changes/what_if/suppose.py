@@ -18,7 +18,7 @@ from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.diagnose.hosts import expected_slots, slot_class
 from nova_perfvm.diagnose.policy_diff import compare_servers
 from nova_perfvm.diagnose.views import host_view
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.snapshot import (
     ComputeHost,
     Inventory,
@@ -105,11 +105,7 @@ def suppose(
 def _check(snapshot: Snapshot, changes: Supposed) -> None:
     known = {host.host for host in snapshot.hosts}
     counts = Counter((*changes.flips, *changes.removes))
-    problems = [
-        f"no compute host {name}: see openstack compute service list"
-        for name in counts
-        if name not in known
-    ]
+    problems = [unknown_host(name, known) for name in counts if name not in known]
     problems += [f"host {name} is named twice" for name, n in counts.items() if n > 1]
     if problems:
         raise SupposeError("; ".join(problems))

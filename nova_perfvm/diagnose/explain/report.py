@@ -15,7 +15,7 @@ from nova_perfvm.diagnose.explain.verdicts import (
     judge_all,
 )
 from nova_perfvm.diagnose.explain.words import words
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
 from nova_perfvm.facts.host_view import views_of
@@ -219,9 +219,7 @@ def explain(
                 "nova-scheduler leaves it out"
             )
         if not views:
-            raise NotFoundError(
-                f"there is no compute host {host!r}: see openstack hypervisor list"
-            )
+            raise NotFoundError(unknown_host(host, (v.host.host for v in everything)))
     verdicts = judge_all(policy, request, views, settings, cloud=everything)
     notes = []
     if offered is not None:

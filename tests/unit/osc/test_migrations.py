@@ -105,7 +105,7 @@ class PlansTest(SavedCase):
         for words, *arguments in (
             ("--exclude x: there is no such", "free", "--flavor", HP, "--exclude", "x"),
             ("no flavor 'x'", "free", "--flavor", "x"),
-            ("no compute host 'x'", "drain", "x"),
+            ("no compute host 'x' (the nearest: ", "drain", "x"),
             ("it has no slots", "defragment", "--budget", "1", "--class", "general"),
         ):
             told = ("--snapshot", self.path)

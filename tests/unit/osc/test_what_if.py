@@ -102,7 +102,7 @@ class WhatIfTest(WhatIfCase):
     def test_mistakes(self):
         for words, *arguments in (
             ("nothing to suppose",),
-            ("no compute host nowhere", "--remove", "nowhere"),
+            ("no compute host 'nowhere' (the nearest: hp", "--remove", "nowhere"),
             ("host hp1 is named twice", "--remove", "hp1", "--remove", "hp1"),
             ("host hp1 is named twice", "--remove", "hp1", "--flip", "hp1=elastic"),
             ("--memory-gb is for --add", "--memory-gb", "1", "--remove", "hp1"),
