@@ -56,6 +56,8 @@ _AS_GIVEN: Final = (
     *("mode", "class_name", "reserve", "reserve_memory_gb", "shared_nodes"),
     *("read_iops", "write_iops"),
 )
+# An elastic host without slots serves general VMs.
+_FOR_A_CLASS: Final = ("dedicated", "mixed")
 # A PiB; more is a wrong unit.
 _MAX_MEMORY_GB: Final = 1024 * 1024
 
@@ -158,6 +160,9 @@ class ConfigHost(PolicyCommand):
             ),
             policy_file(parsed_args),
         )
+        if parsed_args.mode in _FOR_A_CLASS and not config.slots:
+            # The worst warning is the first.
+            raise HostConfigError(f"{config.warnings[0]}; --mode shared needs none")
         if parsed_args.output_dir is None:
             self.write(_FORMATS[parsed_args.format or "ini"](config))
         else:

@@ -164,6 +164,12 @@ class HostConfigTest(CommandCase):
     def lines(self):
         return self.stdout.splitlines()
 
+    def test_a_host_for_a_class_that_does_not_fit_it(self):
+        small = ("--topology", "4x10", "--memory-gb", "256")
+        self.assert_refused(1, "this host has 0 slots", *DEDICATED, *small)
+        shared = ("host", "config", "--mode", "shared")
+        self.assertEqual(0, self.run_command(*shared, *small))
+
     def test_refused(self):
         for status, words, arguments in (
             (2, "required", DEDICATED),
