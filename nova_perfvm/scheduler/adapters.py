@@ -133,8 +133,12 @@ def host_facts(host_state: host_manager.HostState) -> HostFacts:
 
 
 def in_words(error: Exception) -> str:
-    """Return an error as one line of a log."""
-    return f"{type(error).__name__}: {first_line(error)}"
+    """Return an error as one line of a log, its type if it cannot be printed."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {first_line(error)}"
+    except Exception:  # noqa: BLE001  it must not stop the request
+        return kind
 
 
 def _cell(cell: objects.NUMACell) -> NUMACell:

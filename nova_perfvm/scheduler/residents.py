@@ -8,6 +8,7 @@ keeps no class from another, these would let both meet.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
@@ -15,6 +16,8 @@ from nova import context as nova_context
 from nova import objects
 from nova.scheduler.host_manager import HostState
 from oslo_db import exception as db_exception
+
+from nova_perfvm.scheduler.unreadable import name_of
 
 # Nova has no list of these: it asks, host by host, for what is not over.
 UNFINISHED: Final = (
@@ -33,13 +36,15 @@ class Residents:
 
     def __init__(self, hosts: Iterable[HostState]) -> None:
         """Know nothing yet of these hosts."""
-        # An odd host may lack either, and is refused when it is judged.
-        self._cells: dict[str, str] = {
-            getattr(host, "host", ""): getattr(host, "cell_uuid", "") for host in hosts
-        }
+        self._hosts = hosts
         self._failed: dict[str, db_exception.DBError] = {}
         self._contexts: dict[str, nova_context.RequestContext] = {}
         self._stays: dict[str, Mapping[str, set[_Stay]]] = {}
+
+    @functools.cached_property
+    def _cells(self) -> Mapping[str, str]:
+        """The cell of each host; an odd one is refused when it is judged."""
+        return {name_of(h)[0]: getattr(h, "cell_uuid", "") for h in self._hosts}
 
     def unpinned(self, host: str, pinned: int) -> int:
         """Count the VMs on a host that own no CPUs, its unfinished moves included.

@@ -8,17 +8,26 @@ from typing import Any, Final
 
 from oslo_log import log as logging
 
+from nova_perfvm.printable import one_line, printable
+
 LOG = logging.getLogger(__name__)
 
 # A cloud has fewer; names of hosts that are gone must not pile up.
 MOST_KNOWN: Final = 1000
 
-Host = tuple[Any, Any]
+Host = tuple[str, str]
 
 
 def name_of(host_state: Any) -> Host:
-    """Return a host and its node, also where a HostState has none."""
-    return getattr(host_state, "host", None), getattr(host_state, "nodename", None)
+    """Return a host and its node for the log, also where these are odd themselves."""
+    return _text(host_state, "host"), _text(host_state, "nodename")
+
+
+def _text(host_state: Any, name: str) -> str:
+    try:
+        return one_line(printable(str(getattr(host_state, name))))
+    except Exception:  # noqa: BLE001  whatever it is, the host has no name
+        return "unknown"
 
 
 class UnreadableHosts:

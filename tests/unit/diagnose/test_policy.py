@@ -425,11 +425,9 @@ class DiffTest(testtools.TestCase):
                 POLICY, "high-performance", vcpus=18, former_vcpus=former
             )
             found = compare_servers(POLICY, changed, snapshot)
-            servers = [("server", f"vm{n} (i-vm{n})", code) for n in (1, 2)]
-            # Of no class any more, they strand the slots that they are on.
-            stranded = [] if former else [("host", "h1", codes.SLOT_STRANDED)]
             self.assertEqual(
-                stranded + servers, [(d.kind, d.name, d.what) for d in found]
+                [("server", f"vm{n} (i-vm{n})", code) for n in (1, 2)],
+                [(d.kind, d.name, d.what) for d in found],
             )
 
     def test_hosts_that_only_one_policy_judges(self):

@@ -154,6 +154,35 @@ class FilterTest(UnreadableCase):
         self.assertIn("1 host.unreadable", self.log.output)
         self.assertIn("(odd, odd) refused: host.unreadable: what Nova", self.log.output)
 
+    def test_what_is_said_may_be_odd_itself(self):
+        class UnprintableError(Exception):
+            def __str__(self):
+                raise ValueError
+
+        class Broken:
+            @property
+            def cells(self):
+                raise UnprintableError
+
+        class Nameless(type(self.well)):
+            @property
+            def host(self):
+                raise UnprintableError
+
+            @host.setter
+            def host(self, value):
+                pass
+
+        listed = odd_host(_set("host", ["odd"]))
+        forged = odd_host(_set("host", "odd\nCRITICAL it burns"))
+        nameless = well_host("nameless")
+        nameless.__class__ = Nameless
+        for host in (listed, forged, nameless):
+            host.numa_topology = Broken()
+            self.assertEqual(0, self.passed(host, states.request_spec()))
+        for name in ("['odd']", r"odd\nCRITICAL it burns", "unknown"):
+            self.assertEqual(1, len(self.lines(f"cannot read host {name} (")), name)
+
     def test_explain(self):
         judge = filters.PerfVMFilter()
         for change in (ODD["no memory of a cell"], ODD["no aggregates"]):
