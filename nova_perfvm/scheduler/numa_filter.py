@@ -203,7 +203,7 @@ def _state(value: Any) -> Hashable:
 def _devices(host_state: HostState) -> Hashable:
     """Return how many free PCI devices the cells have."""
     pools = host_state.pci_stats.pools if host_state.pci_stats else ()
-    return tuple([(pool["numa_node"], pool["count"]) for pool in pools])
+    return tuple([(pool.get("numa_node"), pool["count"]) for pool in pools])
 
 
 def _log_refusal(

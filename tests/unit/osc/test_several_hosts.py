@@ -23,11 +23,13 @@ class SeveralHostsTest(CloudCommandCase):
         }
         # Its node has another name than its service.
         self.views["n5"] = self.views["h5"]
+        self.shared = []
         self.changed = {}
         self.errors = {}
         self.answer("observe.hypervisors", ["all"])
         for name, value in (
             ("observe.view_host", self.look),
+            ("converge.share", self.share),
             ("converge.enroll", self.change),
             ("converge.unenroll", lambda api, host, **how: self.change(api, 0, host)),
         ):
@@ -38,6 +40,11 @@ class SeveralHostsTest(CloudCommandCase):
         if name not in self.views:
             raise CloudError(f"no compute host {name}")
         return self.views[name]
+
+    def share(self, _api, changes):
+        """Make once what hosts have in common, before any of them is changed."""
+        self.assertEqual({}, self.changed)
+        self.shared.append([str(change) for change in changes])
 
     def change(self, _api, _policy, host, **_how):
         if host in self.errors:
@@ -64,6 +71,8 @@ class SeveralHostsTest(CloudCommandCase):
         self.assertEqual((0, []), (status, stderr))
         self.assertEqual([f"h{n} is enrolled: 12 change(s)" for n in (1, 2, 5)], stdout)
         self.assertEqual({"h1": 1, "h2": 1, "h5": 1}, self.changed)
+        (shared,) = self.shared
+        self.assertEqual(1, shared.count("create aggregate perfvm-elastic-2"))
 
     def test_errors_of_one_stop_no_other(self):
         off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)

@@ -186,6 +186,12 @@ class AlikeTest(NUMAFilterCase):
                 passing = [host.host for host in judge.filter_all(judged, spec)]
                 self.assertEqual(["empty"], passing, type(judge).__name__)
 
+    def test_devices_that_tell_no_node(self):
+        for host in self.hosts:
+            host.pci_stats = stats.PciDeviceStats(host.numa_topology)
+            host.pci_stats.pools.append({"count": 1, "tags": {}})
+        self.assertEqual(5, len(self.passing(self.hosts, self.spec)))
+
     def test_the_next_request_is_judged_anew(self):
         self.passing(self.hosts, self.spec)
         for host in self.hosts:
