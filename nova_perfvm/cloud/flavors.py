@@ -23,7 +23,7 @@ from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError, openstack_errors
-from nova_perfvm.cloud.sync import carry_out
+from nova_perfvm.cloud.sync import Failed, carry_out
 from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 
 
@@ -50,16 +50,22 @@ def sync(
     desired: Sequence[PolicyFlavor],
     tell: Callable[[do.Change], None],
     **options: Any,
-) -> None:
-    """Make a cloud's flavors those of a policy.
+) -> list[Failed]:
+    """Make a cloud's flavors those of a policy; return what Nova refused of them.
 
     :param tell: called before each change
     :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
     """
-    carry_out(
-        lambda: plan(api, desired, **options), lambda change: _apply(change, api), tell
+    return carry_out(
+        lambda: plan(api, desired, **options),
+        lambda change: _apply(change, api),
+        tell,
+        alone=lambda change, error: (
+            # What flavors have in common comes first, and they need it.
+            error.status == 400 and not isinstance(change, do.CreateName)
+        ),
     )
 
 

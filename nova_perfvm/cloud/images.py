@@ -10,7 +10,7 @@ from urllib.parse import quote
 from nova_perfvm.changes.images import RECORD, ChangeImage, plan_images
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.cloud.sync import carry_out
+from nova_perfvm.cloud.sync import Failed, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -55,16 +55,16 @@ def sync(
     tag: str,
     named: Sequence[str],
     tell: Callable[[Change], None],
-) -> dict[str, str]:
+) -> list[Failed]:
     """Make images what the policy says; see :func:`plan` for the parameters.
 
     :param tell: called before each change
-    :returns: why tenants' images that nobody has named were left, by their IDs
+    :returns: what Glance refused; tenants' images that nobody has named are only left
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
     """
     done = set()
-    refused = {}
+    left = []
 
     def apply(change: Change) -> None:
         if not (isinstance(change, ChangeImage) and change.unasked):
@@ -78,10 +78,15 @@ def sync(
         except CloudError as exc:
             if not _of_the_image(exc):
                 raise
-            refused[change.id] = str(exc)
+            left.append(Failed(change, f"a tenant's: {exc}", asked=False))
 
-    carry_out(lambda: plan(api, desired, tag, named, done), apply, tell)
-    return refused
+    failed = carry_out(
+        lambda: plan(api, desired, tag, named, done),
+        apply,
+        tell,
+        alone=lambda _change, error: _of_the_image(error) and error.status != 403,
+    )
+    return [*failed, *left]
 
 
 def _of_the_image(error: CloudError) -> bool:

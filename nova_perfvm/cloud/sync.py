@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from nova_perfvm.changes.steps import Change, Plan
 from nova_perfvm.cloud.errors import (
@@ -20,36 +21,57 @@ CONFLICTS: Final = 8
 PAUSE_S: Final = 0.2
 
 
+@dataclass(frozen=True)
+class Failed:
+    """A change that was refused, while the others went on.
+
+    :ivar asked: somebody named what it is about; otherwise it is only left
+    """
+
+    change: Change
+    why: str
+    asked: bool = True
+
+
+def _none(_change: Change, _error: CloudError) -> bool:
+    return False
+
+
 def carry_out(
     plan: Callable[[], Plan],
     apply: Callable[[Change], None],
     tell: Callable[[Change], None],
     *,
+    alone: Callable[[Change, CloudError], bool] = _none,
     host: str = "",
     rounds: int = CONFLICTS,
-) -> None:
-    """Look, change, and look again.
+) -> list[Failed]:
+    """Look, change, and look again; return what failed by itself.
 
     :param plan: looks at what is there now
     :param tell: called before each change
+    :param alone: whether an error is about this flavor or image alone, so that the
+        others go on; nothing more is done to this one
     :param host: the one that is changed, if it is one, for errors
     :param rounds: after how many plans to give up
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
     """
     conflicts = 0
+    failed: list[Failed] = []
     for _ in range(rounds):
         found = plan()
         if found.refusals:
             raise RefusedError(found.refusals)
-        if not found.changes:
-            return
+        changes = [change for change in found.changes if not _stopped(change, failed)]
+        if not changes:
+            return failed
         try:
-            for change, following in zip(
-                found.changes, (*found.changes[1:], None), strict=True
-            ):
+            for change, following in zip(changes, (*changes[1:], None), strict=True):
+                if _stopped(change, failed):
+                    continue
                 tell(change)
-                apply(change)
+                failed += _apply(change, apply, alone)
                 # Servers get their units one by one; that is one step.
                 if change.look_again and type(following) is not type(change):
                     break
@@ -66,3 +88,29 @@ def carry_out(
     if host:
         raise CloudError(f"{host} does not come to rest: run this again")
     raise CloudError("it does not stay as it was set, others change it: try again")
+
+
+def _stopped(change: Change, failed: list[Failed]) -> bool:
+    """Return whether a step before, of the same flavor or image, has failed."""
+    return bool(failed) and _subject(change) in [_subject(f.change) for f in failed]
+
+
+def _subject(change: Any) -> str | None:
+    return getattr(change, "id", None) or getattr(change, "name", None)
+
+
+def _apply(
+    change: Change,
+    apply: Callable[[Change], None],
+    alone: Callable[[Change, CloudError], bool],
+) -> list[Failed]:
+    """Make one change; return it if it failed, and the others may go on."""
+    try:
+        apply(change)
+    except (ConflictError, NotThereError):
+        raise
+    except CloudError as exc:
+        if not alone(change, exc):
+            raise
+        return [Failed(change, str(exc))]
+    return []

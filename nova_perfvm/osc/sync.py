@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from nova_perfvm.changes.images import tag_of, tagged_properties
 from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.cloud import flavors, images
 from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.cloud.sync import Failed
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import (
@@ -31,9 +32,8 @@ from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.policy import Policy
 
-# Carries a plan out, and tells of each change before; may return what was
-# refused, by ID, and is left.
-Sync = Callable[[Callable[[Change], None]], Mapping[str, str] | None]
+# Carries a plan out, and tells of each change before.
+Sync = Callable[[Callable[[Change], None]], list[Failed]]
 Prepared = tuple[Callable[[], Plan], Sync]
 
 _COLUMNS = ("Action", "Type", "Name", "Details")
@@ -58,19 +58,20 @@ class SyncCommand(RecordingCommand, Lister):
             raise RefusedError(planned.refusals)
         if not planned.changes:
             self.app.stderr.write("nothing to do\n")
-        refused: Mapping[str, str] = {}
+        failed: list[Failed] = []
         agreed = self._agreed(parsed_args, planned.changes)
         if agreed or parsed_args.yes or parsed_args.dry_run:
             self.record_policy(parsed_args)
         if agreed:
             numbers, total = itertools.count(1), len(planned.changes)
             with ProgressLine() as line:
-                refused = (
-                    sync(lambda c: line(str(c)[:_MAX_WIDTH], next(numbers), total))
-                    or {}
-                )
+                failed = sync(lambda c: line(str(c)[:_MAX_WIDTH], next(numbers), total))
+        for one in failed:
+            if one.asked:
+                self.exit_status = 1
+                self.app.stderr.write(f"{one.change}: {one.why}\n")
         steps = (*planned.changes, *planned.left)
-        return _COLUMNS, [_row(step, refused) for step in steps]
+        return _COLUMNS, [_row(step, failed) for step in steps]
 
     def _agreed(
         self, parsed_args: argparse.Namespace, changes: tuple[Change, ...]
@@ -162,8 +163,8 @@ def _names_of(policy: Policy, prefix: str) -> frozenset[str]:
     return frozenset([*names, *(prefix + name for name in names)])
 
 
-def _row(step: Any, refused: Mapping[str, str]) -> tuple[str, ...]:
-    why = refused.get(getattr(step, "id", ""))
-    if why is not None:
-        step = Left(step.kind, step.name, f"a tenant's: {why}")
+def _row(step: Any, failed: Iterable[Failed]) -> tuple[str, ...]:
+    for one in failed:
+        if one.change == step:
+            return "failed" if one.asked else Left.action, step.kind, step.name, one.why
     return step.action, step.kind, step.name, step.detail

@@ -187,7 +187,7 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
                 ("its cell is down", *explain[:1], "--server", self.vms["g2"].id),
             ):
                 status, _, stderr = self.run_command(*what)
-                self.assertEqual(2, status)
+                self.assertEqual(3, status)
                 self.assertIn(words, stderr)
             status, stdout, stderr = self.run_command(
                 "capacity", "show", *policy, "-f", "json"

@@ -2,8 +2,12 @@
 """Flavors of a real Nova made what the policy says, by the real client."""
 
 import json
+import pathlib
 import shlex
 from unittest import mock
+
+import fixtures
+import yaml
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import flavors as cloud_flavors
@@ -68,6 +72,25 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         path = f"/flavors/{self.ids()[name]}/os-extra_specs"
         self.api.nova("POST", path, {"extra_specs": specs})
         return path
+
+    def test_flavors_that_nova_refuses_stop_no_others(self):
+        # nova-api has a policy that knows no such class.
+        text = yaml.safe_dump(loader.load().as_document(), sort_keys=False)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
+        path.write_text(text.replace("high-performance:", "fast:"))
+        status, stdout, stderr = self.run_command(
+            *SYNC, "--policy", str(path), "-f", "json"
+        )
+        self.assertEqual(1, status, stderr)
+        rows = [row for row in json.loads(stdout) if row["Type"] == "flavor"]
+        self.assertEqual(
+            {("failed", "hp"), ("create", "g.")},
+            {(row["Action"], row["Name"][:2]) for row in rows},
+        )
+        for row in rows:
+            failed = row["Action"] == "failed"
+            self.assertEqual(failed, row["Name"] not in self.flavors())
+            self.assertEqual(failed, f"flavor {row['Name']}, " in stderr)
 
     def test_sync_repair_and_sync_again(self):
         self.cloud.create_flavor("theirs", 2, 2048, 10, {"quota:cpu_shares": "5"})
