@@ -107,8 +107,14 @@ def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Chang
 
 
 def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
-    """Return which aggregates stay though they isolate hosts, and why."""
+    """Return which aggregates stay that isolate hosts or keep the policy, and why."""
     for aggregate in aggregates:
+        if aggregate.name == const.POLICY_AGGREGATE and aggregate.hosts:
+            hosts = ", ".join(sorted(aggregate.hosts))
+            yield (
+                f"aggregate {aggregate.name} stays: somebody put {hosts} into it; take "
+                "them out (openstack aggregate remove host), and run this again"
+            )
         if aggregate.made_by_enroll or not (
             # An enroll that was cut off leaves it without metadata.
             aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIX)

@@ -713,6 +713,16 @@ class UnenrollTest(PlanCase):
         other = dataclasses.replace(bare, name="rack2")
         self.assertEqual([], list(kept_aggregates([other])))
 
+    def test_a_record_of_the_policy_that_has_hosts(self):
+        record = Aggregate(
+            7, "u", const.POLICY_AGGREGATE, {"perfvm:policy": "x"}, frozenset({"h1"})
+        )
+        (said,) = kept_aggregates([record])
+        self.assertIn("perfvm-policy stays: somebody put h1 into it", said)
+        self.assertEqual((), plan_forget([], [record]).changes)
+        empty = dataclasses.replace(record, hosts=frozenset())
+        self.assertEqual([], list(kept_aggregates([empty])))
+
     def test_forget(self):
         empty = Aggregate(1, "u", "a", ISOLATING | CREATED, frozenset())
         used = dataclasses.replace(empty, name="b", hosts=frozenset({"h2"}))
