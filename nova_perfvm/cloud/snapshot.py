@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once, down_cells, rights
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
+from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
 
 if TYPE_CHECKING:
@@ -31,20 +32,6 @@ _Found = TypeVar("_Found")
 
 AT_ONCE: Final = 8
 
-# A migration in one of these may hold allocations of the host it leaves.
-NOT_OVER: Final = (
-    "queued",
-    "accepted",
-    "preparing",
-    "pre-migrating",
-    "running",
-    "running (post-copy)",
-    "migrating",
-    "post-migrating",
-    "finished",
-    "confirming",
-    "reverting",
-)
 # Extra specs, or images' properties, that give a server a NUMA topology.
 _TOPOLOGY_KEYS: Final = (
     const.CPU_POLICY,
@@ -61,7 +48,7 @@ def is_pending(migration: Migration) -> bool:
     """Return whether a migration may hold allocations of the host it leaves."""
     # An evacuation until the host that failed comes back.
     evacuated = (migration.kind, migration.status) == ("evacuation", "done")
-    return evacuated or migration.status in NOT_OVER
+    return evacuated or migration.status in UNFINISHED
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -281,7 +268,7 @@ class Taker:
             return server
 
     def _migrations(self) -> tuple[Migration, ...]:
-        queries = [{"status": status} for status in NOT_OVER]
+        queries = [{"status": status} for status in UNFINISHED]
         queries.append({"status": "done", "migration_type": "evacuation"})
         found: list[dict[str, Any]] = []
         for query in queries:

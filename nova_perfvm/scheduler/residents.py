@@ -10,21 +10,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler.host_manager import HostState
 from oslo_db import exception as db_exception
 
+from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.scheduler.unreadable import name_of
-
-# Nova has no list of these: it asks, host by host, for what is not over.
-UNFINISHED: Final = (
-    *("accepted", "queued", "preparing", "pre-migrating", "migrating"),
-    *("running", "running (post-copy)", "post-migrating", "finished"),
-    *("reverting", "confirming"),
-)
 
 # A server, and which of its NUMA topologies counts on the host: its own, or that of
 # before its move, or that of after it.

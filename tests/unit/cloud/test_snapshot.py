@@ -15,6 +15,7 @@ from nova.virt.libvirt import migration as libvirt_migration
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.facts.migration_states import UNFINISHED
 from tests.unit.cloud.fake_api import DEDICATED, FakeAPI
 
 
@@ -241,7 +242,7 @@ class MigrationStatusTest(testtools.TestCase):
         )
         over = {text for text in _texts(ast.parse(query)) if text in given}
         self.assertIn("completed", over)
-        self.assertEqual(given - over, set(taking.NOT_OVER))
+        self.assertEqual(given - over, set(UNFINISHED))
 
 
 def _statuses(module):
