@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from nova import context as nova_context
 from nova import objects
+from nova.compute import vm_states
 from nova.scheduler.host_manager import HostState
 from oslo_db import exception as db_exception
 
@@ -72,7 +73,10 @@ class Residents:
         )
         found = {server.uuid: server for server in servers}
         return sum(
-            uuid in found and not _pinned(found[uuid], which) for uuid, which in stays
+            uuid in found
+            and _is_there(found[uuid], host)
+            and not _pinned(found[uuid], which)
+            for uuid, which in stays
         )
 
     def _look(self, cell: str) -> Mapping[str, set[_Stay]]:
@@ -81,14 +85,15 @@ class Residents:
         mapping = objects.CellMapping.get_by_uuid(admin, cell)
         with nova_context.target_cell(admin, mapping) as context:
             self._contexts[cell] = context
+        # Before the hosts: a move that ends meanwhile is seen on its new one.
+        moves = objects.MigrationList.get_by_filters(
+            context, {"status": list(UNFINISHED)}
+        )
         hosts = [host for host, of in self._cells.items() if of == cell]
         listed = objects.InstanceList.get_uuids_by_hosts(context, hosts)
         stays: dict[str, set[_Stay]] = {
             host: {(uuid, "own") for uuid in listed[host]} for host in hosts
         }
-        moves = objects.MigrationList.get_by_filters(
-            context, {"status": list(UNFINISHED)}
-        )
         for move in moves:
             uuid = move.instance_uuid
             for host, there in (
@@ -98,6 +103,16 @@ class Residents:
                 if host in stays and (uuid, "own") not in stays[host]:
                     stays[host].add(there)
         return stays
+
+
+def _is_there(server: Any, host: str) -> bool:
+    """Return whether a server is on a host, or is being moved to it or from it.
+
+    The record of a move stays unfinished for ever where a compute died in the middle
+    of it.  Nova's resource tracker looks at the server for that, too.
+    """
+    moves = server.task_state is not None or server.vm_state == vm_states.RESIZED
+    return moves or server.host == host
 
 
 def _pinned(server: Any, which: str) -> bool:

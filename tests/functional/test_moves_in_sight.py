@@ -6,6 +6,8 @@ next periodic task nova-scheduler sees no VM that was moved there, and none that
 moved away and may come back.
 """
 
+from nova import context, objects
+
 from tests.functional import base
 
 GENERAL_4 = "g.4c.8g"
@@ -20,21 +22,20 @@ class TestMovesInSight(base.FunctionalTest):
         for host in ("open1", "open2"):
             self.cloud.start_host(host)
 
-    def assert_refused_on_both(self):
-        server = self.boot_refused()
-        self.assert_reason(server, "2 host.class_conflict")
+    def assert_refused(self, reasons, **options):
+        self.assert_reason(self.boot_refused(**options), reasons)
 
     def test_a_resize_that_is_reverted(self):
         general = self.boot(base.GENERAL_2, host="open1")
         general = self.servers.resize(general, GENERAL_4)
         self.assertEqual("open2", general.host)
-        self.assert_refused_on_both()
+        self.assert_refused("2 host.class_conflict")
 
         self.cloud.run_periodics()
-        self.assert_refused_on_both()
+        self.assert_refused("2 host.class_conflict")
 
         self.assertEqual("open1", self.servers.revert(general).host)
-        self.boot_refused(host="open1")
+        self.assert_refused("1 host.class_conflict", host="open1")
         self.assertEqual("open2", self.boot().host)
         self.servers.delete(general)
         self.boot(host="open1")
@@ -46,7 +47,21 @@ class TestMovesInSight(base.FunctionalTest):
 
         self.assertEqual("open1", self.boot().host)
         self.boot(host="open1")
-        self.boot_refused()
+        self.assert_refused("1 host.class_conflict", host="open2")
+
+    def test_a_record_of_a_move_that_nobody_ended(self):
+        """As that of a compute that died in the middle of it."""
+        general = self.boot(base.GENERAL_2, host="open1")
+        self.servers.live_migrate(general, "open2")
+        cells = objects.CellMappingList.get_all(context.get_admin_context())
+        (cell,) = [cell for cell in cells if not cell.is_cell0()]
+        with context.target_cell(context.get_admin_context(), cell) as targeted:
+            (move,) = objects.MigrationList.get_by_filters(targeted, {})
+            move.status = "running"
+            move.save()
+
+        self.assertEqual("open1", self.boot().host)
+        self.assert_refused("1 host.class_conflict", host="open2")
 
     def test_a_pinned_vm_that_is_away_is_none_of_another_class(self):
         pinned = self.boot(host="open1")
@@ -54,4 +69,4 @@ class TestMovesInSight(base.FunctionalTest):
         self.assertEqual("open2", pinned.host)
         for _ in range(2):
             self.boot()
-        self.boot_refused()
+        self.assert_refused("2 host.no_free_slot")
