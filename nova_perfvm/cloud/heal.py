@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from nova_perfvm.changes.heal import Healing, plan_heal
 from nova_perfvm.cloud import answers, observe
 from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_errors
-from nova_perfvm.cloud.snapshot import is_pending
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
+from nova_perfvm.facts.migration_states import UNFINISHED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nova_perfvm.changes.steps import Allocate
     from nova_perfvm.cloud.api import API
     from nova_perfvm.facts.elastic_host import ElasticHost
+    from nova_perfvm.facts.snapshot import Migration
     from nova_perfvm.policy import Policy
 
     Hypervisors = Sequence[dict[str, Any]] | None
@@ -59,7 +60,7 @@ def heal(
         step = healing.steps.get(server)
         if step is None:
             return None
-        if _is_held_elsewhere(view, held):
+        if _is_held_elsewhere(api, view, server, held, among):
             raise RefusedError(
                 (f"{name} holds CPUs of another host: see audit.allocation_elsewhere",)
             )
@@ -99,25 +100,40 @@ def _put(api: API, step: Allocate, held: dict[str, Any], host: str) -> None:
     api.placement("PUT", f"/allocations/{step.server}", body)
 
 
-def _is_held_elsewhere(view: ElasticHost, held: dict[str, Any]) -> bool:
-    """Return whether an allocation is, in part, of another compute host."""
+def _is_held_elsewhere(
+    api: API, view: ElasticHost, server: str, held: dict[str, Any], among: Hypervisors
+) -> bool:
+    """Return whether an allocation is, in part, of another compute host.
+
+    That of a host that failed does not count: Nova takes it away when that is back.
+    """
     tree = {provider.uuid for provider in (view.root, *view.below)}
-    return any(
-        {PCPU, VCPU} & entry["resources"].keys()
+    others = {
+        provider
         for provider, entry in held["allocations"].items()
-        if provider not in tree
+        if provider not in tree and {PCPU, VCPU} & entry["resources"].keys()
+    }
+    if not others:
+        return False
+    failed = {m.source for m in _migrations(api, server) if m.awaits_source}
+    if among is None:
+        among = observe.hypervisors(api)
+    return bool(
+        others - {found["id"] for found in among if found["service"]["host"] in failed}
     )
 
 
 def _plan(api: API, policy: Policy, view: ElasticHost) -> Healing:
     """Plan, and look for migrations of those only that lack something."""
     migrating = {
-        server for server in plan_heal(policy, view).steps if _migrates(api, server)
+        server
+        for server in plan_heal(policy, view).steps
+        if any(m.status in UNFINISHED for m in _migrations(api, server))
     }
     return plan_heal(policy, view, migrating)
 
 
-def _migrates(api: API, server: str) -> bool:
+def _migrations(api: API, server: str) -> list[Migration]:
     path = f"/os-migrations?instance_uuid={server}"
-    found = map(answers.migration, api.nova_list(path, "migrations", "uuid"))
-    return any(is_pending(migration) for migration in found)
+    found = api.nova_list(path, "migrations", "uuid")
+    return [answers.migration(migration) for migration in found]

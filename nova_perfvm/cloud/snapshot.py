@@ -44,13 +44,6 @@ _TOPOLOGY_KEYS: Final = (
 _SHARED: Final = "shared"
 
 
-def is_pending(migration: Migration) -> bool:
-    """Return whether a migration may hold allocations of the host it leaves."""
-    # An evacuation until the host that failed comes back.
-    evacuated = (migration.kind, migration.status) == ("evacuation", "done")
-    return evacuated or migration.status in UNFINISHED
-
-
 def silent(_what: str, _done: int, _total: int) -> None:
     """Tell nobody."""
 

@@ -173,11 +173,30 @@ class TestSlots(LostMixin, base.FunctionalTest):
         self.assert_left(server, "hp2")
         self.servers.confirm(server)
 
-        # The host that failed may come back, and then Nova gives up what it had.
-        self.cloud.fail_host("hp2")
-        self.servers.evacuate(server)
-        self.lose(server)
-        self.assert_left(server, "hp1")
+    def test_a_server_that_was_evacuated(self):
+        """What it holds of the host that failed is Nova's, and excuses nothing."""
+        server = self.boot()
+        ((failed, _),) = self.held(server).items()
+        self.cloud.start_configured("hp2", self.policy, "dedicated")
+        self.cloud.fail_host("hp1")
+        server = self.servers.evacuate(server)
+        before = self.held(server)
+        self.assertEqual(2, len(before))
+        self.assertEqual((0, []), self.heal("--yes")[:2])
+        image = self.cloud.create_image(hw_machine_type="no-such", **MULTIQUEUE)
+        self.assertEqual("ERROR", self.rebuild_as_member(server, image))
+        self.assertEqual({failed}, self.held(server).keys())
+
+        lost = [codes.NOT_CLAIMED, codes.ALLOCATION_MISSING]
+        self.assertEqual((2, lost), self.heal("--dry-run")[:2])
+        status, found, said = self.heal("--yes")
+        self.assertEqual((0, []), (status, found), said)
+        self.assertEqual(before, self.held(server))
+
+        self.cloud.restart_configured("hp1", self.policy, "dedicated")
+        del before[failed]
+        self.assertEqual(before, self.held(server))
+        self.assertEqual((0, []), self.heal("--yes")[:2])
 
     def assert_left(self, server, host):
         exc = self.assertRaises(

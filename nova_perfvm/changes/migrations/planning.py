@@ -156,6 +156,11 @@ class Planning:
             yield "its cell is down"
         if server.id in snapshot.migrating:
             yield "a migration of it is not over: wait, or confirm or revert it"
+        if any(server.id == evacuated for evacuated, _ in snapshot.left_behind):
+            yield (
+                "it was evacuated from a host that has not come back: start "
+                "nova-compute there"
+            )
         yield from self._states(server)
         host = self._services.get(server.host or "")
         if host is None or not host.host.up:

@@ -47,6 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             consumer
             for provider in filter(snapshot.is_seen, snapshot.providers)
             for consumer in provider.allocations
+            if not (consumer in homeless and is_left(snapshot, provider, consumer))
         ),
         (server.id for server in snapshot.servers if server.id not in homeless),
         (migration.id for migration in snapshot.migrations),
@@ -58,6 +59,16 @@ def check(subject: Subject) -> Iterator[Finding]:
 def is_moving(snapshot: Snapshot, server: Server) -> bool:
     """Return whether Nova may be about to add or to remove allocations."""
     return server.busy or server.id in snapshot.migrating
+
+
+def is_left(snapshot: Snapshot, provider: Provider, server: str) -> bool:
+    """Return whether a server was evacuated from a provider's host.
+
+    What it holds there is Nova's to take away; it excuses nothing on other hosts.
+
+    :param server: its ID
+    """
+    return (server, provider.root or provider.uuid) in snapshot.left_behind
 
 
 def _places(subject: Subject) -> Iterator[Finding]:
@@ -85,6 +96,8 @@ def _places(subject: Subject) -> Iterator[Finding]:
                 codes.HEAL,
             )
         for root, providers in roots.items():
+            if (server.id, root) in snapshot.left_behind:
+                continue
             if root in nodes and nodes[root].host != server.host:
                 named = " ".join(f"--provider {p.uuid}" for p in providers)
                 yield Finding(

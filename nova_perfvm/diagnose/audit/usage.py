@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.contract import claim
-from nova_perfvm.diagnose.audit.placement import is_moving
+from nova_perfvm.diagnose.audit.placement import is_left, is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.elastic_host import describe_consumer
 from nova_perfvm.facts.snapshot import Provider
@@ -85,7 +85,9 @@ def _strays(subject: Subject, provider: Provider, name: str) -> Iterator[Stray]:
     for consumer, taken in sorted(provider.allocations.items()):
         amount = taken.get(name, 0)
         server = snapshot.server_by_id.get(consumer)
-        moving = server is not None and is_moving(snapshot, server)
+        moving = server is not None and (
+            is_moving(snapshot, server) or is_left(snapshot, provider, server.id)
+        )
         if not amount or moving or consumer in migrations:
             continue
         if server is None or (here and server.host not in here):

@@ -124,7 +124,7 @@ class Snapshot:
         for credentials without one
     :ivar providers: of all trees that a compute host or this project has
     :ivar images: None where they could not be listed
-    :ivar migrations: those that are not over
+    :ivar migrations: those that are not over, or await their source
     :ivar names: the project's traits and resource classes that exist
     :ivar gaps: what could not be seen, and why
     :ivar unseen_hosts: hosts of cells that Nova could not reach: neither they nor
@@ -223,7 +223,21 @@ class Snapshot:
     @cached_property
     def migrating(self) -> frozenset[str]:
         """IDs of the servers with a migration that is not over."""
-        return frozenset(migration.server for migration in self.migrations)
+        return frozenset(m.server for m in self.migrations if not m.awaits_source)
+
+    @cached_property
+    def left_behind(self) -> frozenset[tuple[str, str]]:
+        """IDs of servers, and top providers of hosts that they were evacuated from.
+
+        What they hold there Nova takes away when nova-compute runs there again.
+        """
+        evacuated = [m for m in self.migrations if m.awaits_source]
+        return frozenset(
+            (migration.server, host.provider)
+            for migration in evacuated
+            for host in self.hosts
+            if host.host == migration.source
+        )
 
     @cached_property
     def assumed_divisions(self) -> frozenset[str]:

@@ -342,9 +342,10 @@ class Image:
 
 @dataclass(frozen=True)
 class Migration:
-    """A migration, resize or evacuation that is not over.
+    """A migration, resize or evacuation that is not over, or awaits its source.
 
-    :ivar id: its UUID, which holds allocations of the source meanwhile
+    :ivar id: its UUID, which holds allocations of the source meanwhile; while an
+        evacuation awaits its source, the server holds them
     :ivar kind: migration, resize, live-migration or evacuation
     """
 
@@ -354,3 +355,8 @@ class Migration:
     status: str
     source: str | None = None
     destination: str | None = None
+
+    @property
+    def awaits_source(self) -> bool:
+        """Whether it ends when nova-compute runs again on the host that failed."""
+        return (self.kind, self.status) == ("evacuation", "done")

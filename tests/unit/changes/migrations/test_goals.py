@@ -252,6 +252,7 @@ class FreeTest(FewHostsCase):
         self.add("c", 1, 32)
         specs = self.cloud.flavors["hp16"].extra_specs
         migration = Migration("m", "i-a-16", "migration", "finished")
+        evacuation = Migration("m", "i-a-16", "evacuation", "done", "c")
         for reason, server, parts in (
             ("it is ERROR: openstack server reboot --hard", {"status": "ERROR"}, {}),
             ("it is spawning: wait", {"task": "spawning"}, {}),
@@ -261,6 +262,7 @@ class FreeTest(FewHostsCase):
                 {},
             ),
             ("a migration of it is not over", {}, {"migrations": (migration,)}),
+            ("it was evacuated from a host", {}, {"migrations": (evacuation,)}),
         ):
             kept = dict(self.cloud.servers), dict(self.cloud.parts)
             self.cloud.change_server("a-16", **server)

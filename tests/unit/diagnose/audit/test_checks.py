@@ -84,6 +84,20 @@ class CleanTest(AuditTest):
         cloud.parts["migrations"] = (Migration("m", "i-c", "migration", "finished"),)
         self.assertEqual([], self.found(cloud))
 
+    def test_what_an_evacuation_leaves_on_the_host_that_failed(self):
+        cloud = small()
+        cloud.allocate("i-c", "hp1", {"MEMORY_MB": 1})
+        source = {"source": "hp1", "destination": "g1"}
+        evacuation = Migration("m", "i-c", "evacuation", "done", **source)
+        cloud.parts["migrations"] = (evacuation,)
+        self.assertEqual([], self.found(cloud))
+        cloud.change_server("c", host=None, status="SHELVED_OFFLOADED")
+        self.assertEqual([(codes.LEAKED_ALLOCATION, "i-c")], self.found(cloud))
+        cloud.change_provider("g1", allocations={})
+        self.assertEqual([], self.found(cloud))
+        cloud.change_server("c", host="g1", status="ERROR")
+        self.assertEqual([(codes.ALLOCATION_MISSING, "c (i-c)")], self.found(cloud))
+
     def test_sizes_of_the_general_class(self):
         cloud = small()
         cloud.flavors["odd"] = dataclasses.replace(
