@@ -235,6 +235,11 @@ class AddUnits(Change):
     name: str
     units: Mapping[str, int]
 
+    @property
+    def resources(self) -> Mapping[str, Mapping[str, int]]:
+        """The amounts by provider and resource class."""
+        return {uuid: {const.RC_UNIT: units} for uuid, units in self.units.items()}
+
     def __str__(self) -> str:
         amounts = " + ".join(str(amount) for amount in self.units.values())
         return f"add {amounts} units to the allocation of {self.name}"

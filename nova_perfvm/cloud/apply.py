@@ -10,6 +10,7 @@ from typing import Any, Final
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import answers, observe
+from nova_perfvm.cloud.allocate import allocate
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import (
     CloudError,
@@ -28,7 +29,7 @@ from nova_perfvm.facts.snapshot import Aggregate
 # doing at that moment.
 FORGOTTEN_S: Final = 360
 
-# A server may be given units while Nova changes its allocation for a resize.
+# Nova may change an allocation meanwhile, for a resize.
 _ALLOCATION_TRIES: Final = 5
 
 
@@ -44,8 +45,9 @@ class Applier:
     """
 
     def __init__(self, api: API, view: ElasticHost | None = None) -> None:
-        """Remember the generations of the view."""
+        """Remember the view, and its generations."""
         self._api = api
+        self._view = view
         seen = (view.root, *view.below, *view.detached) if view else ()
         self._generations = {p.uuid: p.generation for p in seen}
 
@@ -179,62 +181,38 @@ class Applier:
         self._api.placement("DELETE", f"/resource_providers/{change.uuid}")
         self._generations.pop(change.uuid, None)
 
-    @_apply.register
-    def _(self, change: do.AddUnits) -> None:
-        def add(allocations: dict[str, Any]) -> bool:
-            for provider, amount in change.units.items():
-                resources = allocations.setdefault(provider, {"resources": {}})
-                resources["resources"].setdefault(const.RC_UNIT, amount)
-            return True
-
-        self._rewrite(change.server, add)
-
-    @_apply.register
-    def _(self, change: do.Allocate) -> None:
-        def add(allocations: dict[str, Any]) -> bool:
-            for provider, resources in change.resources.items():
-                allocations.setdefault(provider, {"resources": dict(resources)})
-            return True
-
-        self._rewrite(change.server, add, new=True)
+    @_apply.register(do.AddUnits)
+    @_apply.register(do.Allocate)
+    def _(self, change: do.AddUnits | do.Allocate) -> None:
+        if self._view is None:
+            raise AssertionError(f"planned on no host: {change!r}")
+        allocate(
+            self._api, change, observe.allocation(self._api, change.server), self._view
+        )
 
     @_apply.register
     def _(self, change: do.RemoveUnits) -> None:
-        def remove(allocations: dict[str, Any]) -> bool:
-            for provider in change.providers & allocations.keys():
-                allocations[provider]["resources"].pop(const.RC_UNIT, None)
-                if not allocations[provider]["resources"]:
-                    del allocations[provider]
-            # An empty allocation would be a deletion, which is not ours to make.
-            return bool(allocations)
-
-        self._rewrite(change.consumer, remove)
-
-    def _rewrite(self, consumer: str, edit: Any, *, new: bool = False) -> None:
-        """Put a consumer's allocation back with one thing changed.
-
-        The consumer's generation makes sure that nothing else changed.
-
-        :param new: whether it may be a server's that has none
-        """
         for left in reversed(range(_ALLOCATION_TRIES)):
-            found = observe.allocation(self._api, consumer)
-            kept = {
-                provider: {"resources": dict(entry["resources"])}
-                for provider, entry in found["allocations"].items()
-            }
-            if not (kept or new) or not edit(kept):
-                raise ConflictError(f"{consumer} has no other allocation", 409)
-            if not found["allocations"]:
-                found = observe.owner(self._api, consumer)
+            found = observe.allocation(self._api, change.consumer)
+            kept: dict[str, Any] = {}
+            for provider, entry in found["allocations"].items():
+                resources = dict(entry["resources"])
+                if provider in change.providers:
+                    resources.pop(const.RC_UNIT, None)
+                if resources:
+                    kept[provider] = {"resources": resources}
+            if not kept:
+                # That would be a deletion, which is not ours to make.
+                raise ConflictError(f"{change.consumer} has no other allocation", 409)
             body = {
                 "allocations": kept,
                 "project_id": found["project_id"],
                 "user_id": found["user_id"],
+                # So nothing else can have changed.
                 "consumer_generation": found["consumer_generation"],
             }
             try:
-                self._api.placement("PUT", f"/allocations/{consumer}", body)
+                self._api.placement("PUT", f"/allocations/{change.consumer}", body)
             except ConflictError:
                 if not left:
                     raise

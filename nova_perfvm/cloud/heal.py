@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nova_perfvm.changes.heal import Healing, plan_heal
 from nova_perfvm.cloud import answers, observe
+from nova_perfvm.cloud.allocate import CONCURRENT, allocate
 from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_errors
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.migration_states import UNFINISHED
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 # Who changes the same allocation meanwhile is Nova, and mostly once.
 _TRIES: Final = 4
-# Placement's code where generations differ; room that is taken has another one.
-_CONCURRENT: Final = "placement.concurrent_update"
 
 
 def look(api: API, policy: Policy, host: str, among: Hypervisors = None) -> Healing:
@@ -65,9 +64,9 @@ def heal(
                 (f"{name} holds CPUs of another host: see audit.allocation_elsewhere",)
             )
         try:
-            _put(api, step, held, host)
+            allocate(api, step, held, view)
         except ConflictError as exc:
-            if exc.code != _CONCURRENT:
+            if exc.code != CONCURRENT:
                 raise RefusedError(
                     (f"{name}: {host} has no room for it left, migrate it: {exc}",)
                 ) from exc
@@ -76,28 +75,6 @@ def heal(
         else:
             return step
     raise AssertionError
-
-
-def _put(api: API, step: Allocate, held: dict[str, Any], host: str) -> None:
-    """Put an allocation back with what it lacks, unless anything has changed it."""
-    allocations = {
-        provider: {"resources": dict(entry["resources"])}
-        for provider, entry in held["allocations"].items()
-    }
-    for provider, lacking in step.resources.items():
-        resources = allocations.setdefault(provider, {"resources": {}})["resources"]
-        for name, amount in lacking.items():
-            resources[name] = resources.get(name, 0) + amount
-    body: dict[str, Any] = {"allocations": allocations}
-    found = api.nova("GET", f"/servers/{step.server}", key="server")
-    server = answers.server(found)
-    if server.busy or server.host != host:
-        raise ConflictError(f"Nova is at work with {server}", 409, _CONCURRENT)
-    for key, owner in (("project_id", "tenant_id"), ("user_id", "user_id")):
-        body[key] = held.get(key, found[owner])
-    # None for one that has no allocation at all.
-    body["consumer_generation"] = held.get("consumer_generation")
-    api.placement("PUT", f"/allocations/{step.server}", body)
 
 
 def _is_held_elsewhere(

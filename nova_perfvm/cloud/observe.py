@@ -125,17 +125,6 @@ def allocation(api: API, consumer: str) -> dict[str, Any]:
 
 
 @openstack_errors()
-def owner(api: API, server: str) -> dict[str, Any]:
-    """Return whose a server is, as Placement wants it for a consumer that is new."""
-    found = api.nova("GET", f"/servers/{server}", key="server")
-    return {
-        "project_id": found["tenant_id"],
-        "user_id": found["user_id"],
-        "consumer_generation": None,
-    }
-
-
-@openstack_errors()
 def flavors_with_units(api: API) -> list[str]:
     """Return the names of the flavors that ask for units."""
     return sorted(

@@ -203,6 +203,30 @@ class TestBackfill(ElasticTest):
                 self.servers.delete(server)
                 self.assertEqual({"a": [], "b": []}, self.units("h1"))
 
+    def test_vms_that_move_away_meanwhile(self):
+        """Whether they lack units only, or have lost all that they had."""
+        self.cloud.start_host("h2")
+        servers = [self.boot_before(PLAIN_GENERAL, host="h1") for _ in range(4)]
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        original = Applier.apply
+        for lost, pair in ((False, servers[:2]), (True, servers[2:])):
+            moved = []
+
+            def apply(applier, change, pair=pair, moved=moved):
+                original(applier, change)
+                here = [s for s in pair if s.id != getattr(change, "server", "")]
+                if len(here) == 1 and not moved:
+                    moved.append(self.servers.live_migrate(here[0], "h2"))
+
+            with self.subTest(lost=lost):
+                for server in pair if lost else ():
+                    self.api.placement("DELETE", f"/allocations/{server.id}")
+                with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+                    self.backfill()
+                (away,) = moved
+                self.assertEqual({"h2"}, self.allocations(away).keys())
+                self.assert_elastic("h1")
+
     def _lose_units(self, server):
         found = observe.allocation(self.api, server.id)
         root = self.view("h1").root.uuid

@@ -136,8 +136,13 @@ class TestSlots(LostMixin, base.FunctionalTest):
                 ((root, resources),) = before.items()
                 kept = {**resources}
                 del kept[const.RC_SLOT]
-                body = {"allocations": {root: {"resources": kept}}}
-                body |= observe.owner(self.api, server.id)
+                owner = self.api.nova("GET", f"/servers/{server.id}", key="server")
+                body = {
+                    "allocations": {root: {"resources": kept}},
+                    "project_id": owner["tenant_id"],
+                    "user_id": owner["user_id"],
+                    "consumer_generation": None,
+                }
                 self.api.placement("PUT", f"/allocations/{server.id}", body)
             return found
 

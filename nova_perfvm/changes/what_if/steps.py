@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.facts.snapshot import Aggregate, Provider, Snapshot
 
@@ -151,17 +150,9 @@ def _(change: do.DetachChild, snapshot: Snapshot) -> Snapshot:
     )
 
 
-@_made.register
-def _(change: do.AddUnits, snapshot: Snapshot) -> Snapshot:
-    for provider, amount in change.units.items():
-        snapshot = _allocated(
-            snapshot, change.server, provider, {const.RC_UNIT: amount}
-        )
-    return snapshot
-
-
-@_made.register
-def _(change: do.Allocate, snapshot: Snapshot) -> Snapshot:
+@_made.register(do.AddUnits)
+@_made.register(do.Allocate)
+def _(change: do.AddUnits | do.Allocate, snapshot: Snapshot) -> Snapshot:
     for provider, resources in change.resources.items():
         snapshot = _allocated(snapshot, change.server, provider, dict(resources))
     return snapshot
