@@ -170,7 +170,8 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
             self.api.placement("PUT", path, body)
         for flavor in (base.HP_64, base.GENERAL_2):
             self.cloud.api.delete_flavor(flavor)
-        self.run_client("perfvm", "rollback", "--yes")
+        status, _, said = self.run_client("perfvm", "rollback", "--yes")
+        self.assertEqual(0, status, said)
         self.assertEqual([], [a.name for a in observe.aggregates(self.api)])
         self.api.placement("DELETE", f"/traits/{const.TRAIT_HIGH_PERFORMANCE}")
         self.run_shown("resource class delete")
