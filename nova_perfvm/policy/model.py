@@ -60,7 +60,7 @@ class Policy:
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
     :ivar accept: codes of findings that are to stay: notes, as far as they are not
-        critical
+        critical.  Not part of the digest, as it changes nothing that is enforced
     """
 
     schema_version: Annotated[
@@ -132,8 +132,13 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the policy's meaning, not of the file's comments, in hex."""
+        """SHA-256 of what the policy has enforced, in hex.
+
+        Neither the file's comments nor what is accepted are part of it.
+        """
+        enforced = self.as_document()
+        del enforced["accept"]
         text = json.dumps(
-            self.as_document(), sort_keys=True, separators=(",", ":"), ensure_ascii=True
+            enforced, sort_keys=True, separators=(",", ":"), ensure_ascii=True
         )
         return hashlib.sha256(text.encode()).hexdigest()

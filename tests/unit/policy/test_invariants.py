@@ -265,7 +265,6 @@ class AcceptanceTest(testtools.TestCase):
         for code in (codes.FLAVOR_LEFT_BEHIND, codes.FLAVORS_DIFFER, codes.NOT_SEEN):
             policy = loader.parse(f"{HEAD}accept: [{code}]\n")
             self.assertEqual((code,), policy.accept)
-            self.assertNotEqual(loader.load().digest, policy.digest)
             self.assertEqual(policy, loader.parse(loader.dump(policy)))
 
     def test_mistakes(self):

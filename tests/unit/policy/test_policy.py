@@ -50,6 +50,12 @@ class PolicyTest(testtools.TestCase):
         changed = loader.parse(text.replace("vcpus: 20", "vcpus: 18"))
         self.assertNotEqual(self.policy.digest, changed.digest)
 
+    def test_what_is_accepted_does_not_change_the_digest(self):
+        accepting = dataclasses.replace(self.policy, accept=("audit.flavor_changed",))
+        self.assertEqual(self.policy.digest, accepting.digest)
+        parsed = loader.parse(loader.dump(accepting))
+        self.assertEqual(accepting.accept, parsed.accept)
+
 
 class VMClassTest(testtools.TestCase):
     def test_cpus_of_a_pinned_class(self):
