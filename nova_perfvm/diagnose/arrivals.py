@@ -73,6 +73,7 @@ def arrived(
         ],
         vcpus_used=view.facts.vcpus_used + request.vcpus,
         num_instances=view.facts.num_instances + 1,
+        unpinned=view.facts.unpinned + (not request.pinned),
     )
     return replace(view, facts=facts).allocated(consumer, allocation)
 

@@ -18,7 +18,6 @@ from nova_perfvm.diagnose.explain.verdicts import (
     settings_for,
 )
 from nova_perfvm.diagnose.explain.words import words
-from nova_perfvm.diagnose.residents import owns_cpus
 from nova_perfvm.facts import Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import RequestError, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
@@ -86,7 +85,7 @@ def _against(
     if not server.known:
         return None
     request = server_facts(server, snapshot.image_of(server))
-    if not request.pinned and owns_cpus(server):
+    if not request.pinned and server.owns_cpus:
         # Nobody looked on which NUMA node it is.
         own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
         request = request._replace(cells=(own,))

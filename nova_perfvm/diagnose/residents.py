@@ -41,13 +41,6 @@ class Shares:
     faults: tuple[str, ...] = ()
 
 
-def owns_cpus(server: Server) -> bool:
-    """Return whether a server owns CPUs; where nobody looked, its flavor says it."""
-    if server.pinned is None:
-        return server.extra_specs.get(const.CPU_POLICY) == "dedicated"
-    return server.pinned
-
-
 def class_name(policy: Policy, server: Server) -> str | None:
     """Return the class of a running server, None if it is of none.
 
@@ -66,7 +59,7 @@ def class_or_misfits(
     """
     own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
     request = server_facts(server)._replace(
-        cells=(own,) if owns_cpus(server) else (), running_vcpus=server.vcpus
+        cells=(own,) if server.owns_cpus else (), running_vcpus=server.vcpus
     )
     misfits = tuple(r for r in check_request(policy, request) if r.code in _OF_NO_CLASS)
     vm_class = None if misfits else resolve_class(policy, request)

@@ -80,6 +80,7 @@ class HostView:
             cells=cells,
             vcpus_used=self.facts.vcpus_used - sum(s.vcpus for s in servers),
             num_instances=self.facts.num_instances - len(servers),
+            unpinned=self.facts.unpinned - sum(not s.owns_cpus for s in servers),
         )
         return replace(
             self,

@@ -16,7 +16,7 @@ from nova_perfvm.rules import host as host_rules
 from nova_perfvm.rules import request as request_rules
 from nova_perfvm.rules.cells import describe_cells
 from nova_perfvm.rules.classes import is_former_size, resolve_class
-from nova_perfvm.rules.host import class_conflict
+from nova_perfvm.rules.host import unreported
 from nova_perfvm.rules.rule import (
     HOSTS,
     KINDS,
@@ -159,13 +159,13 @@ def check_host(
 def vms_by_pins(policy: Policy, request: RequestFacts, host: HostFacts) -> int | None:
     """Count the VMs that a host's pins are, where it matters who else is there.
 
-    See :func:`nova_perfvm.rules.host.class_conflict.vms_by_pins`.  Where it is not
+    See :func:`nova_perfvm.rules.host.unreported.vms_by_pins`.  Where it is not
     None, ask :func:`check_host` again with the host's ``unpinned``.
     """
     vm_class = resolve_class(policy, request)
     if vm_class is None or not vm_class.pinned or not policy.manages(host.labels):
         return None
-    return class_conflict.vms_by_pins(policy, vm_class.of_size(request.vcpus), host)
+    return unreported.vms_by_pins(policy, vm_class.of_size(request.vcpus), host)
 
 
 def check_placed(

@@ -118,7 +118,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         passed = []
         counts: collections.Counter[str] = collections.Counter()
         for host_state in hosts:
-            host, reasons = self._judge(request, host_state, at_home, seen)
+            host, reasons = self._judge(request, host_state, seen, at_home)
             if reasons:
                 counts[reasons[0].code] += 1
             else:
@@ -136,14 +136,11 @@ class PerfVMFilter(filters.BaseHostFilter):
         return passed
 
     def _check(
-        self,
-        request: RequestFacts,
-        host: HostFacts,
-        seen: residents.Residents | None,
+        self, request: RequestFacts, host: HostFacts, seen: residents.Residents
     ) -> tuple[Reason, ...]:
         """Return why a host may not take a request, by who is there if need be."""
         reasons = rules.check_host(self.policy, request, host)
-        if reasons or seen is None:
+        if reasons:
             return reasons
         pinned = rules.vms_by_pins(self.policy, request, host)
         if pinned is None:
@@ -165,22 +162,23 @@ class PerfVMFilter(filters.BaseHostFilter):
         request = self._request(spec_obj)
         reasons = rules.check_request(self.policy, request)
         if not reasons:
-            _, reasons = self._judge(request, host_state)
+            seen = residents.Residents([host_state])
+            _, reasons = self._judge(request, host_state, seen)
         return Decision(not reasons, reasons)
 
     def _judge(
         self,
         request: RequestFacts,
         host_state: HostState,
+        seen: residents.Residents,
         at_home: tuple[str, str] | None = None,
-        seen: residents.Residents | None = None,
     ) -> tuple[HostFacts, tuple[Reason, ...]]:
         """Return a host's facts, and why it may not take a request.
 
         Whatever is wrong with what is known of one host, the others are judged.
 
+        :param seen: who is on the hosts
         :param at_home: host and node of a server that is rebuilt there
-        :param seen: who is on the hosts; None to go by the hosts' own figures
         """
         name = unreadable.name_of(host_state)
         try:

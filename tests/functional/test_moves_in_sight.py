@@ -6,14 +6,16 @@ next periodic task nova-scheduler sees no VM that was moved there, and none that
 moved away and may come back.
 """
 
+import json
+
 from nova import context, objects
 
-from tests.functional import base
+from tests.functional import base, client
 
 GENERAL_4 = "g.4c.8g"
 
 
-class TestMovesInSight(base.FunctionalTest):
+class TestMovesInSight(client.ClientMixin, base.FunctionalTest):
     CLOUD = {"disable_fallback_pcpu_query": False}  # noqa: RUF012
     FLAVORS = (base.HP_64, base.GENERAL_2, GENERAL_4)
 
@@ -25,11 +27,25 @@ class TestMovesInSight(base.FunctionalTest):
     def assert_refused(self, reasons, **options):
         self.assert_reason(self.boot_refused(**options), reasons)
 
+    def assert_explained(self, expected):
+        options = (
+            "[workarounds]\ndisable_fallback_pcpu_query = False\n"
+            "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n"
+        )
+        (path,) = self.files(options)
+        _, printed, _ = self.run_command(
+            *("explain", "--flavor", base.HP_64, "--nova-conf", path, "-f", "json"),
+            *("--policy", self.write_policy()),
+        )
+        found = {row["Reason"]: row["Hosts"] for row in json.loads(printed)}
+        self.assertEqual(expected, found)
+
     def test_a_resize_that_is_reverted(self):
         general = self.boot(base.GENERAL_2, host="open1")
         general = self.servers.resize(general, GENERAL_4)
         self.assertEqual("open2", general.host)
         self.assert_refused("2 host.class_conflict")
+        self.assert_explained({"host.class_conflict": ["open1", "open2"]})
 
         self.cloud.run_periodics()
         self.assert_refused("2 host.class_conflict")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nova_perfvm.diagnose.capacity import Slots, host_capacity
-from nova_perfvm.diagnose.residents import owns_cpus
 from nova_perfvm.facts import NUMACell
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import UNKNOWN, Server, Snapshot
@@ -112,7 +111,7 @@ def _host(view: HostView, vm_class: VMClass | None, slots: Slots | None) -> Host
         cells_source=host.cells_source,
         memory_mb=sum(cell.memory_mb for cell in host.cells) or host.memory_mb,
         servers=len(view.servers),
-        pinned=sum(map(owns_cpus, view.servers)),
+        pinned=sum(server.owns_cpus for server in view.servers),
         nodes=tuple(_nodes(facts.cells, view.servers)),
         slots=slots,
         possible=possible,

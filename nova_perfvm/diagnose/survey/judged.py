@@ -10,7 +10,6 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit.claims import check_changed
-from nova_perfvm.diagnose.residents import owns_cpus
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.contract import is_ours
@@ -41,7 +40,7 @@ def is_taken_in(snapshot: Snapshot) -> bool:
         for name in (*provider.inventories, *provider.traits)
     ):
         return True
-    named = [const.CLASS_KEY in s.extra_specs for s in snapshot.servers if owns_cpus(s)]
+    named = [const.CLASS_KEY in s.extra_specs for s in snapshot.servers if s.owns_cpus]
     return 2 * sum(named) > len(named)
 
 
@@ -63,7 +62,7 @@ def as_if(policy: Policy, snapshot: Snapshot) -> tuple[Policy, Snapshot]:
         snapshot,
         servers=tuple(
             replace(server, extra_specs=_named(server.extra_specs, names, server.vcpus))
-            if owns_cpus(server)
+            if server.owns_cpus
             else server
             for server in snapshot.servers
         ),
@@ -114,4 +113,4 @@ def _as_if(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
 
 def _is_hidden(server: Server) -> bool:
     """Return whether nobody has looked up where a server that owns CPUs has them."""
-    return server.pinned is None and owns_cpus(server)
+    return server.pinned is None and server.owns_cpus

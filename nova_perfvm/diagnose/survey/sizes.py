@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.residents import owns_cpus
 from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 
@@ -74,7 +73,7 @@ def pinned_sizes(snapshot: Snapshot) -> tuple[PinnedSize, ...]:
     servers: dict[int, list[Server]] = {}
     flavors: dict[int, list[Flavor]] = {}
     for server in snapshot.servers:
-        if server.host is not None and owns_cpus(server):
+        if server.host is not None and server.owns_cpus:
             servers.setdefault(server.vcpus, []).append(server)
     for flavor in snapshot.flavors:
         if flavor.extra_specs.get(const.CPU_POLICY) == "dedicated":

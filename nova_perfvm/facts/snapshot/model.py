@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -172,6 +173,23 @@ class Snapshot:
             if server.host is not None:
                 found.setdefault(server.host, []).append(server)
         return {host: tuple(servers) for host, servers in found.items()}
+
+    @cached_property
+    def moving_by_host(self) -> dict[str, tuple[Server, ...]]:
+        """The servers that are elsewhere, and will be or come back when they moved.
+
+        By the name of the host's service.  Records of moves stay unfinished for ever
+        where a compute died in the middle, so the server has to say it, too.
+        """
+        found: dict[str, dict[str, Server]] = {}
+        for move in self.migrations:
+            server = self.server_by_id.get(move.server)
+            if server is None or not server.busy or move.status not in UNFINISHED:
+                continue
+            for host in (move.source, move.destination):
+                if host is not None and host != server.host:
+                    found.setdefault(host, {})[server.id] = server
+        return {host: tuple(servers.values()) for host, servers in found.items()}
 
     @cached_property
     def trees(self) -> dict[str, tuple[Provider, ...]]:

@@ -6,8 +6,13 @@ from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
 
 
 def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
-    """Return a host as the scheduler sees it, at the time of the snapshot."""
+    """Return a host as the scheduler sees it, at the time of the snapshot.
+
+    A server that is resized counts everywhere by what it is now; no API shows what
+    it was, or is going to be.
+    """
     servers = snapshot.servers_by_host.get(host.host, ())
+    moving = snapshot.moving_by_host.get(host.host, ())
     here = [cell for server in servers for cell in server.cells or ()]
     tree = snapshot.trees.get(host.provider)
     cells = []
@@ -49,5 +54,6 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
         labels=snapshot.labels(host.host),
         isolating=snapshot.isolating(host.host),
         traits=None if tree is None else frozenset().union(*(p.traits for p in tree)),
+        unpinned=sum(not server.owns_cpus for server in (*servers, *moving)),
         unreadable=host.unreadable,
     )

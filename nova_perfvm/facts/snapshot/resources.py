@@ -223,6 +223,13 @@ class Server:
         return self.task is not None or not self.known or self.status in _BUSY
 
     @property
+    def owns_cpus(self) -> bool:
+        """Return whether it owns CPUs; where nobody looked, its flavor says it."""
+        if self.pinned is None:
+            return self.extra_specs.get(const.CPU_POLICY) == "dedicated"
+        return self.pinned
+
+    @property
     def built(self) -> bool:
         """Return whether it has come to a host once, so that it can be moved."""
         return self.host is not None or self.status == "SHELVED_OFFLOADED"

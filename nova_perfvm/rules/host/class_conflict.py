@@ -50,26 +50,8 @@ def _beside_unpinned(vm_class: VMClass, host: HostFacts) -> Reason | None:
     """
     if vm_class.exclusive == "none" or host_mode(host) != "open":
         return None
-    if host.unpinned:
-        return CLASS_CONFLICT.because(moving=host.unpinned)
     others, vcpus = unpinned_vms(vm_class, host)
     return CLASS_CONFLICT.because(others=others, vcpus=vcpus) if others else None
-
-
-def vms_by_pins(policy: Policy, vm_class: VMClass, host: HostFacts) -> int | None:
-    """Count the VMs that a host's pins are, where others there would go unnoticed.
-
-    That is where Placement keeps no class from another, on a host that takes both:
-    its own figures are up to a minute old, and leave out who may come back to it.
-    None where nobody has to look who is there.
-    """
-    if (
-        policy.placement != "none"
-        or vm_class.exclusive == "none"
-        or host_mode(host) != "open"
-    ):
-        return None
-    return count_vms(vm_class, host).least
 
 
 def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:

@@ -18,7 +18,14 @@ from nova_perfvm.cloud import nova_database
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import settings_for
 from nova_perfvm.facts import snapshot
-from nova_perfvm.facts.snapshot import Aggregate, ComputeHost, Flavor, Snapshot
+from nova_perfvm.facts.snapshot import (
+    Aggregate,
+    ComputeHost,
+    Flavor,
+    Migration,
+    Server,
+    Snapshot,
+)
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.scheduler import filters
 from tests.unit.scheduler import states
@@ -107,6 +114,20 @@ def random_node(rng, name, odd):
     )
 
 
+def empty_node():
+    """Return an open host to which most VMs may come."""
+    every = set(range(40))
+    topology = states.numa_topology(HostShape(2, 20, 1), dedicated=every, shared=every)
+    return objects.ComputeNode(
+        uuid=uuidutils.generate_uuid(),
+        host="open",
+        hypervisor_hostname="open",
+        numa_topology=topology._to_json(),
+        vcpus_used=0,
+        stats={"num_instances": "0"},
+    )
+
+
 class AgreementTest(testtools.TestCase):
     """The same verdict and the same reason on every host of every state."""
 
@@ -117,8 +138,6 @@ class AgreementTest(testtools.TestCase):
         super().setUp()
         objects.register_all()
         self.useFixture(fixtures.FakeLogger())
-        # The snapshot has no servers beyond what the hosts' figures say.
-        self.patch(filters.residents.Residents, "unpinned", lambda *_: 0)
         config = self.useFixture(config_fixture.Config(nova_conf.CONF))
         conf.register_opts(nova_conf.CONF)
         # Other tests run in this process.
@@ -164,15 +183,26 @@ class AgreementTest(testtools.TestCase):
         return Flavor("f", "f", vcpus, rng.choice([8, 64, 128]) * 1024, 0, specs)
 
     def test_random_states(self):
-        rng, isolating, odd = (random.Random(seed) for seed in (41, 7, 3))
+        seeds = (41, 7, 3, 11)
+        rng, isolating, odd, moving = (random.Random(seed) for seed in seeds)
         found = collections.Counter()
         for number in range(self.STATES):
             filter_ = self.random_policy(rng)
             nodes = [random_node(rng, f"hp{n}", odd) for n in range(self.HOSTS)]
             labels = {node.host: self.random_labels(rng) for node in nodes}
             flavor = self.random_flavor(rng)
+            if number % 4 == 0:
+                nodes.append(empty_node())
+                labels["open"] = ()
             isolated = {node.host for node in nodes if isolating.random() < 0.02}
-            ours = self.explained(filter_.policy, nodes, labels, flavor, isolated)
+            # A general VM has left them, and may come back.
+            left = {node.host for node in nodes if moving.random() < 0.5}
+            self.patch(
+                filters.residents.Residents,
+                "unpinned",
+                lambda _, host, _pinned, left=left: int(host in left),
+            )
+            ours = self.explained(filter_.policy, nodes, labels, flavor, isolated, left)
             spec = states.request_spec(
                 "f", flavor.vcpus, flavor.memory_mb, dict(flavor.extra_specs)
             )
@@ -189,11 +219,13 @@ class AgreementTest(testtools.TestCase):
                     decision.reasons, ours[node.host], f"state {number}, {node.host}"
                 )
                 found.update([r.code for r in decision.reasons] or ["passes"])
+                found["moving"] += any("moving" in r.data for r in decision.reasons)
         self.assertGreater(found["passes"], 50)
+        self.assertGreater(found["moving"], 5)
         seldom = {code: found[code] for code in HOST_CODES if found[code] < 5}
         self.assertEqual({}, seldom, found)
 
-    def explained(self, policy, nodes, labels, flavor, isolated):
+    def explained(self, policy, nodes, labels, flavor, isolated, left):
         """Return the reasons of the rules by host, from what a snapshot has."""
         taken = Snapshot(
             taken_at="2026-01-01T00:00:00+00:00",
@@ -211,6 +243,12 @@ class AgreementTest(testtools.TestCase):
                 Aggregate(9, "9", "isolated", ISOLATING, frozenset(isolated)),
             ),
             flavors=(flavor,),
+            servers=tuple(
+                Server(host, host, None, "VERIFY_RESIZE", 2, {}) for host in left
+            ),
+            migrations=tuple(
+                Migration(host, host, "migration", "finished", host) for host in left
+            ),
         )
         taken = nova_database.with_cells(taken, nodes)
         # And through a file, as offline.
