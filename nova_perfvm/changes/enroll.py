@@ -177,8 +177,9 @@ def _in_the_way(
         )
     for name, other in view.elsewhere.items():
         yield (
-            f"provider {name} ({other}) exists, and not below {view.root.name}: "
-            "delete it (openstack resource provider delete)"
+            f"provider {name} ({other}) exists below another one than "
+            f"{view.root.name}: openstack resource provider show --allocations {other} "
+            "says where, and what holds it; delete it when nothing does"
         )
     for provider in view.children:
         units = provider.units()
@@ -300,7 +301,7 @@ def _child(
         yield do.SetTraits(new, child.name, frozenset({child.trait}))
         yield do.SetInventory(new, child.name, desired_inventory(child))
         return
-    if provider in view.detached:
+    if provider in (*view.detached, *view.strayed):
         yield do.AdoptChild(view.root.uuid, provider.uuid, child.name)
     others = {t for t in provider.traits if not t.startswith(const.TRAIT_CHILD)}
     traits = frozenset(others | {child.trait})

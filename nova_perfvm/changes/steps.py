@@ -156,7 +156,7 @@ class CreateChild(Change):
 
 @dataclass(frozen=True)
 class AdoptChild(Change):
-    """Put an empty provider, which an earlier run has detached, below a host's."""
+    """Put a provider that an earlier run has detached below a host's."""
 
     words = "put provider {0.name} back into the host's tree"
     parent: str

@@ -48,7 +48,7 @@ class Applier:
         """Remember the view, and its generations."""
         self._api = api
         self._view = view
-        seen = (view.root, *view.below, *view.detached) if view else ()
+        seen = (view.root, *view.below, *view.detached, *view.strayed) if view else ()
         self._generations = {p.uuid: p.generation for p in seen}
 
     @openstack_errors()
@@ -154,7 +154,23 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.DetachChild) -> None:
+        """Look before and after: Placement asks for no generation here."""
+        found = self._provider(change.uuid)
+        parent = found["parent_provider_uuid"]
+        if parent is None:
+            return
+        if found["generation"] != self._generations[change.uuid]:
+            raise ConflictError(f"provider {change.name} is being changed", 409)
         self._api.set_parent(change.uuid, change.name, None)
+        try:
+            # Makes the generation another one: whoever has seen it in the tree is
+            # refused from here on.
+            self._put(change.uuid, "inventories", {"inventories": {}})
+        except ConflictError:
+            found = self._provider(change.uuid)
+            if not answers.provider(self._api, found).detached:
+                self._api.set_parent(change.uuid, change.name, parent)
+            raise
 
     @_apply.register
     def _(self, change: do.SetTraits) -> None:
@@ -169,15 +185,24 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.DeleteChild) -> None:
+        """Delete it at once after a last look, with the generation changed before.
+
+        Placement refuses it for a provider with allocations or children, and asks for
+        no generation.  What is left is an enroll that puts it below its host between
+        that look and the deletion: it creates the provider anew, and only a
+        nova-compute that reads its tree in that moment misses it, for five minutes.
+        """
         found, age_s = self._api.provider_since(change.uuid)
-        if found["parent_provider_uuid"]:
-            raise ConflictError(f"provider {change.name} is below a host again", 409)
+        self._expect_detached(change, found)
         if age_s < FORGOTTEN_S:
             raise CloudError(
                 f"nova-compute may still know provider {change.name}, which was taken "
                 f"out of its tree {age_s:.0f} s ago: run this again in "
                 f"{FORGOTTEN_S - age_s:.0f} s"
             )
+        self._generations.setdefault(change.uuid, found["generation"])
+        self._put(change.uuid, "inventories", {"inventories": {}})
+        self._expect_detached(change, self._provider(change.uuid))
         self._api.placement("DELETE", f"/resource_providers/{change.uuid}")
         self._generations.pop(change.uuid, None)
 
@@ -218,6 +243,16 @@ class Applier:
                     raise
             else:
                 return
+
+    def _provider(self, uuid: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._api.placement(
+            "GET", f"/resource_providers/{uuid}"
+        )
+        return found
+
+    def _expect_detached(self, change: do.DeleteChild, found: dict[str, Any]) -> None:
+        if found["parent_provider_uuid"]:
+            raise ConflictError(f"provider {change.name} is below a host again", 409)
 
     def _put(self, provider: str, what: str, body: dict[str, Any]) -> None:
         path = f"/resource_providers/{provider}/{what}"

@@ -175,13 +175,14 @@ def _view(
     there = servers(api, host)
     root = provider(api, entry)
     below = tuple(provider(api, p) for p in tree if p["uuid"] != root.uuid)
-    detached, elsewhere = _outside(api, root, {p["name"] for p in tree})
+    detached, strayed, elsewhere = _outside(api, root, {p["name"] for p in tree})
     view = ElasticHost(
         host=host,
         service=_service(api, host),
         root=root,
         below=below,
         detached=detached,
+        strayed=strayed,
         elsewhere=elsewhere,
         aggregates=known,
         names=made,
@@ -236,9 +237,9 @@ def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
 
 def _outside(
     api: API, root: Provider, tree: set[str]
-) -> tuple[tuple[Provider, ...], dict[str, str]]:
-    """Return what has a child's name outside the tree: detached ones, and others."""
-    detached, others = [], {}
+) -> tuple[tuple[Provider, ...], tuple[Provider, ...], dict[str, str]]:
+    """Return what has a child's name outside the tree: see ElasticHost."""
+    detached, strayed, others = [], [], {}
     for suffix in units.SUFFIXES:
         name = units.child_name(root.name, suffix)
         if name in tree:
@@ -250,9 +251,11 @@ def _outside(
         found = provider(api, strangers[0])
         if found.detached:
             detached.append(found)
+        elif found.parent is None:
+            strayed.append(found)
         elif found.root != root.uuid:
             others[name] = found.uuid
-    return tuple(detached), others
+    return tuple(detached), tuple(strayed), others
 
 
 def _consumer(api: API, consumer: str) -> str:

@@ -227,6 +227,8 @@ def children_faults(policy: Policy, host: ElasticHost) -> Iterator[str]:
     """Return in what a host's child providers are not as they should be."""
     if not (host.enrolled or host.children):
         return
+    for provider in host.strayed:
+        yield f"{provider.name} is not in the tree of {host.host}, and not empty"
     own = as_enrolled(policy, host)
     count = units.children_per_host(own)
     if len(host.children) != count:

@@ -41,13 +41,14 @@ def host_view(snapshot: Snapshot, host: ComputeHost) -> ElasticHost | None:
     servers = tuple(
         sorted(snapshot.servers_by_host.get(host.host, ()), key=lambda s: s.id)
     )
-    detached, elsewhere = _outside(snapshot, root)
+    detached, strayed, elsewhere = _outside(snapshot, root)
     view = ElasticHost(
         host=host.host,
         service=ComputeService(host.service, host.enabled, host.disabled_reason),
         root=root,
         below=below,
         detached=detached,
+        strayed=strayed,
         elsewhere=elsewhere,
         servers=servers,
         aggregates=snapshot.aggregates,
@@ -67,11 +68,12 @@ def host_view(snapshot: Snapshot, host: ComputeHost) -> ElasticHost | None:
 
 def _outside(
     snapshot: Snapshot, root: Provider
-) -> tuple[tuple[Provider, ...], dict[str, str]]:
-    """Return what has a child's name outside the tree: detached ones, and others."""
+) -> tuple[tuple[Provider, ...], tuple[Provider, ...], dict[str, str]]:
+    """Return what has a child's name outside the tree: see ElasticHost."""
     names = {units.child_name(root.name, suffix) for suffix in units.SUFFIXES}
     found = [p for p in snapshot.providers if p.name in names and p.root != root.uuid]
     return (
         tuple(p for p in found if p.detached),
-        {p.name: p.uuid for p in found if not p.detached},
+        tuple(p for p in found if p.parent is None and not p.detached),
+        {p.name: p.uuid for p in found if p.parent is not None},
     )

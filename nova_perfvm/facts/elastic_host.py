@@ -48,8 +48,9 @@ class ElasticHost:
     :ivar below: the other providers of its tree, whoever made them
     :ivar detached: empty providers below nothing with the name of a child of this
         host: those that an earlier run has taken out of the tree
-    :ivar elsewhere: UUIDs by name, of other providers outside the tree that have a
-        name which a child of this host should have
+    :ivar strayed: such that are not empty: somebody filled them meanwhile
+    :ivar elsewhere: UUIDs by name, of providers in other trees that have a name
+        which a child of this host should have
     :ivar servers: servers that Nova has on the host
     :ivar consumers: what the other consumers of the tree are, in words, by ID
     :ivar aggregates: all of the cloud
@@ -62,6 +63,7 @@ class ElasticHost:
     root: Provider
     below: tuple[Provider, ...] = ()
     detached: tuple[Provider, ...] = ()
+    strayed: tuple[Provider, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     servers: tuple[Server, ...] = ()
     consumers: Mapping[str, str] = field(default_factory=dict)
@@ -71,11 +73,14 @@ class ElasticHost:
 
     @property
     def children(self) -> tuple[Provider, ...]:
-        """The child providers with units, or with the name of such a one."""
+        """The child providers with units, or with the name of such a one.
+
+        Those that have strayed count, until they are back or empty.
+        """
         prefix = f"{self.root.name}_perfvm_"
         return tuple(
             provider
-            for provider in self.below
+            for provider in (*self.below, *self.strayed)
             if provider.name.startswith(prefix) or const.RC_UNIT in provider.inventories
         )
 

@@ -4,8 +4,12 @@
 import concurrent.futures
 import json
 
+import fixtures
+
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.cloud import observe
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.policy import loader
 from tests.functional import base
@@ -263,7 +267,60 @@ class TestLabelled(ClientMixin, ElasticTest):
         self.boot("pinned-4", host="pool1")
 
 
-class TestUnenroll(ElasticTest):
+class TestUnenroll(ClientMixin, ElasticTest):
+    def test_a_child_that_is_taken_again_meanwhile(self):
+        """Another run enrolls the host again, and VMs come."""
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        original, servers = API.set_parent, []
+
+        def set_parent(api, uuid, name, parent):
+            if not servers:
+                self.enroll("h1")
+                servers.extend([self.boot(), self.boot()])
+            original(api, uuid, name, parent)
+
+        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.set_parent", set_parent):
+            exc = self.assertRaises(RefusedError, self.unenroll, "h1")
+
+        self.assertIn("carry units", str(exc))
+        self.assertEqual({"a": [1000], "b": [1000]}, self.units("h1"))
+        view = self.view("h1")
+        self.assertEqual(2, len(view.below))
+        self.enroll("h1")
+        self.assert_elastic("h1")
+
+        # As when that run dies before it puts the child back.
+        child = view.children[0]
+        for command in ("enroll", "unenroll"):
+            self.api.set_parent(child.uuid, child.name, None)
+            found = self.orphans()
+            self.assertEqual([child.name], list(found))
+            evidence, remedy = found[child.name]
+            self.assertIn("1 consumer(s) hold allocations", evidence)
+            self.assertEqual("openstack perfvm host enroll h1", remedy)
+            if command == "enroll":
+                self.assertEqual(1, self.enroll("h1"))
+                self.assert_elastic("h1")
+        self.assertIn(
+            "carry units", str(self.assertRaises(RefusedError, self.unenroll, "h1"))
+        )
+        self.unenroll("h1", strip=True)
+        self.assert_ordinary("h1")
+        self.assertEqual({}, self.orphans())
+        for server in servers:
+            self.assertEqual({"h1"}, self.allocations(server).keys())
+
+    def orphans(self):
+        """Return evidence and remedy of each orphaned child of the audit."""
+        command = ("audit", "-f", "json", *self.policy_file())
+        rows = json.loads(self.run_command(*command)[1])
+        return {
+            row["Subject"]: (row["Evidence"], row["Remedy"])
+            for row in rows
+            if row["Code"] == codes.ORPHANED_CHILD
+        }
+
     def test_nothing_is_left(self):
         self.create_plain_flavors()
         self.cloud.start_host("h1")

@@ -113,17 +113,30 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
     """List providers of this project, or of a compute, that no host has."""
     snapshot = subject.snapshot
     hosts = {host.provider: host for host in snapshot.hosts}
+    nodes = {host.node: host for host in snapshot.hosts}
     isolated = {h for a in snapshot.aggregates if a.isolates for h in a.hosts}
     for provider in filter(snapshot.is_seen, snapshot.providers):
         root = hosts.get(provider.root or provider.uuid)
         remove = f"openstack resource provider delete {provider.uuid}"
+        held = ""
+        if provider.allocations:
+            # Placement deletes none that somebody holds.
+            held = f", and {len(provider.allocations)} consumer(s) hold allocations"
+            remove = f"openstack resource provider show --allocations {provider.uuid}"
         if _is_child(provider):
             if provider.detached:
                 # Left for nova-compute to forget; it does no harm.
                 continue
             top = snapshot.provider_by_uuid.get(provider.root)
             if root is None or provider.parent is None:
-                evidence = "it is below no compute host"
+                evidence = f"it is below no compute host{held}"
+                home = nodes.get(provider.name.rpartition("_perfvm_")[0])
+                if home is not None and home.provider in snapshot.provider_by_uuid:
+                    # It is put back, or emptied as nova-compute can bear it.
+                    node = snapshot.provider_by_uuid[home.provider]
+                    keep = node.elastic_traits or home.host in isolated
+                    verb = "enroll" if keep else "unenroll"
+                    remove = f"openstack perfvm host {verb} {quote(home.host)}"
             elif subject.policy.placement != "units":
                 evidence = f"the policy says placement: {subject.policy.placement}"
                 remove = f"openstack perfvm host unenroll {quote(root.host)}"
@@ -136,9 +149,6 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(codes.ORPHANED_CHILD, provider.name, evidence, remove)
         elif root is None and provider.parent is None and _is_compute(provider):
-            held = ""
-            if provider.allocations:
-                held = f", and {len(provider.allocations)} consumer(s) hold allocations"
             yield Finding(
                 codes.ORPHANED_PROVIDER,
                 provider.name,

@@ -351,7 +351,7 @@ class EnrollTest(PlanCase):
 
     def test_a_name_that_is_taken(self):
         taken = view(elsewhere={"h1_perfvm_a": "other"})
-        self.assert_refused("h1_perfvm_a (other) exists", taken)
+        self.assert_refused("h1_perfvm_a (other) exists below another one", taken)
 
     def test_what_several_hosts_share(self):
         other = dataclasses.replace(view(), host="h2")

@@ -19,9 +19,9 @@ CHILD = do.DeleteChild("c", "h1_perfvm_a")
 class Placement:
     """Has one provider, which somebody has changed at a moment."""
 
-    def __init__(self, changed_at, told_at=None, parent=None):
+    def __init__(self, changed_at, told_at=None, parent=None, then=None):
         self.made = []
-        self._parent = parent
+        self._parent, self._parent_then = parent, then
         self._headers = {"Last-Modified": formatdate(changed_at, usegmt=True)}
         if told_at is not None:
             self._headers["Date"] = formatdate(told_at, usegmt=True)
@@ -31,13 +31,21 @@ class Placement:
         response = requests.Response()
         response.status_code = 200
         response.headers.update(self._headers)
-        document = {"uuid": "c", "parent_provider_uuid": self._parent}
+        document = {
+            "uuid": "c",
+            "parent_provider_uuid": self._parent,
+            "generation": 7,
+            "resource_provider_generation": 8,
+        }
+        if method == "PUT":
+            self._parent = self._parent_then
         response._content = json.dumps(document).encode()
         return response
 
 
 class DeleteChildTest(testtools.TestCase):
     LOOK, DELETE = "GET /resource_providers/c", "DELETE /resource_providers/c"
+    CLAIM = "PUT /resource_providers/c/inventories"
 
     def delete(self, placement):
         Applier(API(types.SimpleNamespace(placement=placement))).apply(CHILD)
@@ -50,7 +58,8 @@ class DeleteChildTest(testtools.TestCase):
             Placement(1000, told_at=1000 + FORGOTTEN_S),
         ):
             self.delete(placement)
-            self.assertEqual([self.LOOK, self.DELETE], placement.made)
+            made = [self.LOOK, self.CLAIM, self.LOOK, self.DELETE]
+            self.assertEqual(made, placement.made)
 
     def test_sooner(self):
         now = time.time()
@@ -67,3 +76,8 @@ class DeleteChildTest(testtools.TestCase):
         placement = Placement(1000, told_at=9000, parent="h1")
         self.assertRaises(ConflictError, self.delete, placement)
         self.assertEqual([self.LOOK], placement.made)
+
+    def test_one_that_a_host_has_again_at_the_last_look(self):
+        placement = Placement(1000, told_at=9000, then="h1")
+        self.assertRaises(ConflictError, self.delete, placement)
+        self.assertEqual([self.LOOK, self.CLAIM, self.LOOK], placement.made)
