@@ -102,6 +102,13 @@ class API:
             {"name": name, "parent_provider_uuid": parent},
         )
 
+    def check_set_parent(self) -> None:
+        """Ask Placement whether it can give a provider another parent.
+
+        :raises TooOldError: when it cannot
+        """
+        self._request("placement", PLACEMENT_PARENT, "GET", "/resource_classes")
+
     def provider_since(self, provider: str) -> tuple[dict[str, Any], float]:
         """Return a provider, and for how many seconds it has been as it is."""
         path = f"/resource_providers/{provider}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import observe
-from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.apply import Applier, check_versions
 from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
 from nova_perfvm.cloud.sync import carry_out
 from nova_perfvm.facts.elastic_host import ComputeService
@@ -117,6 +118,8 @@ class _Run:
         self._view: ElasticHost
         self._applier: Applier
         self._opened = False
+        # Children that were detached before this run; None before its first look.
+        self._old: frozenset[str] | None = None
         # The service that is out of service for the time of this run.
         self._disabled: ComputeService | None = None
 
@@ -148,7 +151,17 @@ class _Run:
         # An earlier run that was cut off counts as this one.
         service = self._view.service
         self._disabled = service if service.interrupted else None
-        return planner(self._view)
+        plan = planner(self._view)
+        if self._old is None:
+            self._old = frozenset(child.uuid for child in self._view.detached)
+            check_versions(self._api, plan.changes)
+        # nova-compute may know those that this run has detached.
+        changes = [
+            change
+            for change in plan.changes
+            if not isinstance(change, do.DeleteChild) or change.uuid in self._old
+        ]
+        return replace(plan, changes=tuple(changes))
 
     def _look(self) -> ElasticHost:
         if self._among is None:

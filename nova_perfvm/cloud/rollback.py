@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nova_perfvm.changes.steps import DeleteChild
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.cloud import answers, converge, observe
-from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.apply import Applier, check_versions
 from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.diagnose.preflight import asks_units
 
@@ -49,6 +50,7 @@ def plan_rollback(
     views = observe.view_hosts(api, frozenset())
     plans = [plan_unenroll(view, strip=strip) for view in views]
     changes = [change for plan in plans for change in plan.changes]
+    check_versions(api, changes)
     warnings = _warnings(api)
     refusals = tuple(refusal for plan in plans for refusal in plan.refusals)
     if refusals:
@@ -79,6 +81,7 @@ def rollback(
     :returns: the number of changes made, and why what remained did
     :raises RefusedError: before anything is changed, while VMs carry units and
         are not to be stripped of them
+    :raises TooOldError: before anything is changed, when Placement is from before Xena
     :raises CloudError: when a request failed; running again goes on from there
     """
     plan = plan_rollback(api, strip=strip, delete_children=delete_children)
@@ -92,6 +95,9 @@ def rollback(
     remained = []
     common = _common(api, asked=bool(plan.warnings), delete_children=delete_children)
     for change in common:
+        if isinstance(change, DeleteChild) and change not in plan.changes:
+            # nova-compute may know those that this run has detached.
+            continue
         tell(change)
         try:
             Applier(api).apply(change)

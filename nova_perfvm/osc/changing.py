@@ -6,19 +6,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TextIO
 
 from nova_perfvm.changes.enroll import shared_steps
-from nova_perfvm.changes.steps import DetachChild, Plan
+from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import converge, observe
-from nova_perfvm.cloud.apply import FORGOTTEN_S
+from nova_perfvm.cloud.apply import FORGOTTEN_S, check_versions
 from nova_perfvm.cloud.at_once import MOST_WORKERS, ItemOutcome, each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.placement import units
 
 DELETE_CHILDREN: Final = flag(
     "--delete-children",
@@ -115,23 +116,27 @@ class HostsCommand(ChangingCommand):
         host, plan = self._look(names[0])
         if not plan.changes:
             self.write(f"{host}: nothing to do\n")
+            self._name_next(parsed_args, {host})
         elif self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
             self._carry_out(host, among=self._among, tell=self.say)
             self.write(f"{host} is {self.ended}\n")
-            self._name_next(parsed_args, {host: plan})
+            self._name_next(parsed_args, {host})
         return 0
 
-    def _name_next(
-        self, parsed_args: argparse.Namespace, plans: Mapping[str, Plan]
-    ) -> None:
-        detached = {
-            host: sum(isinstance(change, DetachChild) for change in plan.changes)
-            for host, plan in plans.items()
+    def _name_next(self, parsed_args: argparse.Namespace, hosts: set[str]) -> None:
+        """Name the detached children of some hosts, also those of earlier runs."""
+        nodes = {
+            found["hypervisor_hostname"]: found["service"]["host"]
+            for found in self._among
         }
-        hosts = [host for host, count in detached.items() if count]
+        found = sorted(
+            host
+            for child in observe.detached_children(self.cloud)
+            if (host := nodes.get(units.host_name(child.name))) in hosts
+        )
         named = parsed_args.policy
         policy = ["--policy", named] if named else []
-        self.say_what_stays(sum(detached.values()), *hosts, *policy)
+        self.say_what_stays(len(found), *dict.fromkeys(found), *policy)
 
     def _look(self, name: str) -> tuple[str, Plan]:
         """Return a host and its plan.
@@ -143,6 +148,7 @@ class HostsCommand(ChangingCommand):
         plan = self._plan(view)
         if plan.refusals:
             raise RefusedError((*plan.refusals, *view.remains))
+        check_versions(self.cloud, plan.changes)
         return view.host, plan
 
     def _change_several(
@@ -154,7 +160,8 @@ class HostsCommand(ChangingCommand):
             # A host may be named twice, by its service and by its hypervisor.
             plans = dict(found[name] for name in names if name in found)
             hosts = [host for host, plan in plans.items() if plan.changes]
-            for host in plans.keys() - hosts:
+            changed = plans.keys() - hosts
+            for host in changed:
                 self.write(f"{host}: nothing to do\n")
             steps = [
                 f"{h}: would {change}" for h in hosts for change in plans[h].changes
@@ -162,12 +169,10 @@ class HostsCommand(ChangingCommand):
             if steps and self.agreed(parsed_args, steps):
                 # What all have in common no two of them create at a time.
                 converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
-                changed = set()
                 for host, made in self._each("changed", self._change, hosts, workers):
                     self.write(f"{host} is {self.ended}: {made} change(s)\n")
                     changed.add(host)
-                done = {host: plans[host] for host in hosts if host in changed}
-                self._name_next(parsed_args, done)
+            self._name_next(parsed_args, changed)
         except KeyboardInterrupt:
             return _INTERRUPTED
         return 0

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
-from nova_perfvm.changes.steps import DetachChild
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud import converge
+from nova_perfvm.cloud import converge, observe
 from nova_perfvm.cloud import preflight as gathering
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
@@ -110,9 +109,9 @@ class Rollback(ChangingCommand):
         remained: list[str] = []
         if self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
             _, remained = rollback(self.cloud, **options, tell=self.say)
-            self.say_what_stays(
-                sum(isinstance(change, DetachChild) for change in plan.changes)
-            )
+        elif plan.changes:
+            return 0
+        self.say_what_stays(len(observe.detached_children(self.cloud)))
         for reason in remained:
             self.app.stderr.write(f"remains: {reason}\n")
         return 1 if remained else 0

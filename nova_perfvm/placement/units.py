@@ -87,6 +87,11 @@ def child_name(provider_name: str, suffix: str) -> str:
     return f"{provider_name}_perfvm_{suffix}"
 
 
+def host_name(child: str) -> str:
+    """Return the name of the provider of the host that a child's name tells."""
+    return child.rpartition("_perfvm_")[0]
+
+
 def is_child_name(name: str) -> bool:
     """Return whether a provider has a name as children of hosts have it."""
     before, _, suffix = name.rpartition("_perfvm_")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that make hosts elastic, check that, and take it back."""
 
+import contextlib
 import json
 import threading
 
@@ -10,6 +11,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import TooOldError
 from nova_perfvm.facts.elastic_host import CREATED, isolating
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
@@ -20,6 +22,7 @@ from tests.functional.elastic import (
     PLAIN_GENERAL,
     PLAIN_HP,
     CreatedAtOnce,
+    DeathError,
     ElasticTest,
 )
 
@@ -174,6 +177,34 @@ class TestCommands(ClientMixin, ElasticTest):
         for host in ("h1", "h2", "h4", "taken"):
             self.assert_ordinary(host)
         self.assert_elastic("h3")
+
+    def test_children_that_stay(self):
+        """Until nova-compute has forgotten them; who runs it next hears of them."""
+        self.enroll("h1")
+        server = self.boot()
+        held = self.allocations(server)
+        unenroll = ("host", "unenroll", "h1", "--yes")
+        rollback = ("rollback", "--strip-units", "--yes")
+        too_old = "does not know microversion 1.99"
+        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.PLACEMENT_PARENT", "1.99"):
+            self.assert_command(1, too_old, *rollback)
+            self.assertEqual(held, self.allocations(server))
+            self.servers.delete(server)
+            self.assert_command(1, too_old, *unenroll)
+            self.assertRaises(TooOldError, self.unenroll, "h1")
+        self.assert_elastic("h1")
+
+        # Both are out of the tree, and the host is in its aggregate still.
+        with contextlib.suppress(DeathError), self.die_after(7):
+            self.unenroll("h1")
+        self.assertNotEqual((), self.view("h1").isolated_by)
+        named = "2 empty provider(s) stay"
+        for command in (unenroll, unenroll, rollback):
+            self.assert_command(0, named, *command)
+        for command in (unenroll, rollback):
+            self.enroll("h1")
+            self.assert_command(0, named, *command, "--delete-children")
+            self.assert_ordinary("h1")
 
     def test_rollback_leaves_aggregates_of_others(self):
         self.cloud.start_host("h2")

@@ -130,7 +130,7 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
             top = snapshot.provider_by_uuid.get(provider.root)
             if root is None or provider.parent is None:
                 evidence = f"it is below no compute host{held}"
-                home = nodes.get(provider.name.rpartition("_perfvm_")[0])
+                home = nodes.get(units.host_name(provider.name))
                 if home is not None and home.provider in snapshot.provider_by_uuid:
                     # It is put back, or emptied as nova-compute can bear it.
                     node = snapshot.provider_by_uuid[home.provider]

@@ -10,9 +10,12 @@ from cliff.app import App
 
 from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
+from nova_perfvm.facts.snapshot import Provider
 from tests import console
 from tests.unit.changes.test_enroll import server, view
 from tests.unit.osc.test_elastic import CloudCommandCase, Commands
+
+HYPERVISORS = [{"hypervisor_hostname": "n5", "service": {"host": "h5"}}]
 
 
 class SeveralHostsTest(CloudCommandCase):
@@ -26,7 +29,8 @@ class SeveralHostsTest(CloudCommandCase):
         self.shared = []
         self.changed = {}
         self.errors = {}
-        self.answer("observe.hypervisors", ["all"])
+        self.answer("observe.hypervisors", HYPERVISORS)
+        self.answer("observe.detached_children", ())
         for name, value in (
             ("observe.view_host", self.look),
             ("converge.share", self.share),
@@ -36,7 +40,7 @@ class SeveralHostsTest(CloudCommandCase):
             self.useFixture(fixtures.MonkeyPatch(f"nova_perfvm.cloud.{name}", value))
 
     def look(self, _api, name, among):
-        self.assertEqual(["all"], among)
+        self.assertEqual(HYPERVISORS, among)
         if name not in self.views:
             raise CloudError(f"no compute host {name}")
         return self.views[name]
@@ -119,6 +123,17 @@ class SeveralHostsTest(CloudCommandCase):
             (0, ["h1: nothing to do", "h2: nothing to do"]), (status, stdout)
         )
         self.assertEqual({}, self.changed)
+
+    def test_children_that_stay_are_named(self):
+        """Of these hosts, whatever their nodes are called."""
+        children = [
+            Provider(n, f"{n}_perfvm_{c}", 1) for n in ("n5", "n6") for c in "ab"
+        ]
+        self.answer("observe.detached_children", children)
+        _, stdout, _ = self.run_on("unenroll", "h1", "h5", "--yes")
+        (said,) = (line for line in stdout if "empty" in line)
+        self.assertTrue(said.startswith("2 empty provider(s) stay"), said)
+        self.assertIn("openstack unenroll h5 --policy", said)
 
     def test_one_host_is_named_like_several(self):
         """What runs the command for one host after the other shows these lines."""
