@@ -53,7 +53,11 @@ def record(
                 return there
             action = {"set_metadata": {"metadata": policy.as_metadata()}}
             api.nova("POST", f"/os-aggregates/{found.id}/action", action)
-            return policy
+            # Who came at the same moment found room for its own, too: one stays.
+            there = read(api)
+            if there is not None:
+                return there
+            continue
         try:
             body = {"aggregate": {"name": const.POLICY_AGGREGATE}}
             api.nova("POST", "/os-aggregates", body)

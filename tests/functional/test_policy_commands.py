@@ -280,6 +280,34 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
         policy_record.record(self.api, *third, there)
         self.assertEqual(("b" * 64, "?" * 255), self.recorded())
 
+    def test_two_record_different_ones_at_the_same_moment(self):
+        """Both see none; whose digest is not the one that stays is told."""
+        together, ended = threading.Barrier(2), []
+        original = API.nova
+
+        def nova(api, method, path, *arguments, **options):
+            sets = method == "POST" and path.endswith("/action")
+            if sets:
+                together.wait(LIMIT_S)
+            found = original(api, method, path, *arguments, **options)
+            if sets:
+                together.wait(LIMIT_S)
+            return found
+
+        def record(digest):
+            api = API(self.connection("admin", "admin,member,reader"))
+            ended.append(policy_record.record(api, digest, "a").digest)
+
+        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.nova", nova):
+            threads = [threading.Thread(target=record, args=(c * 64,)) for c in "ab"]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(LIMIT_S)
+
+        self.assertFalse(together.broken)
+        self.assertEqual([self.recorded()[0]] * 2, ended)
+
 
 class TestStaleTrait(ClientMixin, base.FunctionalTest):
     """A host that was dedicated, and shares its CPUs now."""
