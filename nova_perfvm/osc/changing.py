@@ -117,11 +117,15 @@ class HostsCommand(ChangingCommand):
         if not plan.changes:
             self.write(f"{host}: nothing to do\n")
             self._name_next(parsed_args, {host})
+            self.nothing_to_do(parsed_args)
         elif self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
             self._carry_out(host, among=self._among, tell=self.say)
             self.write(f"{host} is {self.ended}\n")
             self._name_next(parsed_args, {host})
         return 0
+
+    def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
+        """Do what remains where every host is as wanted."""
 
     def _name_next(self, parsed_args: argparse.Namespace, hosts: set[str]) -> None:
         """Name the detached children of some hosts, also those of earlier runs."""
@@ -166,7 +170,9 @@ class HostsCommand(ChangingCommand):
             steps = [
                 f"{h}: would {change}" for h in hosts for change in plans[h].changes
             ]
-            if steps and self.agreed(parsed_args, steps):
+            if not steps and not self.exit_status:
+                self.nothing_to_do(parsed_args)
+            elif steps and self.agreed(parsed_args, steps):
                 # What all have in common no two of them create at a time.
                 converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
                 for host, made in self._each("changed", self._change, hosts, workers):

@@ -68,6 +68,10 @@ class EnrollHost(HostsCommand, RecordingCommand):
             self.record_policy(parsed_args)
         return agreed
 
+    def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
+        """Record a policy that has changed."""
+        self.record_changed(parsed_args)
+
 
 class UnenrollHost(HostsCommand):
     """Make elastic hosts ordinary ones again."""

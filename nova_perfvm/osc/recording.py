@@ -114,6 +114,11 @@ class RecordingCommand(PolicyCommand):
             self._refuse(parsed_args, policy, there)
         self.app.stderr.write(f"recorded: {mine}\n")
 
+    def record_changed(self, parsed_args: argparse.Namespace) -> None:
+        """Record a policy that somebody says has changed, where nothing is to do."""
+        if parsed_args.policy_changed:
+            self.record_policy(parsed_args)
+
     def _refuse(
         self, parsed_args: argparse.Namespace, policy: Policy, recorded: RecordedPolicy
     ) -> None:

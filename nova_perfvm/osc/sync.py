@@ -62,6 +62,8 @@ class SyncCommand(RecordingCommand, Lister):
         agreed = self._agreed(parsed_args, planned.changes)
         if agreed or parsed_args.yes or parsed_args.dry_run:
             self.record_policy(parsed_args)
+        elif not planned.changes:
+            self.record_changed(parsed_args)
         if agreed:
             numbers, total = itertools.count(1), len(planned.changes)
             with ProgressLine() as line:

@@ -308,6 +308,29 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
         self.assertFalse(together.broken)
         self.assertEqual([self.recorded()[0]] * 2, ended)
 
+    def test_nothing_to_do_by_a_policy_that_changed(self):
+        """It is recorded all the same: healing refuses it as long as it is not."""
+        self.cloud.start_host("h2")
+        self.said("flavor", "sync", "--yes", policy=self.path)
+        self.said("host", "enroll", "h1", "h2", "--yes", policy=self.path)
+        classes = self.policy.as_document()["classes"]
+        for vcpus, *command in (
+            (18, "flavor", "sync"),
+            (16, "host", "enroll", "h1"),
+            (14, "host", "enroll", "h1", "h2"),
+        ):
+            with self.subTest(command):
+                classes["high-performance"]["former_vcpus"] = [vcpus]
+                policy = self.write_policy(classes=classes)
+                before = self.recorded()
+                changed = (*command, "--policy-changed")
+                printed = self.said(*changed, "--dry-run", policy=policy)
+                self.assertIn("would record policy sha256", printed[-1])
+                self.assertEqual(before, self.recorded())
+                printed = self.said(*changed, policy=policy)
+                self.assertIn("nothing to do", "".join(printed))
+                self.assertEqual((loader.load(policy).digest, policy), self.recorded())
+
 
 class TestStaleTrait(ClientMixin, base.FunctionalTest):
     """A host that was dedicated, and shares its CPUs now."""
