@@ -16,11 +16,12 @@ UNREADABLE: Final = Refusal(
     lambda d: f"what Nova knows of the host cannot be read: {d['error']}",
     meaning=(
         "what Nova knows of the host cannot be read: a field that is missing or makes "
-        "no sense, or a report of a newer nova-compute"
+        "no sense, a report of a newer nova-compute, or a database that fails"
     ),
     advice=(
-        "restart nova-compute, which reports anew; nova-scheduler's log has the error "
-        "once for each host"
+        "look for 'cannot read host' in nova-scheduler's log, which has the error once "
+        "for each host. If the error's name begins with DB, see that the database of "
+        "the host's cell answers; otherwise restart nova-compute, which reports anew"
     ),
     standing=True,
 )

@@ -13,7 +13,7 @@ from nova.scheduler import weights as nova_weights
 from oslo_config import fixture as config_fixture
 from oslo_db import exception as db_exception
 
-from nova_perfvm import conf
+from nova_perfvm import conf, rules
 from nova_perfvm.scheduler import filters, unreadable, weights
 from tests.unit.scheduler import states
 
@@ -247,6 +247,9 @@ class FilterTest(UnreadableCase):
         self.assertEqual([], judge.filter_all(hosts, states.request_spec()))
         self.assertEqual([hosts[0].cell_uuid], asked)
         self.assertIn("2 host.unreadable", self.log.output)
+        # As the advice has it.
+        self.assertIn("cannot read host h1 (h1): DB", self.log.output)
+        self.assertIn("name begins with DB", rules.REFUSALS["host.unreadable"].advice)
 
     def test_observing(self):
         self.config.config(group="perfvm", mode="observe")
