@@ -168,8 +168,9 @@ class AdoptChild(Change):
 class DetachChild(Change):
     """Take an empty child provider out of its host's tree.
 
-    nova-compute keeps the tree in a cache.  It fails as long as a provider in there
-    is deleted, and notices nothing of one that is only elsewhere.
+    It is not deleted: nova-compute keeps the tree in a cache, and its updates fail
+    while a provider that the cache has does not exist.  One that exists outside of
+    the tree makes nothing fail.
     """
 
     words = "take provider {0.name}, which is empty, out of the host's tree"
