@@ -267,4 +267,4 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
             self.assertIn(words, stderr)
         for arguments in ([], [server.id, "--host", "hp1"]):
             error = self.assertRaises(SystemExit, self.check, *arguments)
-            self.assertEqual(2, error.code)
+            self.assertEqual(3, error.code)
