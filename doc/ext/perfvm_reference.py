@@ -91,7 +91,8 @@ class ReasonsDirective(TableDirective):
 
 
 def _refusals() -> Iterator[tuple[ModuleType, Refusal]]:
-    """Yield the reasons of the rules with the modules that they are in."""
+    """Yield each reason with the first module whose rule refuses for it."""
+    seen = set()
     for package in (request, host):
         modules = [
             importlib.import_module(info.name)
@@ -99,7 +100,9 @@ def _refusals() -> Iterator[tuple[ModuleType, Refusal]]:
         ]
         for module in sorted(modules, key=lambda m: m.RULE.order):
             for refusal in module.RULE.refusals:
-                yield module, refusal
+                if refusal not in seen:
+                    seen.add(refusal)
+                    yield module, refusal
 
 
 def _subject(rule: Any) -> str:
