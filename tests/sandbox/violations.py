@@ -74,8 +74,8 @@ class Violations:
             self.expected.add((code, host))
         for code, flavor in (
             ("audit.wrong_size", "ten"),
-            ("audit.no_multiqueue", "slow"),
-            ("audit.not_of_class", "slow"),
+            # Its thread policy and its queues are in the same finding.
+            ("audit.wrong_size", "slow"),
             (codes.NOT_IN_ONE_CELL, "spread"),
             ("audit.classless_pinned", "own"),
             (codes.NOT_PINNED, "floating"),

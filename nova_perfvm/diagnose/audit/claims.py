@@ -2,7 +2,7 @@
 """Whether servers, flavors and images are what they claim to be."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from shlex import quote
 from typing import Final
 
@@ -12,7 +12,7 @@ from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit.subject import ANEW, Subject
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
-from nova_perfvm.findings import Finding
+from nova_perfvm.findings import Finding, Severity
 from nova_perfvm.generate import flavors as generating
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import one_line
@@ -56,9 +56,12 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
             continue
         request = subject.requests[server.id]
         yield from _one_a_remedy(
-            _finding(subject, server, reason)
-            for reason in check_request(subject.policy, request)
-            if not _found_by_another_check(subject, server, reason.code)
+            subject.policy.accept,
+            (
+                _finding(subject, server, reason)
+                for reason in check_request(subject.policy, request)
+                if not _found_by_another_check(subject, server, reason.code)
+            ),
         )
         if is_former_size(subject.policy, request):
             yield Finding(
@@ -70,18 +73,22 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
         yield from _places(subject, server)
 
 
-def _one_a_remedy(found: Iterable[Finding]) -> Iterable[Finding]:
+def _one_a_remedy(
+    accept: Collection[str], found: Iterable[Finding]
+) -> Iterable[Finding]:
     """Join what is wrong with a server and ends by the same commands.
 
-    The code is that of the first of it.
+    The code is that of the first of what is worst.  What the policy accepts is not
+    joined with what it does not.
     """
-    joined: dict[str, Finding] = {}
-    for finding in found:
-        first = joined.setdefault(finding.remedy, finding)
+    order = list(Severity)
+    joined: dict[tuple[str, bool], Finding] = {}
+    for finding in sorted(found, key=lambda f: -order.index(f.severity)):
+        key = (finding.remedy, finding.code in accept)
+        first = joined.setdefault(key, finding)
         if first is not finding:
             _, _, words = finding.evidence.partition(": ")
-            evidence = f"{first.evidence}; {words}"
-            joined[finding.remedy] = first._replace(evidence=evidence)
+            joined[key] = first._replace(evidence=f"{first.evidence}; {words}")
     return joined.values()
 
 

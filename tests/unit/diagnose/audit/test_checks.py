@@ -1007,6 +1007,20 @@ class SettingsTest(AuditTest):
             )
             self.assertNotIn(codes.FLAVOR_WITHOUT_UNITS, {f.code for f in found})
 
+    def test_what_is_accepted_hides_nothing_else_of_its_server(self):
+        cloud = small()
+        flawed = {"hw:vif_multiqueue_enabled": "false"}
+        specs = cloud.flavors[HP].extra_specs | flawed
+        cloud.change_server("a", vcpus=16, flavor="old", extra_specs=specs)
+        (joined,) = (f for f in self.audit(cloud).findings if f.subject == "a (i-a)")
+        self.assertIn("16 vCPUs", joined.evidence)
+        self.assertIn("queue", joined.evidence)
+        cloud.policy = dataclasses.replace(cloud.policy, accept=(joined.code,))
+        found = [f for f in self.audit(cloud).findings if f.subject == "a (i-a)"]
+        self.assertEqual([True, False], sorted(f.accepted for f in found)[::-1])
+        (other,) = (f for f in found if not f.accepted)
+        self.assertIn("queue", other.evidence)
+
     def test_what_breaks_a_guarantee_is_never_accepted(self):
         """Even if a policy that nobody loaded says so."""
         cloud = small()
