@@ -7,7 +7,8 @@ check compare what is set with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -268,6 +269,24 @@ def policy_file(path: str | None) -> Setting:
 def is_true(value: str) -> bool:
     """Return whether a value is one that oslo.config reads as true."""
     return value.strip().lower() in _TRUE
+
+
+def not_enforced(found: FileOptions) -> Iterator[str]:
+    """Yield why the filter refuses nothing, if a copy of nova.conf says so.
+
+    A file that does not list the filters may be one of several.
+    """
+    enabled = found.get((ENABLED_FILTERS.section, ENABLED_FILTERS.option))
+    if enabled is not None and FILTER not in re.split(r"[,\s]+", enabled):
+        why = f"{ENABLED_FILTERS} lacks {FILTER}"
+    elif found.get(("perfvm", "mode")) == "observe":
+        why = "[perfvm]mode is observe"
+    else:
+        return
+    yield (
+        f"{why}: {FILTER} refuses no host, and only what Placement and Nova's own "
+        "filters refuse counts"
+    )
 
 
 def missing_filters(enabled: Collection[str]) -> list[str]:

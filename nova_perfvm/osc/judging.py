@@ -20,7 +20,7 @@ from nova_perfvm.exceptions import (
 )
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.generate import inventory
+from nova_perfvm.generate import inventory, options
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     CANNOT_TELL,
@@ -149,7 +149,9 @@ class ObservingCommand(PolicyCommand):
             return settings_for(policy)
         from nova_perfvm.cloud.preflight import read_settings  # noqa: PLC0415
 
-        return settings_for(policy, read_settings(parsed_args.nova_conf))
+        read = read_settings(parsed_args.nova_conf)
+        self.remark(options.not_enforced(read))
+        return settings_for(policy, read)
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
         """Return what there is to look at; print what is missing in it.

@@ -22,6 +22,22 @@ def registered():
     }
 
 
+class EnforcedTest(testtools.TestCase):
+    def test_not_by_what_a_file_says(self):
+        key = ("filter_scheduler", "enabled_filters")
+        mode = ("perfvm", "mode")
+        for found, why in (
+            ({}, None),
+            ({key: "ComputeFilter, PerfVMFilter"}, None),
+            ({mode: "enforce"}, None),
+            ({key: "ComputeFilter,PerfVMNUMATopologyFilter"}, "enabled_filters lacks"),
+            ({key: "PerfVMFilter", mode: "observe"}, "mode is observe"),
+        ):
+            said = list(options.not_enforced(found))
+            self.assertEqual(why is not None, bool(said), found)
+            self.assertIn(why or "", "".join(said))
+
+
 class TableTest(testtools.TestCase):
     def test_each_option_is_one_of_nova_or_placement(self):
         services = registered()

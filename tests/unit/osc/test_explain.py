@@ -149,6 +149,10 @@ class ExplainTest(SavedCase):
         arguments = ("explain", "--flavor", HP, "--host", "g1", "--nova-conf", path)
         self.run_saved(*arguments, "--long")
         self.assertIn("offered for VCPU in place of PCPU", self.stdout)
+        self.assertNotIn("refuses no host", self.stderr)
+        path = self.file("[perfvm]\nmode = observe\n")
+        self.run_saved(*arguments[:-1], path)
+        self.assertIn("mode is observe: PerfVMFilter refuses no host", self.stderr)
 
     def test_mistakes(self):
         for words, *arguments in (
