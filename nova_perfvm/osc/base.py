@@ -89,6 +89,8 @@ class PerfVMCommand(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return a parser of the arguments."""
         parser = super().get_parser(prog_name)
+        # What changes a cloud is to be said in full.
+        parser.allow_abbrev = False
         for owner in reversed(type(self).__mro__):
             for add_to in vars(owner).get("arguments", ()):
                 add_to(parser)
