@@ -55,6 +55,7 @@ class SurveyPageTest(SurveyPageCase):
                 "Not seen",
                 "Hosts",
                 "VMs with CPUs of their own",
+                "What enforcing would refuse",
                 "What violates the policy today",
                 "A policy for this cloud",
                 "The way there",
