@@ -116,6 +116,11 @@ class AuditCommand(ReportingLister):
         return (
             f"{len(report.results)} checks on {report.hosts} host(s) and "
             f"{report.servers} server(s): {counts}"
+            + (
+                ", by another policy than the cloud was changed by"
+                if self.other_policy
+                else ""
+            )
         )
 
     @property

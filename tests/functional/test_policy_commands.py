@@ -223,6 +223,9 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
                             f"warning: the cloud was changed by another policy, {named}"
                         ),
                     )
+                    if command == ("audit",):
+                        last = stderr.splitlines()[-1]
+                        self.assertEqual(policy == second, "another policy" in last)
 
         self.said(*sync, "--policy-changed", policy=second)
         self.assertEqual((other, second), self.recorded())
