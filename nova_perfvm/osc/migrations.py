@@ -44,13 +44,6 @@ def number(text: str) -> int:
     return int(text)
 
 
-_BEST: Final = flag(
-    "--exact",
-    "the best plan there is: of small clouds, with OR-tools (pip install "
-    "nova-perfvm[plan])",
-)
-
-
 def _most_moves(name: str, **keywords: bool) -> Argument:
     return argument(
         name,
@@ -200,7 +193,6 @@ class PlanFree(MigrationsLister):
         ),
         *REQUEST,
         _most_moves("--max-moves"),
-        _BEST,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -208,7 +200,7 @@ class PlanFree(MigrationsLister):
         planning = self.planning(parsed_args)
         request, about = request_of(parsed_args, planning.snapshot)
         self.remark(about)
-        plan = goals.free(planning, request, parsed_args.count, best=parsed_args.exact)
+        plan = goals.free(planning, request, parsed_args.count)
         return self.listed(
             parsed_args, planning, plan, f"more VM(s) of {parsed_args.flavor} find room"
         )
@@ -240,16 +232,13 @@ class PlanDefragment(MigrationsLister):
     arguments = (
         _most_moves("--budget", required=True),
         class_argument("the class of the slots (default: the policy's pinned class)"),
-        _BEST,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether there is one."""
         planning = self.planning(parsed_args)
         vm_class = _pinned_class(planning.policy, parsed_args.class_name)
-        plan = goals.defragment(
-            planning, vm_class, parsed_args.budget, best=parsed_args.exact
-        )
+        plan = goals.defragment(planning, vm_class, parsed_args.budget)
         return self.listed(
             parsed_args,
             planning,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nova_perfvm.changes.migrations import exact
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.failure import unsafe_hosts
 from nova_perfvm.changes.migrations.model import MigrationPlan, Move, MoveError
@@ -35,28 +34,17 @@ _UNSEEN = (
 )
 
 
-def free(
-    planning: Planning, request: Request, count: int, *, best: bool = False
-) -> MigrationPlan:
-    """Return the migrations after which so many new VMs find room.
-
-    :param best: the best plan there is, not only a good one
-    :raises NoSolverError: when that needs what is not installed
-    :raises TooLargeError: when the cloud is too large for it
-    :raises UnsolvedError: when none was found, the best or another
-    """
+def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
+    """Return the migrations after which so many new VMs find room."""
     start = Arrangement(planning)
     kind = planning.kind_of_request(request)
     wishes = planning.wishes
     have = _room(start, kind, count)
     found, gained = Order((), start), have
-    notes: list[str] = []
     spare = 0
     while gained < count and spare <= (_MOST_SPARE if wishes.keep_one else 0):
         demanded = Demanded(kind, count + spare)
         trial = enlarged(start, demanded, wishes.max_moves)
-        if best:
-            trial, notes = _best(start, demanded, trial, wishes.max_moves)
         room = _room(trial.end, kind, count)
         if room > gained:
             found, gained = trial, room
@@ -67,8 +55,7 @@ def free(
     reasons: list[str] = []
     if gained < count:
         reasons += _why(planning, found, count, gained)
-    if have:
-        notes.insert(0, f"there is room for {have} of {count} already")
+    notes = [f"there is room for {have} of {count} already"] if have else []
     return MigrationPlan(
         moves=_moves(found, start),
         gained=gained - have,
@@ -88,18 +75,6 @@ def _room(arrangement: Arrangement, kind: ServerKind, count: int) -> int:
         if next(unsafe_hosts(end), None) is None:
             return number
     return 0
-
-
-def _best(
-    start: Arrangement, demanded: Demanded, known: Order, most_moves: int | None
-) -> tuple[Order, list[str]]:
-    """Return the best order there is, or else the known one and that it is not."""
-    try:
-        return exact.best(start, demanded, known, most_moves), []
-    except exact.UnsolvedError as exc:
-        if demanded.gain(start, known.end) <= 0:
-            raise
-        return known, [f"{exc}: this one is as without --exact"]
 
 
 def drain(planning: Planning, host: str) -> MigrationPlan:
@@ -183,23 +158,14 @@ def cost_of_kind(kind: ServerKind) -> int:
     return kind.cost_mb
 
 
-def defragment(
-    planning: Planning, vm_class: VMClass, budget: int, *, best: bool = False
-) -> MigrationPlan:
+def defragment(planning: Planning, vm_class: VMClass, budget: int) -> MigrationPlan:
     """Return the migrations after which the most slots of a class are free.
 
     :param budget: at most so many migrations
-    :param best: the best plan there is, not only a good one
-    :raises NoSolverError: when that needs what is not installed
-    :raises TooLargeError: when the cloud is too large for it
-    :raises UnsolvedError: when none was found, the best or another
     """
     start = Arrangement(planning)
     demanded = slots(planning, vm_class)
     found = enlarged(start, demanded, budget)
-    notes: list[str] = []
-    if best:
-        found, notes = _best(start, demanded, found, budget)
     gained = demanded.gain(start, found.end)
     reasons = []
     if planning.wishes.keep_one and found.steps:
@@ -214,7 +180,7 @@ def defragment(
         gained=gained,
         wanted=max(1, gained),
         reasons=tuple(reasons),
-        notes=(*notes, *_notes(planning)),
+        notes=tuple(_notes(planning)),
     )
 
 

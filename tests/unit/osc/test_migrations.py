@@ -4,7 +4,6 @@
 import dataclasses
 import json
 import pathlib
-import sys
 
 import fixtures
 
@@ -123,25 +122,6 @@ class PlansTest(SavedCase):
         self.assert_refused(
             3, "2 servers are called so", *arguments, "--snapshot", self.path
         )
-
-    def test_the_solver_is_not_there(self):
-        # The dictionary itself: imports do not ask for the one that sys has now.
-        names = ("ortools", "ortools.sat.python")
-        found = {name: sys.modules.pop(name, None) for name in names}
-        for name in names:
-            sys.modules[name] = None
-            self.addCleanup(self._restore, name, found[name])
-        arguments = ("plan", "free", "--flavor", "hp.20c.200g", "--exact")
-        self.assert_refused(
-            3, "pip install nova-perfvm[plan]", *arguments, "--snapshot", self.path
-        )
-
-    @staticmethod
-    def _restore(name, module):
-        if module is None:
-            del sys.modules[name]
-        else:
-            sys.modules[name] = module
 
 
 class ExplainTest(SavedCase):

@@ -129,11 +129,11 @@ class FewHostsCase(PlanCase):
         for number, size in enumerate(sizes_gb):
             self.cloud.add_small(f"{name}-{size}", name, number * 4, 0, f"hp{size}")
 
-    def free(self, flavor, count=1, *, best=False, **wishes):
+    def free(self, flavor, count=1, **wishes):
         self.snapshot = self.cloud.snapshot()
         request, _ = request_of(self.snapshot, flavor=flavor)
         planning = planning_of(self.policy, self.snapshot, **wishes)
-        return goals.free(planning, request, count, best=best)
+        return goals.free(planning, request, count)
 
     def steps(self, plan):
         return [(move.name, move.source, move.target) for move in plan.moves]

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The best plan of migrations for a cloud of a few hosts.
+
+Of each host all possible changes are listed: who leaves, who comes.  One change is
+chosen for each host, so that as many servers of each kind come as leave, by SciPy's
+solver of mixed-integer programs.  The order of the migrations is looked for
+afterwards: where there is none, or it takes too many, the next best choice is tried.
+"""
+
+import collections
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from nova_perfvm.changes.migrations.room import cost
+from nova_perfvm.changes.migrations.sequence import order
+
+MOST_CHANGES = 100_000
+# So many choices are tried that no order of migrations leads to.
+MOST_CHOICES = 20
+NUMBERS = itertools.count()
+
+
+class UnsolvedError(Exception):
+    """There are too many changes, or no order of migrations leads to a choice."""
+
+
+class Change(NamedTuple):
+    """What may become of one host.
+
+    :ivar leaving: servers that leave
+    :ivar coming: number of servers that come, by kind
+    :ivar room: number of VMs of the demanded kind that fit then
+    """
+
+    host: str
+    leaving: tuple[Any, ...]
+    coming: dict[Any, int]
+    room: int
+
+
+def best_order(start, demanded, known, most_moves):
+    """Return the order of migrations that gives the most room at the least cost.
+
+    :param known: an order that no better one costs more than, if it gives all the
+        room that is demanded; returned where no better one is found
+    :raises UnsolvedError: when the best is not found
+    """
+    enough = demanded.room(known.end) >= demanded.count
+    most_cost = cost(known, demanded.weight) if enough else math.inf
+    most_moves = math.inf if most_moves is None else most_moves
+    changes = list(_changes(start, demanded, most_cost, most_moves))
+    found = _reached(start, demanded, changes, most_moves)
+    return max(
+        (found, known),
+        key=lambda each: (demanded.room(each.end), -cost(each, demanded.weight)),
+    )
+
+
+def _changes(start, demanded, most_cost, most_moves):
+    """Yield the changes of all hosts that cost no more, by no more migrations."""
+    kind_of = start.planning.kind
+    everywhere = collections.Counter(
+        kind_of(server) for name in start.hosts for server in start.movable(name)
+    )
+    number = 0
+    for name in start.hosts:
+        alike = collections.defaultdict(list)
+        for server in start.movable(name):
+            cells = tuple((c.host_node, len(c.cpu_pinning)) for c in server.cells or ())
+            alike[kind_of(server), cells].append(server)
+        here = collections.Counter(map(kind_of, start.movable(name)))
+        for counts in itertools.product(*(range(len(g) + 1) for g in alike.values())):
+            leaving = tuple(
+                s for g, n in zip(alike.values(), counts, strict=True) for s in g[:n]
+            )
+            kinds = set(map(kind_of, leaving))
+            spent = sum(demanded.weight(kind_of(server)) for server in leaving)
+            if spent > most_cost or len(leaving) > most_moves:
+                continue
+            # Who leaves a host does not come back.
+            others = everywhere - here if name in start.planning.targets else {}
+            others = {kind: n for kind, n in others.items() if kind not in kinds}
+            now = start.lifted(tuple(server.id for server in leaving))
+            for coming, end in _comings(now, name, others):
+                number += 1
+                if number > MOST_CHANGES:
+                    raise UnsolvedError
+                room = end.hosts[name].room(demanded.kind, demanded.count)
+                yield Change(name, leaving, coming, room)
+
+
+def _comings(now, name, most):
+    """Yield what may come to a host together, and the arrangement then."""
+    if not most:
+        yield {}, now
+        return
+    kind, *rest = most
+    for number in range(most[kind] + 1):
+        if number:
+            server = now.planning.newcomer(kind, next(NUMBERS))
+            now = now.joined(server, kind, name)
+            if now is None:
+                return
+        for coming, end in _comings(now, name, {other: most[other] for other in rest}):
+            yield {kind: number} | coming, end
+
+
+def _reached(start, demanded, changes, most_moves):
+    """Return the migrations of the best choice that some order leads to."""
+    kind_of = start.planning.kind
+    leaving = [collections.Counter(map(kind_of, c.leaving)) for c in changes]
+    weights = [sum(demanded.weight(k) * n for k, n in c.items()) for c in leaving]
+    kinds = {kind for change in changes for kind in change.coming}
+    # Each row counts something of the changes that are chosen.
+    rows = [[change.host == host for change in changes] for host in start.hosts]
+    rows += [
+        [
+            c.coming.get(kind, 0) - gone[kind]
+            for c, gone in zip(changes, leaving, strict=True)
+        ]
+        for kind in kinds
+    ]
+    rows += [[len(change.leaving) for change in changes]]
+    least = [1] * len(start.hosts) + [0] * len(kinds) + [0]
+    most = [1] * len(start.hosts) + [0] * len(kinds) + [most_moves]
+    rooms = [change.room for change in changes]
+    for _ in range(MOST_CHOICES):
+        # As much room as is demanded, or as there can be; then the least weight.
+        chosen = _chosen(np.negative(rooms), (rows, least, most))
+        gained = min(demanded.count, chosen @ rooms)
+        limits = [*rows, rooms], [*least, gained], [*most, math.inf]
+        chosen = _chosen(np.divide(weights, max(weights) or 1), limits)
+        found = [change for change, x in zip(changes, chosen, strict=True) if x]
+        reached = order(start, _destinations(kind_of, found))
+        if (
+            reached is not None
+            and len(reached.steps) <= most_moves
+            and demanded.room(reached.end) >= gained
+        ):
+            return reached
+        rows, least, most = [*rows, chosen], [*least, 0], [*most, len(found) - 1]
+    raise UnsolvedError
+
+
+def _chosen(weights, limits):
+    """Return 1 for each change of the choice that weighs least, 0 for the others."""
+    rows, least, most = limits
+    found = milp(
+        weights,
+        integrality=1,
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(np.array(rows, float), least, most),
+        options={"mip_rel_gap": 0},
+    )
+    if not found.success:
+        raise UnsolvedError
+    return np.round(found.x).astype(int)
+
+
+def _destinations(kind_of, changes):
+    """Return a host for each server that leaves one."""
+    coming = collections.defaultdict(list)
+    for change in changes:
+        for kind, number in change.coming.items():
+            coming[kind] += [change.host] * number
+    return {
+        server.id: coming[kind_of(server)].pop()
+        for change in changes
+        for server in change.leaving
+    }
