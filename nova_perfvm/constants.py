@@ -55,7 +55,7 @@ RC_WRITE_IOPS: Final = "CUSTOM_PERFVM_WRITE_IOPS"
 TRAIT_HIGH_PERFORMANCE: Final = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 # The host is enrolled: VMs without units stay away (isolated aggregate).  What
 # follows is _ and the number of its children, so that a flavor that was made for
-# another number finds no host; earlier versions had nothing follow.
+# another number finds no host.
 TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
 # What the names of the project's traits and resource classes begin with.
 CUSTOM_PREFIX: Final = "CUSTOM_PERFVM_"

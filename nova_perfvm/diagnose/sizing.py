@@ -90,9 +90,8 @@ def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
     traits = view.root.elastic_traits
     if not traits or units.elastic_trait(policy) in traits:
         return policy
-    numbers = [number for trait in traits if (number := units.children_of(trait))]
-    count = max(numbers, default=len(view.children))
-    return replace(policy, elastic=Elastic(count or None))
+    count = max(map(units.children_of, traits))
+    return replace(policy, elastic=Elastic(count))
 
 
 def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:

@@ -71,10 +71,9 @@ def elastic_trait(policy: Policy) -> str:
     return f"{const.TRAIT_ELASTIC}_{children_per_host(policy)}"
 
 
-def children_of(trait: str) -> int | None:
-    """Return the m of a trait of elastic hosts; None for one of earlier versions."""
-    _, _, number = trait.removeprefix(const.TRAIT_ELASTIC).partition("_")
-    return int(number) if number else None
+def children_of(trait: str) -> int:
+    """Return the m of a trait of elastic hosts."""
+    return int(trait.rpartition("_")[2])
 
 
 def child_trait(suffix: str) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import jsonschema
 
-from nova_perfvm import constants as const
 from nova_perfvm.exceptions import KeyPath, Problem
 from nova_perfvm.policy import Policy
 from nova_perfvm.policy.keys import schema_of
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
 
     from jsonschema.exceptions import ValidationError
 
-# Keys that there were, and what to do about them.
-_REMOVED: dict[KeyPath, str] = {
-    ("elastic", "units"): (
-        f"no key any more: every child provider has {const.UNITS_PER_CHILD} units. "
-        "Remove it; a cloud with elastic hosts then needs openstack perfvm flavor "
-        "sync, and openstack perfvm host enroll for each of them"
-    ),
-}
 _MOST_SHOWN = 200
 
 
@@ -71,10 +62,6 @@ def _unknown_keys(
     known = list(schema["properties"])
     for key in found:
         if key in known:
-            continue
-        removed = _REMOVED.get((*path, str(key)))
-        if removed is not None:
-            yield Problem((*path, str(key)), removed)
             continue
         close = difflib.get_close_matches(str(key), known, n=1)
         hint = (

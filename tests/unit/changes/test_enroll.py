@@ -66,17 +66,6 @@ def view(*servers, total=40, resource="VCPU", **facts):
     return ElasticHost("h1", service, root, servers=servers, **facts)
 
 
-def earlier(seen):
-    """Return an enrolled host as earlier versions of enroll left it."""
-    (now,) = seen.aggregates
-    before = dataclasses.replace(
-        now, name="perfvm-elastic", metadata=isolating(const.TRAIT_ELASTIC)
-    )
-    traits = seen.root.traits - seen.root.elastic_traits | {const.TRAIT_ELASTIC}
-    seen = dataclasses.replace(seen, names=seen.names - {TRAIT})
-    return _provider(_renamed(seen, before), ROOT, traits=traits)
-
-
 def _renamed(seen, aggregate):
     """Return a host in one aggregate, whose UUID is as the changes have it."""
     found = dataclasses.replace(aggregate, uuid=f"uuid-{aggregate.name}")
@@ -548,20 +537,12 @@ class AnotherNumberTest(PlanCase):
             four = self.changed(two, FOUR)
             self.assertEqual(slots, sum(self.whole(four)))
 
-    def test_one_of_an_earlier_version(self):
-        good = self.enrolled(view(high("a")), backfill=True)
-        host = self.changed(earlier(good), POLICY)
-        self.assertEqual(good.children, host.children)
-        # Without the mark nobody knows whose the old one is.
-        names = [aggregate.name for aggregate in host.aggregates]
-        self.assertEqual(["perfvm-elastic", AGGREGATE], names)
-
     def test_the_aggregate_has_other_hosts_or_other_metadata(self):
-        good = earlier(self.enrolled(view()))
+        good = self.enrolled(view(), FOUR)
         (old,) = good.aggregates
         for facts, left in (
-            ({"hosts": frozenset({"h1", "h2"})}, {"perfvm-elastic", AGGREGATE}),
-            ({"name": "rack2"}, {"rack2", AGGREGATE}),
+            ({"hosts": frozenset({"h1", "h2"})}, {"perfvm-elastic-4", AGGREGATE}),
+            ({"metadata": isolating(FOUR_TRAIT)}, {old.name, AGGREGATE}),
             ({"metadata": {**old.metadata, "ssd": "1"}}, {old.name, AGGREGATE}),
         ):
             with self.subTest(facts):
@@ -636,14 +617,10 @@ class AnotherNumberTest(PlanCase):
 
 class UnenrollTest(PlanCase):
     def test_whatever_it_was_enrolled_for(self):
-        for seen, left in (
-            (earlier(self.enrolled(view())), [("perfvm-elastic", frozenset())]),
-            (self.enrolled(view(total=80, shape=WIDE), FOUR), []),
-        ):
-            host = self.carried_out(seen, plan_unenroll)
-            self.assertEqual((), host.below)
-            self.assertEqual(left, [(a.name, a.hosts) for a in host.aggregates])
-            self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
+        seen = self.enrolled(view(total=80, shape=WIDE), FOUR)
+        host = self.carried_out(seen, plan_unenroll)
+        self.assertEqual(((), ()), (host.below, host.aggregates))
+        self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
 
     def test_all_goes(self):
         for policy in (POLICY, LABELLED):
@@ -802,9 +779,8 @@ class PreflightTest(PlanCase):
         """Nothing is broken, but no VM of the policy comes."""
         title = "Hosts are enrolled for this policy"
         good = self.enrolled(view())
-        for seen in (earlier(good), self.enrolled(view(), policy=FOUR)):
-            with self.subTest(seen.root.traits):
-                self.assertEqual({title: Code.WARNING}, self.found(seen))
+        seen = self.enrolled(view(), policy=FOUR)
+        self.assertEqual({title: Code.WARNING}, self.found(seen))
         both = Aggregate(8, "u8", "x", isolating(FOUR_TRAIT), frozenset({"h1"}))
         seen = dataclasses.replace(good, aggregates=(*good.aggregates, both))
         result = self.results(seen)[title]

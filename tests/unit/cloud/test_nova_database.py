@@ -49,7 +49,7 @@ classes:
 """
 # Pinned classes of two kinds need labels.
 SECOND = "  small: {vcpus: 4, cpu_policy: dedicated, exclusive: none}\n"
-ISOLATING = {f"trait:{const.TRAIT_ELASTIC}": "required"}
+ISOLATING = {f"trait:{const.TRAIT_ELASTIC}_2": "required"}
 SMALL = states.HP_SPECS | {"perfvm:class": "small"}
 GENERAL = {"perfvm:class": "general", "hw:cpu_policy": "shared"}
 CLASSLESS = {"hw:cpu_policy": "dedicated"}

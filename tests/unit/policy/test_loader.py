@@ -200,14 +200,6 @@ class LoadTest(testtools.TestCase):
             error = self.assertRaises(PolicyError, loader.parse, text)
             self.assertEqual([message], [p.message for p in error.problems])
 
-    def test_a_key_that_there_was(self):
-        text = f"{HEAD}managed_hosts: all\nelastic:\n  units: 1000\n"
-        error = self.assertRaises(PolicyError, loader.parse, text)
-        (problem,) = error.problems
-        line = HEAD.count("\n") + 3
-        self.assertEqual((line, ("elastic", "units")), (problem.line, problem.path))
-        self.assertIn("has 1000 units. Remove it;", problem.message)
-
     def test_dump_is_read_back_equal(self):
         policy = loader.load()
         self.assertEqual(policy, loader.parse(loader.dump(policy)))

@@ -11,7 +11,7 @@ from tests.unit.rules import hosts
 from tests.unit.rules.hosts import POLICY, general_request, hp_request
 
 UNITS = dataclasses.replace(POLICY, placement="units")
-ELASTIC = frozenset({const.TRAIT_ELASTIC})
+ELASTIC = frozenset({f"{const.TRAIT_ELASTIC}_2"})
 
 
 def slots(amount):
@@ -57,10 +57,10 @@ class CheckContractTest(testtools.TestCase):
 
 
 class ImageTest(testtools.TestCase):
-    OPENS = (AskedTrait("", const.TRAIT_ELASTIC, "required", "image"),)
+    OPENS = (AskedTrait("", f"{const.TRAIT_ELASTIC}_2", "required", "image"),)
 
     def test_an_image_names_no_trait_of_the_project(self):
-        expected = [("request.image_trait", {"found": [const.TRAIT_ELASTIC]})]
+        expected = [("request.image_trait", {"found": [f"{const.TRAIT_ELASTIC}_2"]})]
         for placement in ("slots", "units", "none"):
             policy = dataclasses.replace(POLICY, placement=placement)
             request = general_request(traits=self.OPENS)

@@ -52,7 +52,7 @@ class UnclaimedTest(RulesCase):
         )
 
     def test_elastic_hosts_that_nothing_labels(self):
-        elastic = host(isolating=frozenset({const.TRAIT_ELASTIC}))
+        elastic = host(isolating=frozenset({f"{const.TRAIT_ELASTIC}_2"}))
         units = AskedResource("_a", const.RC_UNIT, 1)
         request = general_request(resources=(units,))._replace(claimed=False)
         for managed in ("labelled", "all"):

@@ -286,7 +286,7 @@ class ClaimsTest(AuditTest):
 
     def test_image_trait(self):
         cloud = small()
-        image = Image("i", "mine", {f"trait:{const.TRAIT_ELASTIC}": "required"})
+        image = Image("i", "mine", {f"trait:{TRAIT}": "required"})
         cloud.parts["images"] = (image,)
         cloud.change_server("c", image="i")
         self.assertEqual([("audit.image_trait", "c (i-c)")], self.found(cloud))
@@ -727,7 +727,7 @@ class PlacementTest(AuditTest):
 
     def test_enrolled_hosts_of_a_cell_that_is_down(self):
         cloud = Cloud(ELASTIC)
-        traits = frozenset({const.TRAIT_ELASTIC})
+        traits = frozenset({TRAIT})
         cloud.providers["old"] = Provider("p", "old", 1, traits=traits, root="p")
         stray = (codes.HOST_NOT_ISOLATED, "Placement")
         self.assertIn(stray, self.found(cloud))
@@ -817,18 +817,18 @@ class ElasticTest(AuditTest):
         )
 
     def test_enrolled_for_another_number_of_children(self):
-        """It fails closed: nothing here is critical."""
         cloud = elastic_cloud()
-        earlier = const.TRAIT_ELASTIC
-        traits = cloud.providers["e1"].traits - {TRAIT} | {earlier}
+        other = f"{const.TRAIT_ELASTIC}_4"
+        traits = cloud.providers["e1"].traits - {TRAIT} | {other}
         cloud.change_provider("e1", traits=traits)
-        metadata = {f"trait:{earlier}": "required"}
+        metadata = {f"trait:{other}": "required"}
         (aggregate,) = cloud.parts["aggregates"]
         aggregate = dataclasses.replace(aggregate, metadata=metadata)
         cloud.parts["aggregates"] = (aggregate,)
-        self.assertEqual([(codes.TRAIT_DIFFERS, "e1")], self.found(cloud))
-        (finding,) = self.audit(cloud).findings
-        self.assertEqual("openstack perfvm host enroll e1", finding.remedy)
+        found = [(codes.TRAIT_DIFFERS, "e1"), (codes.CHILDREN_DIFFER, "e1")]
+        self.assertEqual(found, self.found(cloud))
+        remedies = {finding.remedy for finding in self.audit(cloud).findings}
+        self.assertEqual({"openstack perfvm host enroll e1"}, remedies)
 
     def test_servers_left_behind(self):
         cloud = elastic_cloud()
