@@ -148,7 +148,7 @@ PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
     --constraint $(CONSTRAINTS)
 INSTALL = $(PYTHON) -m venv $(VENV) && \
     $(PIP) pip 'setuptools<81' wheel pbr && \
-    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,test,lint,docs]'
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,pages,test,lint,docs]'
 
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
 	@echo 'Installing what is needed into $(VENV): a minute or two'

@@ -29,8 +29,15 @@ POLICY_VARIABLE: Final = "PERFVM_POLICY"
 # As commands call the built-in policy in place of a file.
 BUILT_IN: Final = "built-in"
 
-# Modules of the extra [measure], which other commands do without.
-_MEASURING: Final = frozenset({"altair", "jc", "numpy", "scipy", "vl_convert"})
+# Modules that only some commands need, and the extras that bring them.
+_EXTRAS: Final = {
+    "altair": "measure",
+    "jc": "measure",
+    "jinja2": "pages",
+    "numpy": "measure",
+    "scipy": "measure",
+    "vl_convert": "measure",
+}
 
 # An argument of a command: called with the parser, it adds itself.
 Argument = Callable[[Any], object]
@@ -105,10 +112,11 @@ class PerfVMCommand(Command):
         try:
             return super().run(parsed_args) or self.exit_status
         except ModuleNotFoundError as exc:
-            if (exc.name or "").partition(".")[0] not in _MEASURING:
+            extra = _EXTRAS.get((exc.name or "").partition(".")[0])
+            if extra is None:
                 raise
             raise PerfVMError(
-                f"{exc}: install what measuring takes: pip install nova-perfvm[measure]"
+                f"{exc}: install it: pip install nova-perfvm[{extra}]"
             ) from exc
         finally:
             app.stdout, app.stderr = kept

@@ -21,6 +21,7 @@ ROOMS = (
     "printable",
     "exceptions",
     "cpuset",
+    "pages",
     "textfile",
     "filekinds",
     "microversions",

@@ -4,7 +4,6 @@
 import contextlib
 import csv
 import dataclasses
-import html.parser
 import importlib.metadata
 import io
 import json
@@ -25,30 +24,10 @@ from nova_perfvm.osc import output
 from nova_perfvm.policy import loader
 from tests import console
 from tests.unit.diagnose.audit.test_checks import small
+from tests.unit.page_elements import Elements
 
-VOID = {"meta", "br"}
 # Clears the screen, forges a line, turns the direction, and is no Unicode.
 EVIL = "a\x1b[2J\r\nforged\u202e\x9b\u2028\ud800"
-
-
-class Page(html.parser.HTMLParser):
-    """Looks that each element is closed where it should be, and keeps the text."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.faults, self.text = [], [], ""
-
-    def handle_starttag(self, tag, attrs):
-        self.faults += [name for name, _ in attrs if name in {"src", "href"}]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if self.open.pop() != tag:
-            self.faults.append(tag)
-
-    def handle_data(self, data):
-        self.text += data
 
 
 class ProgressTest(testtools.TestCase):
@@ -212,10 +191,8 @@ class AuditCommandTest(testtools.TestCase):
             (self.clean, "Hosts offer what the policy says"),
         ):
             text = self.audit(path, "-f", "html")[1]
-            found = Page()
-            found.feed(text)
-            found.close()
-            self.assertEqual(([], []), (found.open, found.faults))
+            found = Elements(text)
+            self.assertEqual([], found.faults)
             self.assertIn(words, found.text)
             # What is wrong comes first, and nothing is red of which there is none.
             self.assertLess(text.index("<h2>Findings"), text.index("<h2>Checks"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands where the extra [measure] is not installed."""
+"""Commands where an extra is not installed."""
 
 import pathlib
 import subprocess
@@ -41,16 +41,19 @@ class ExtraTest(testtools.TestCase):
         )
 
     def test_what_to_install_is_said(self):
-        for module, command in (
-            ("jc", ("guest", "check", self.files["guest"])),
-            ("jc", ("host", "check", self.files["host"])),
-            ("scipy", ("bench", "compare", self.files["samples"])),
+        hosts = ("--collected", self.files["host"])
+        for module, extra, command in (
+            ("jc", "measure", ("guest", "check", self.files["guest"])),
+            ("jc", "measure", ("host", "check", self.files["host"])),
+            ("scipy", "measure", ("bench", "compare", self.files["samples"])),
+            ("jinja2", "pages", ("survey", *hosts, "-f", "html")),
         ):
             done = self.run_without(module, *command)
             self.assertEqual(3, done.returncode, done.stderr)
-            self.assertIn("pip install nova-perfvm[measure]", done.stderr)
+            self.assertIn(f"pip install nova-perfvm[{extra}]", done.stderr)
             self.assertNotIn("Traceback", done.stderr)
 
     def test_other_commands_do_without(self):
-        done = self.run_without("jc", "policy", "show")
-        self.assertEqual(0, done.returncode, done.stderr)
+        for module in ("jc", "jinja2"):
+            done = self.run_without(module, "policy", "show")
+            self.assertEqual(0, done.returncode, done.stderr)

@@ -17,8 +17,9 @@ from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
 from tests.unit.measure import hosts
 from tests.unit.measure.test_as_snapshot import host
-from tests.unit.osc.test_audit import EVIL, Page
+from tests.unit.osc.test_audit import EVIL
 from tests.unit.osc.test_shell import CommandCase
+from tests.unit.page_elements import Elements
 
 # As operators were promised it, for a thousand hosts.
 LIMIT_CPU_S = 60
@@ -157,10 +158,8 @@ class PageTest(SurveyCase):
     def page(self, cloud):
         status = self.survey(cloud, "-f", "html")
         self.assertLess(status, 2, self.stderr)
-        found = Page()
-        found.feed(self.stdout)
-        found.close()
-        self.assertEqual(([], []), (found.open, found.faults))
+        found = Elements(self.stdout)
+        self.assertEqual([], found.faults)
         return found.text
 
     def test_all_parts_are_there(self):
