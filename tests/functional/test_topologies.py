@@ -19,69 +19,48 @@ from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client
 
+# Cores and GiB of each node
+UNEVEN = ((24, 250), (16, 250))
+NO_MEMORY = ((20, 500), (20, 0))
+
 
 class TestTopologies(base.FunctionalTest):
     FLAVORS = (base.HP_64, base.HP_200)
 
-    def assert_slots(self, count, shape, cpus, reason, **settings):
-        """Fill a host of a shape and look at the VM after the last that fits.
+    def test_as_many_as_slots(self):
+        """And what refuses the next one: a code of the filter's, or Placement."""
+        even = ",".join(str(cpu) for cpu in range(0, 80, 2))
+        for name, shape, cpus, slots, reason, *settings in (
+            ("as-usual", "2x20", "0-39", 2, None),
+            # A vCPU owns a core, so a node of 20 cores is full with one VM.
+            ("threads", "2x20x2", "0-79", 2, "host.no_free_slot"),
+            ("one-thread-of-each", "2x20x2", even, 2, None),
+            ("small-nodes", "4x10", "0-39", 0, "host.numa_cell_too_small"),
+            ("many-small-nodes", "8x15", "0-119", 0, "host.numa_cell_too_small"),
+            ("some-cpus-more", "2x22", "0-43", 2, None),
+            ("few-cpus", "2x6", "0-11", 0, None),
+            ("capped", "4x20", "0-79", 2, "host.max_per_host"),
+            ("uneven", "2x20", "0-39", 1, "host.no_free_slot", UNEVEN),
+            ("no-memory", "2x20", "0-39", 1, "host.no_free_memory", NO_MEMORY),
+            # CPUs kept for the host cost a slot, or both.
+            ("kept", "2x20", "2-39", 1, None),
+            ("kept-on-each", "2x20", "1-19,21-39", 0, "host.numa_cell_too_small"),
+        ):
+            with self.subTest(name):
+                options = {"uneven": settings[0]} if settings else {}
+                self.cloud.start_host(name, shape, dedicated=cpus, **options)
+                self.assert_apart(*(self.boot(host=name) for _ in range(slots)))
 
-        :param reason: the filter's code for it, None where Placement refuses
-        """
-        self.cloud.start_host("host1", shape, dedicated=cpus, **settings)
-        self.assert_apart(*(self.boot() for _ in range(count)))
+                server = self.boot_refused(host=name)
 
-        server = self.boot_refused()
-
-        if reason is None:
-            self.assert_not_filtered(server)
-        else:
-            self.assert_reason(server, f"1 {reason}")
-
-    def test_2x20(self):
-        self.assert_slots(2, "2x20", "0-39", None)
-
-    def test_2x20_with_threads_is_a_slot_for_each_node(self):
-        # A vCPU owns a core, so a node of 20 cores is full with one VM.
-        self.assert_slots(2, "2x20x2", "0-79", "host.no_free_slot")
+                if reason is None:
+                    self.assert_not_filtered(server)
+                else:
+                    self.assert_reason(server, f"1 {reason}")
 
         # There would be room: 80 CPUs, and nothing else in the way.
         self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        self.boot()
-
-    def test_2x20_with_one_thread_of_each_core(self):
-        even = ",".join(str(cpu) for cpu in range(0, 80, 2))
-        self.assert_slots(2, "2x20x2", even, None)
-
-    def test_4x10(self):
-        self.assert_slots(0, "4x10", "0-39", "host.numa_cell_too_small")
-
-    def test_8x15(self):
-        self.assert_slots(0, "8x15", "0-119", "host.numa_cell_too_small")
-
-    def test_2x22(self):
-        self.assert_slots(2, "2x22", "0-43", None)
-
-    def test_2x6(self):
-        self.assert_slots(0, "2x6", "0-11", None)
-
-    def test_4x20_is_capped(self):
-        self.assert_slots(2, "4x20", "0-79", "host.max_per_host")
-
-    def test_nodes_that_differ(self):
-        uneven = ((24, 250), (16, 250))
-        self.assert_slots(1, "2x20", "0-39", "host.no_free_slot", uneven=uneven)
-
-    def test_a_node_without_memory(self):
-        uneven = ((20, 500), (20, 0))
-        reason = "host.no_free_memory"
-        self.assert_slots(1, "2x20", "0-39", reason, uneven=uneven)
-
-    def test_cpus_kept_for_the_host_cost_a_slot(self):
-        self.assert_slots(1, "2x20", "2-39", None)
-
-    def test_cpus_kept_on_each_node_cost_both(self):
-        self.assert_slots(0, "2x20", "1-19,21-39", "host.numa_cell_too_small")
+        self.boot(host="threads")
 
     def test_cell_with_too_little_memory(self):
         self.cloud.start_host("host1", dedicated="0-39", memory_gb=300)
@@ -131,7 +110,7 @@ class TestUneven(client.SDKMixin, base.FunctionalTest):
             "host1",
             dedicated="0-39",
             provider_yaml=rendering.provider_yaml(config),
-            uneven=((24, 250), (16, 250)),
+            uneven=UNEVEN,
         )
         self.assertEqual(config.slots, self.cloud.inventory("host1")[const.RC_SLOT])
         return config.slots
