@@ -15,12 +15,11 @@ from tests.functional.elastic import (
     APPLIER,
     PLAIN_GENERAL,
     PLAIN_HP,
-    DeathError,
     ElasticTest,
 )
 
 
-class TestBackfill(ElasticTest):
+class BackfillCase(ElasticTest):
     def setUp(self):
         super().setUp()
         self.create_plain_flavors()
@@ -29,6 +28,8 @@ class TestBackfill(ElasticTest):
     def backfill(self, **options):
         return self.enroll("h1", backfill=True, **options)
 
+
+class TestBackfill(BackfillCase):
     def test_high_performance_vms(self):
         first, second = self.boot_before(PLAIN_HP), self.boot_before(PLAIN_HP)
         before = [self.allocations(server) for server in (first, second)]
@@ -53,10 +54,28 @@ class TestBackfill(ElasticTest):
         self.boot(base.GENERAL_2)
 
     def test_general_vms(self):
+        """A run that fails leaves the host closed, and the service as it was."""
         self.boot(PLAIN_GENERAL)
         server = self.boot(PLAIN_GENERAL)
+        original = Applier.apply
 
+        def apply(applier, change):
+            if isinstance(change, AddUnits):
+                self.assertEqual(("disabled", DISABLED_REASON), self.service("h1"))
+                raise CloudError("Placement is gone")
+            original(applier, change)
+
+        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+            self.assertRaises(CloudError, self.backfill)
+
+        self.assertEqual(("enabled", None), self.service("h1"))
+        self.boot_refused()
+        self.boot_refused(PLAIN_GENERAL)
+        off = {"status": "disabled", "disabled_reason": "a fan is broken"}
+        self._set_service(off)
         self.backfill()
+        self.assertEqual(tuple(off.values()), self.service("h1"))
+        self._set_service({"status": "enabled"})
 
         self.assert_elastic("h1")
         self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
@@ -65,6 +84,10 @@ class TestBackfill(ElasticTest):
         # It runs as before, and is stopped, started and deleted as ever.
         self.servers.delete(server)
         self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+
+    def _set_service(self, body):
+        number = self.view("h1").service.id
+        self.api.nova("PUT", f"/os-services/{number}", body)
 
     def test_what_cannot_be(self):
         self.cloud.create_flavor("pinned-4", 4, 4096, 0, base.PINNED)
@@ -86,7 +109,7 @@ class TestBackfill(ElasticTest):
                 for server in servers:
                     self.servers.delete(server)
 
-    def test_a_server_in_the_middle_of_a_move(self):
+        # Nor what is in the middle of a move.
         self.cloud.start_host("h2")
         server = self.boot(PLAIN_GENERAL, host="h1")
         self.servers.cold_migrate(server, "h2")
@@ -96,136 +119,51 @@ class TestBackfill(ElasticTest):
             self.assertIn("confirm or revert it", str(exc))
             self.assert_ordinary(host)
 
-    def test_the_service_is_as_it_was_before(self):
-        self.boot(PLAIN_GENERAL)
-        number = self.view("h1").service.id
-        body = {"status": "disabled", "disabled_reason": "a fan is broken"}
-        self.api.nova("PUT", f"/os-services/{number}", body)
-
-        self.backfill()
-
-        self.assertEqual(("disabled", "a fan is broken"), self.service("h1"))
-
-    def test_an_error_leaves_it_closed_and_the_service_on(self):
-        self.boot(PLAIN_GENERAL)
-        original = Applier.apply
-
-        def apply(applier, change):
-            if isinstance(change, AddUnits):
-                self.assertEqual(("disabled", DISABLED_REASON), self.service("h1"))
-                raise CloudError("Placement is gone")
-            original(applier, change)
-
-        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
-            self.assertRaises(CloudError, self.backfill)
-
-        self.assertEqual(("enabled", None), self.service("h1"))
-        self.boot_refused()
-        self.boot_refused(PLAIN_GENERAL)
-        self.backfill()
-        self.assert_elastic("h1")
-
-    def test_death_between_any_two_steps(self):
-        self.boot(PLAIN_GENERAL)
-        self.boot(PLAIN_GENERAL)
-        disabled = 0
-        for _ in range(40):
-            try:
-                with self.die_after(1):
-                    self.backfill()
-                break
-            except DeathError:
-                view = self.view("h1")
-                self.assertTrue(view.closed or not view.enrolled)
-                disabled += view.service.interrupted
-                if view.enrolled:
-                    units = {"a": [1, 1], "b": [1, 1]}
-                    self.assertEqual(units, self.units("h1"))
-
-        self.assertGreater(disabled, 5)
-        self.assert_elastic("h1")
-        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
-
-    def test_a_vm_that_was_forced_in(self):
-        """As by a forced move: it has no units, and so the host closes."""
-        self.enroll("h1")
-        server = self.boot(base.GENERAL_2)
-        self._lose_units(server)
-        self.assertEqual({"a": [], "b": []}, self.units("h1"))
-
-        exc = self.assertRaises(RefusedError, self.enroll, "h1")
-        self.assertIn(server.name, str(exc))
-        self.backfill()
-
-        self.assert_elastic("h1")
-        self.assertEqual({"a": [1], "b": [1]}, self.units("h1"))
-
-    def test_a_vm_that_slipped_in(self):
-        """As on a request that was under way when the host was isolated."""
-        original = Applier.apply
+    def test_vms_that_have_no_units(self):
+        """However it comes: the host closes until they are given some."""
+        original, slipped = Applier.apply, []
 
         def apply(applier, change):
             original(applier, change)
             if getattr(change, "opens", False):
-                self._lose_units(self.boot(base.GENERAL_2))
+                # As on a request that was under way when the host was isolated.
+                slipped.append(self.boot(base.GENERAL_2))
+                self._lose_units(slipped[0])
 
         with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
             self.assertRaises(RefusedError, self.enroll, "h1")
-
         self.assertFalse(self.view("h1").enrolled)
         self.boot_refused()
         self.boot_refused(PLAIN_GENERAL)
         self.backfill()
         self.assert_elastic("h1")
 
-    def test_vms_without_any_allocation(self):
-        """As when a conductor dies between noting a VM active and saying so."""
-        self.enroll("h1")
-        for flavor, units in (
-            (base.HP_64, {"a": [1000], "b": []}),
-            (base.GENERAL_2, {"a": [1], "b": [1]}),
-        ):
-            with self.subTest(flavor):
-                server = self.boot(flavor)
-                before = self.allocations(server)
-                self.api.placement("DELETE", f"/allocations/{server.id}")
+        # As by a forced move.
+        (server,) = slipped
+        self._lose_units(server)
+        self.assertEqual({"a": [], "b": []}, self.units("h1"))
+        self._assert_given_back(server, {"a": [1], "b": [1]})
+        # As when a conductor dies between noting a VM active and saying so.
+        self._lose_all(server, {"a": [1], "b": [1]})
+        self._lose_all(self.boot(base.HP_64), {"a": [1000], "b": []})
 
-                exc = self.assertRaises(RefusedError, self.enroll, "h1")
-                self.assertIn(server.name, str(exc))
-                self.backfill()
+    def _lose_all(self, server, units):
+        before = self.allocations(server)
+        self.api.placement("DELETE", f"/allocations/{server.id}")
+        self._assert_given_back(server, units)
+        after = self.allocations(server)
+        self.assertEqual(before.pop("h1"), after.pop("h1"))
+        self.assertCountEqual(before.values(), after.values())
+        # Nova deletes it, and with it all that was allocated.
+        self.servers.delete(server)
+        self.assertEqual({"a": [], "b": []}, self.units("h1"))
 
-                self.assert_elastic("h1")
-                self.assertEqual(units, self.units("h1"))
-                after = self.allocations(server)
-                self.assertEqual(before.pop("h1"), after.pop("h1"))
-                self.assertCountEqual(before.values(), after.values())
-                # Nova deletes it, and with it all that was allocated.
-                self.servers.delete(server)
-                self.assertEqual({"a": [], "b": []}, self.units("h1"))
-
-    def test_vms_that_move_away_meanwhile(self):
-        """Whether they lack units only, or have lost all that they had."""
-        self.cloud.start_host("h2")
-        servers = [self.boot_before(PLAIN_GENERAL, host="h1") for _ in range(4)]
-        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        original = Applier.apply
-        for lost, pair in ((False, servers[:2]), (True, servers[2:])):
-            moved = []
-
-            def apply(applier, change, pair=pair, moved=moved):
-                original(applier, change)
-                here = [s for s in pair if s.id != getattr(change, "server", "")]
-                if len(here) == 1 and not moved:
-                    moved.append(self.servers.live_migrate(here[0], "h2"))
-
-            with self.subTest(lost=lost):
-                for server in pair if lost else ():
-                    self.api.placement("DELETE", f"/allocations/{server.id}")
-                with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
-                    self.backfill()
-                (away,) = moved
-                self.assertEqual({"h2"}, self.allocations(away).keys())
-                self.assert_elastic("h1")
+    def _assert_given_back(self, server, units):
+        exc = self.assertRaises(RefusedError, self.enroll, "h1")
+        self.assertIn(server.name, str(exc))
+        self.backfill()
+        self.assert_elastic("h1")
+        self.assertEqual(units, self.units("h1"))
 
     def _lose_units(self, server):
         found = observe.allocation(self.api, server.id)

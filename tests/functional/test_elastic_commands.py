@@ -1,32 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that make hosts elastic, check that, and take it back."""
 
-import contextlib
 import json
-import threading
-
-import fixtures
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes import steps as do
-from nova_perfvm.cloud import observe
-from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import TooOldError
-from nova_perfvm.facts.elastic_host import CREATED, isolating
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
 from tests.functional.client import ClientMixin
-from tests.functional.elastic import (
-    APPLIER,
-    PLAIN_GENERAL,
-    PLAIN_HP,
-    CreatedAtOnce,
-    DeathError,
-    ElasticTest,
-)
-
-LIMIT_S = 300
+from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 
 
 class TestCommands(ClientMixin, ElasticTest):
@@ -36,6 +16,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.cloud.start_host("h1")
 
     def test_enroll_and_unenroll(self):
+        self._errors_are_one_line()
         enroll = ["host", "enroll", "h1", *self.policy_file()]
 
         self.assert_command(0, "would put h1 into aggregate", *enroll, "--dry-run")
@@ -51,7 +32,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assert_command(0, "no longer enrolled", *unenroll)
         self.assert_ordinary("h1")
 
-    def test_errors_are_one_line(self):
+    def _errors_are_one_line(self):
         enroll = ["host", "enroll", *self.policy_file(), "--yes"]
         member = {"user": "member", "roles": "member,reader"}
         for words, arguments, identity in (
@@ -114,176 +95,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self._inflate(self.view("h1"))
         self.assert_command(2, "FAILURE", *check, *files)
 
-    def test_several_hosts_at_once(self):
-        """The aggregate is new, and one host is in the way."""
-        hosts = ["h1", "h2", "h3", "h4", "taken"]
-        for host in hosts[1:]:
-            self.cloud.start_host(host)
-        server = self.boot(PLAIN_GENERAL, host="taken")
-        enroll = ["host", "enroll", *hosts, *self.policy_file(), "--yes"]
-        together = threading.Barrier(4)
-        original = Applier.apply
-        now, most, made = [], [], []
-
-        def apply(applier, change):
-            now.append(change)
-            made.append(change)
-            most.append(len(now))
-            if isinstance(change, do.AddHost):
-                # Nobody gets on unless all four are at it.
-                together.wait(LIMIT_S)
-            try:
-                original(applier, change)
-            finally:
-                now.remove(change)
-
-        with CreatedAtOnce(), fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
-            status, stdout, stderr = self.run_command(*enroll)
-
-        self.assertEqual(1, status)
-        self.assertEqual(1, len([c for c in made if isinstance(c, do.CreateAggregate)]))
-        self.assertFalse(together.broken)
-        self.assertEqual(4, max(most))
-        self.assertEqual(
-            [f"h{n} is enrolled" for n in (1, 2, 3, 4)],
-            sorted(line.partition(":")[0] for line in stdout.splitlines()),
-        )
-        line, recorded = stderr.splitlines()
-        self.assertEqual(f"recorded: policy sha256 {self.policy.digest[:8]}", recorded)
-        self.assertTrue(line.startswith("taken: taken has VMs without units"), line)
-        self.assertIn(server.name, line)
-        for host in hosts[:4]:
-            self.assert_elastic(host)
-        self.assert_ordinary("taken")
-        (aggregate,) = (
-            a for a in observe.aggregates(self.api) if a.name != const.POLICY_AGGREGATE
-        )
-        self.assertEqual(
-            isolating("CUSTOM_PERFVM_ELASTIC_2") | CREATED, aggregate.metadata
-        )
-        self.assertEqual(set(hosts[:4]), aggregate.hosts)
-        self.boot(base.HP_64, host="h3")
-
-        # Units of VMs that run, and giving all back, go side by side as well.
-        self.assert_command(0, "taken is enrolled", *enroll, "--backfill")
-        self.servers.delete(server)
-        unenroll = ["host", "unenroll", *hosts, "--yes", "--workers", "3"]
-        status, stdout, stderr = self.run_command(*unenroll)
-        *ended, last = stdout.splitlines()
-        self.assertEqual((1, 4), (status, len(ended)), stderr)
-        self.assertIn("8 empty provider(s) stay until nova-compute", last)
-        self.assertIn("then: openstack perfvm host unenroll h1 h2 h4 taken", last)
-        self.assertTrue(stderr.startswith("h3: VMs on h3 carry units"), stderr)
-        for host in ("h1", "h2", "h4", "taken"):
-            self.assert_ordinary(host)
-        self.assert_elastic("h3")
-
-    def test_children_that_stay(self):
-        """Until nova-compute has forgotten them; who runs it next hears of them."""
-        self.enroll("h1")
-        server = self.boot()
-        held = self.allocations(server)
-        unenroll = ("host", "unenroll", "h1", "--yes")
-        rollback = ("rollback", "--strip-units", "--yes")
-        too_old = "does not know microversion 1.99"
-        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.PLACEMENT_PARENT", "1.99"):
-            self.assert_command(1, too_old, *rollback)
-            self.assertEqual(held, self.allocations(server))
-            self.servers.delete(server)
-            self.assert_command(1, too_old, *unenroll)
-            self.assertRaises(TooOldError, self.unenroll, "h1")
-        self.assert_elastic("h1")
-
-        # Both are out of the tree, and the host is in its aggregate still.
-        with contextlib.suppress(DeathError), self.die_after(7):
-            self.unenroll("h1")
-        self.assertNotEqual((), self.view("h1").isolated_by)
-        named = "2 empty provider(s) stay"
-        for command in (unenroll, unenroll, rollback):
-            self.assert_command(0, named, *command)
-        for command in (unenroll, rollback):
-            self.enroll("h1")
-            self.assert_command(0, named, *command, "--delete-children")
-            self.assert_ordinary("h1")
-
-    def test_rollback_leaves_aggregates_of_others(self):
-        self.cloud.start_host("h2")
-        for name, members in (("rack1", ["h2"]), ("rack2", [])):
-            aggregate = self.cloud.api.post_aggregate({"aggregate": {"name": name}})
-            path = f"/os-aggregates/{aggregate['id']}/action"
-            metadata = {"metadata": isolating("CUSTOM_PERFVM_ELASTIC_2")}
-            self.api.nova("POST", path, {"set_metadata": metadata})
-            for host in members:
-                self.api.nova("POST", path, {"add_host": {"host": host}})
-        self.enroll("h1")
-        self.enroll("h2")
-        names = {a.name: a.hosts for a in observe.aggregates(self.api)}
-        self.assertEqual(
-            {"rack1": {"h2"}, "rack2": set(), "perfvm-elastic-2": {"h1"}}, names
-        )
-
-        status, _, stderr = self.run_command("rollback", "--yes")
-
-        self.assertEqual(0, status, stderr)
-        for host in ("h1", "h2"):
-            self.assert_ordinary(host)
-        left = [a.name for a in observe.aggregates(self.api)]
-        self.assertEqual(["rack1", "rack2"], sorted(left))
-        for name in left:
-            self.assertIn(f"openstack aggregate delete {name}", stderr)
-        self.assertNotIn("perfvm-elastic-2", stderr)
-
     def _inflate(self, view):
         inventory = {"total": 5000, "max_unit": 5000}
         child = view.children[0]
         self.put(child, "inventories", inventories={const.RC_UNIT: inventory})
-
-    def test_rollback_with_vms_running(self):
-        self.cloud.start_host("h2")
-        self.cloud.start_host("plain")
-        self.enroll("h1")
-        self.enroll("h2")
-        high = self.boot(host="h1")
-        general = self.boot(base.GENERAL_2, host="h2")
-        before = [self.allocations(server) for server in (high, general)]
-
-        self.assert_command(1, high.name, "rollback", "--yes")
-        self.assert_command(
-            0, "would take the units out", "rollback", "--strip-units", "--dry-run"
-        )
-        self.assert_elastic("h1")
-        status, _, stderr = self.run_command("rollback", "--strip-units", "--yes")
-
-        self.assertEqual(0, status, stderr)
-        # What it cannot change is said.
-        self.assertIn(base.HP_64, stderr)
-        self.assertIn(high.name, stderr)
-        for host in ("h1", "h2"):
-            self.assert_ordinary(host)
-        self.assertEqual((), observe.aggregates(self.api))
-        for server, had in zip((high, general), before, strict=True):
-            self.assertEqual("ACTIVE", self.servers.show(server).status)
-            (host,) = (name for name in had if name == server.host)
-            self.assertEqual({host: had[host]}, self.allocations(server))
-        self.assert_high_performance(high)
-        self.assert_command(0, "nothing to do", "rollback", "--yes")
-
-        # Their flavors still ask for units: only a resize gets them to move.
-        exc = self.assertRaises(ActionFailedError, self.servers.cold_migrate, high)
-        self.assertIn("No valid host", str(exc))
-        # As long as nova-scheduler has the policy with units it refuses others.
-        self.assertRaises(ActionFailedError, self.servers.resize, high, PLAIN_HP)
-        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        high = self.servers.confirm(self.servers.resize(high, PLAIN_HP))
-        self.servers.confirm(self.servers.cold_migrate(high))
-        self.servers.delete(general)
-        self.assertEqual(0, self.cloud.usages("h2")["VCPU"])
-
-        # Now that nothing asks for them, the names can go, too.
-        self.assertLess({const.RC_UNIT}, observe.names(self.api))
-        for flavor in (base.HP_64, base.GENERAL_2):
-            self.cloud.api.delete_flavor(flavor)
-        self.assert_command(
-            0, f"delete trait {const.TRAIT_ELASTIC}_2", "rollback", "--yes"
-        )
-        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, observe.names(self.api))

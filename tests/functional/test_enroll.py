@@ -4,12 +4,8 @@
 import concurrent.futures
 import json
 
-import fixtures
-
 from nova_perfvm import constants as const
-from nova_perfvm import findings as codes
 from nova_perfvm.cloud import observe
-from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.policy import loader
 from tests.functional import base
@@ -25,34 +21,64 @@ from tests.functional.elastic import (
 
 class TestEnroll(ElasticTest):
     def test_high_performance_vms(self):
+        self.create_plain_flavors()
         self.cloud.start_host("h1")
 
         self.assertGreater(self.enroll("h1"), 0)
 
         self.assert_elastic("h1")
-        self.assert_apart(self.boot(), self.boot())
+        for flavor in (PLAIN_HP, PLAIN_GENERAL):
+            self.boot_refused(flavor)
+            self.boot_refused(flavor, az="nova:h1")
+        server = self.boot()
+        before = self.view("h1")
+        for refused in (
+            lambda: self.enroll("h1", slots=0),
+            lambda: self.unenroll("h1"),
+        ):
+            exc = self.assertRaises(RefusedError, refused)
+            self.assertIn(server.name, str(exc))
+        self.assertEqual(before, self.view("h1"))
+
+        # nova-compute leaves the children alone.
+        self.cloud.run_periodics()
+        self.cloud.restart_host("h1")
+        self.cloud.run_periodics()
+        self.assertEqual(before.children, self.view("h1").children)
+        self.assert_elastic("h1")
+
+        self.assert_apart(server, self.boot())
         self.boot_refused(base.GENERAL_2)
         self.assertEqual({"a": [1000], "b": [1000]}, self.units("h1"))
         self.assertEqual(0, self.enroll("h1"))
 
-    def test_general_vms(self):
+    def test_enroll_and_unenroll_at_once(self):
+        """As by several operators, all of whom create the aggregate."""
         self.cloud.start_host("h1")
+        self.cloud.start_host("h2")
+
+        with CreatedAtOnce(), concurrent.futures.ThreadPoolExecutor(6) as pool:
+            runs = [pool.submit(self.enroll, host) for host in ("h1", "h2") * 3]
+            for run in runs:
+                run.result()
+
+        self.assert_elastic("h1")
+        self.assert_elastic("h2")
+        (aggregate,) = observe.aggregates(self.api)
+        self.assertEqual({"h1", "h2"}, aggregate.hosts)
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for run in [
+                pool.submit(self.enroll, "h1"),
+                pool.submit(self.unenroll, "h1"),
+            ]:
+                # Neither can win for good; either may give up.
+                run.exception()
+
+        view = self.view("h1")
+        self.assertTrue(view.closed or not view.enrolled)
         self.enroll("h1")
-
-        self.boot(base.GENERAL_2)
-        self.boot(base.GENERAL_2)
-
-        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
-        self.boot_refused()
-
-    def test_plain_flavors_stay_away(self):
-        self.create_plain_flavors()
-        self.cloud.start_host("h1")
-        self.enroll("h1")
-
-        for flavor in (PLAIN_HP, PLAIN_GENERAL):
-            self.boot_refused(flavor)
-            self.boot_refused(flavor, az="nova:h1")
+        self.assert_elastic("h1")
 
     def test_hosts_for_one_class(self):
         self.cloud.start_host("hp1", dedicated="0-39")
@@ -68,37 +94,6 @@ class TestEnroll(ElasticTest):
         self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.view("hp1").root.traits)
         # Without the option, what was said before holds.
         self.assertEqual(0, self.enroll("general1"))
-
-    def test_many_at_once(self):
-        """As by several operators, all of whom create the aggregate."""
-        self.cloud.start_host("h1")
-        self.cloud.start_host("h2")
-
-        with CreatedAtOnce(), concurrent.futures.ThreadPoolExecutor(6) as pool:
-            runs = [pool.submit(self.enroll, host) for host in ("h1", "h2") * 3]
-            for run in runs:
-                run.result()
-
-        self.assert_elastic("h1")
-        self.assert_elastic("h2")
-        (aggregate,) = observe.aggregates(self.api)
-        self.assertEqual({"h1", "h2"}, aggregate.hosts)
-
-    def test_enroll_and_unenroll_at_once(self):
-        self.cloud.start_host("h1")
-
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for run in [
-                pool.submit(self.enroll, "h1"),
-                pool.submit(self.unenroll, "h1"),
-            ]:
-                # Neither can win for good; either may give up.
-                run.exception()
-
-        view = self.view("h1")
-        self.assertTrue(view.closed or not view.enrolled)
-        self.enroll("h1")
-        self.assert_elastic("h1")
 
     def test_repair(self):
         self.cloud.start_host("h1")
@@ -173,35 +168,6 @@ class TestEnroll(ElasticTest):
         self.assertGreater(states.count((True, False)), 5)
         self.assert_elastic("h1")
 
-    def test_refuse_under_load(self):
-        self.cloud.start_host("h1")
-        self.enroll("h1")
-        server = self.boot()
-        before = self.view("h1")
-
-        for refused in (
-            lambda: self.enroll("h1", slots=0),
-            lambda: self.unenroll("h1"),
-        ):
-            exc = self.assertRaises(RefusedError, refused)
-            self.assertIn(server.name, str(exc))
-
-        self.assertEqual(before, self.view("h1"))
-
-    def test_nova_compute_leaves_the_children_alone(self):
-        self.cloud.start_host("h1")
-        self.enroll("h1")
-        self.boot()
-        before = self.view("h1").children
-
-        self.cloud.run_periodics()
-        self.cloud.restart_host("h1")
-        self.cloud.run_periodics()
-
-        self.assertEqual(before, self.view("h1").children)
-        self.assert_elastic("h1")
-        self.boot()
-
     def test_after_the_service_was_deleted(self):
         self.cloud.start_host("h1")
         self.enroll("h1")
@@ -268,59 +234,6 @@ class TestLabelled(ClientMixin, ElasticTest):
 
 
 class TestUnenroll(ClientMixin, ElasticTest):
-    def test_a_child_that_is_taken_again_meanwhile(self):
-        """Another run enrolls the host again, and VMs come."""
-        self.cloud.start_host("h1")
-        self.enroll("h1")
-        original, servers = API.set_parent, []
-
-        def set_parent(api, uuid, name, parent):
-            if not servers:
-                self.enroll("h1")
-                servers.extend([self.boot(), self.boot()])
-            original(api, uuid, name, parent)
-
-        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.set_parent", set_parent):
-            exc = self.assertRaises(RefusedError, self.unenroll, "h1")
-
-        self.assertIn("carry units", str(exc))
-        self.assertEqual({"a": [1000], "b": [1000]}, self.units("h1"))
-        view = self.view("h1")
-        self.assertEqual(2, len(view.below))
-        self.enroll("h1")
-        self.assert_elastic("h1")
-
-        # As when that run dies before it puts the child back.
-        child = view.children[0]
-        for command in ("enroll", "unenroll"):
-            self.api.set_parent(child.uuid, child.name, None)
-            found = self.orphans()
-            self.assertEqual([child.name], list(found))
-            evidence, remedy = found[child.name]
-            self.assertIn("1 consumer(s) hold allocations", evidence)
-            self.assertEqual("openstack perfvm host enroll h1", remedy)
-            if command == "enroll":
-                self.assertEqual(1, self.enroll("h1"))
-                self.assert_elastic("h1")
-        self.assertIn(
-            "carry units", str(self.assertRaises(RefusedError, self.unenroll, "h1"))
-        )
-        self.unenroll("h1", strip=True)
-        self.assert_ordinary("h1")
-        self.assertEqual({}, self.orphans())
-        for server in servers:
-            self.assertEqual({"h1"}, self.allocations(server).keys())
-
-    def orphans(self):
-        """Return evidence and remedy of each orphaned child of the audit."""
-        command = ("audit", "-f", "json", *self.policy_file())
-        rows = json.loads(self.run_command(*command)[1])
-        return {
-            row["Subject"]: (row["Evidence"], row["Remedy"])
-            for row in rows
-            if row["Code"] == codes.ORPHANED_CHILD
-        }
-
     def test_nothing_is_left(self):
         self.create_plain_flavors()
         self.cloud.start_host("h1")
@@ -332,20 +245,3 @@ class TestUnenroll(ClientMixin, ElasticTest):
         self.assertEqual((), observe.aggregates(self.api))
         self.assertEqual(0, self.unenroll("h1"))
         self.boot_before(PLAIN_HP)
-
-    def test_death_between_any_two_steps(self):
-        self.create_plain_flavors()
-        self.cloud.start_host("h1")
-        self.enroll("h1")
-        for _ in range(30):
-            try:
-                with self.die_after(1):
-                    self.unenroll("h1")
-                break
-            except DeathError:
-                view = self.view("h1")
-                if view.closed:
-                    self.boot_refused(PLAIN_GENERAL)
-                self.boot_refused()
-
-        self.assert_ordinary("h1")

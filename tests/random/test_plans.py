@@ -22,6 +22,7 @@ class PlansTest:
         run = Refusals(self, COUNT, seed)
         run()
         self.assertEqual(COUNT, run.cured)
+        self.assertGreaterEqual(run.seen["clean audits"], 2 * COUNT)
 
 
 class SlotsTest(PlansTest, clouds.CrampedSlotsCloud):

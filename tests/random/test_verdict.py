@@ -1,28 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few random operations, and their judge; tests/random does a thousand."""
+"""The judge of random operations finds what is wrong."""
 
 from tests.functional import base
-from tests.operations import case, clouds, verdict
+from tests.operations import clouds, verdict
 
-STEPS = 25
-# Any would do; chance is for the long runs.
-SEED = 12
 STRANGER = "11111111-1111-4111-8111-111111111111"
-
-
-class RandomTest:
-    def test_random_operations(self):
-        run = case.Run(self, STEPS, SEED)
-        run()
-        self.assertGreater(run.both, 0)
-
-
-class TestSlots(RandomTest, clouds.SlotsCloud):
-    HOSTS = clouds.SlotsCloud.HOSTS[1::3] + clouds.SlotsCloud.HOSTS[3:4]
-
-
-class TestUnits(RandomTest, clouds.UnitsCloud):
-    HOSTS = clouds.UnitsCloud.HOSTS[:2] + clouds.UnitsCloud.HOSTS[-1:]
 
 
 class TestVerdict(clouds.SlotsCloud):

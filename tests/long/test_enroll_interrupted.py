@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts made elastic and given back by runs that die, and that others cross."""
+
+import json
+
+import fixtures
+
+from nova_perfvm import findings as codes
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.functional.client import ClientMixin
+from tests.functional.elastic import APPLIER, PLAIN_GENERAL, DeathError, ElasticTest
+from tests.functional.test_backfill import BackfillCase
+
+
+class TestBackfill(BackfillCase):
+    def test_death_between_any_two_steps(self):
+        self.boot(PLAIN_GENERAL)
+        self.boot(PLAIN_GENERAL)
+        disabled = 0
+        for _ in range(40):
+            try:
+                with self.die_after(1):
+                    self.backfill()
+                break
+            except DeathError:
+                view = self.view("h1")
+                self.assertTrue(view.closed or not view.enrolled)
+                disabled += view.service.interrupted
+                if view.enrolled:
+                    units = {"a": [1, 1], "b": [1, 1]}
+                    self.assertEqual(units, self.units("h1"))
+
+        self.assertGreater(disabled, 5)
+        self.assert_elastic("h1")
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+
+    def test_vms_that_move_away_meanwhile(self):
+        """Whether they lack units only, or have lost all that they had."""
+        self.cloud.start_host("h2")
+        servers = [self.boot_before(PLAIN_GENERAL, host="h1") for _ in range(4)]
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        original = Applier.apply
+        for lost, pair in ((False, servers[:2]), (True, servers[2:])):
+            moved = []
+
+            def apply(applier, change, pair=pair, moved=moved):
+                original(applier, change)
+                here = [s for s in pair if s.id != getattr(change, "server", "")]
+                if len(here) == 1 and not moved:
+                    moved.append(self.servers.live_migrate(here[0], "h2"))
+
+            with self.subTest(lost=lost):
+                for server in pair if lost else ():
+                    self.api.placement("DELETE", f"/allocations/{server.id}")
+                with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+                    self.backfill()
+                (away,) = moved
+                self.assertEqual({"h2"}, self.allocations(away).keys())
+                self.assert_elastic("h1")
+
+
+class TestUnenroll(ClientMixin, ElasticTest):
+    def test_death_between_any_two_steps(self):
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        for _ in range(30):
+            try:
+                with self.die_after(1):
+                    self.unenroll("h1")
+                break
+            except DeathError:
+                view = self.view("h1")
+                if view.closed:
+                    self.boot_refused(PLAIN_GENERAL)
+                self.boot_refused()
+
+        self.assert_ordinary("h1")
+
+    def test_a_child_that_is_taken_again_meanwhile(self):
+        """Another run enrolls the host again, and VMs come."""
+        self.cloud.start_host("h1")
+        self.enroll("h1")
+        original, servers = API.set_parent, []
+
+        def set_parent(api, uuid, name, parent):
+            if not servers:
+                self.enroll("h1")
+                servers.extend([self.boot(), self.boot()])
+            original(api, uuid, name, parent)
+
+        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.set_parent", set_parent):
+            exc = self.assertRaises(RefusedError, self.unenroll, "h1")
+
+        self.assertIn("carry units", str(exc))
+        self.assertEqual({"a": [1000], "b": [1000]}, self.units("h1"))
+        view = self.view("h1")
+        self.assertEqual(2, len(view.below))
+        self.enroll("h1")
+        self.assert_elastic("h1")
+
+        # As when that run dies before it puts the child back.
+        child = view.children[0]
+        for command in ("enroll", "unenroll"):
+            self.api.set_parent(child.uuid, child.name, None)
+            found = self.orphans()
+            self.assertEqual([child.name], list(found))
+            evidence, remedy = found[child.name]
+            self.assertIn("1 consumer(s) hold allocations", evidence)
+            self.assertEqual("openstack perfvm host enroll h1", remedy)
+            if command == "enroll":
+                self.assertEqual(1, self.enroll("h1"))
+                self.assert_elastic("h1")
+        self.assertIn(
+            "carry units", str(self.assertRaises(RefusedError, self.unenroll, "h1"))
+        )
+        self.unenroll("h1", strip=True)
+        self.assert_ordinary("h1")
+        self.assertEqual({}, self.orphans())
+        for server in servers:
+            self.assertEqual({"h1"}, self.allocations(server).keys())
+
+    def orphans(self):
+        """Return evidence and remedy of each orphaned child of the audit."""
+        command = ("audit", "-f", "json", *self.policy_file())
+        rows = json.loads(self.run_command(*command)[1])
+        return {
+            row["Subject"]: (row["Evidence"], row["Remedy"])
+            for row in rows
+            if row["Code"] == codes.ORPHANED_CHILD
+        }
