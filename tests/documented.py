@@ -69,17 +69,24 @@ RUN = {
         "openstack --os-placement-api-version": f"{_CLOUD}.test_aggregates_and_traits",
     },
     f"{_ADMIN}/host-playbook.rst": {"": f"{_OFFLINE}.test_hosts"},
-    f"{_ADMIN}/install.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
+    f"{_ADMIN}/install.rst": {
+        "openstack aggregate": f"{_CLOUD}.test_aggregates_and_traits",
+        "openstack perfvm": _COMMANDS,
+        "nova-perfvm-status": _UPGRADE,
+        "nova-perfvm host config": f"{_OFFLINE}.test_hosts",
+        "cat out/": f"{_OFFLINE}.test_hosts",
+        "cp out/": f"{_OFFLINE}.test_hosts",
+    },
     f"{_ADMIN}/map.rst": {"": f"{_CLOUD}.test_pictures"},
     f"{_ADMIN}/measure.rst": {"": f"{_BENCH}.test_measure"},
     f"{_ADMIN}/monitoring.rst": {
         "": f"{_CLOUD}.test_pictures",
         "python3 -c": f"{_PACKAGE}.test_files_of_monitoring_are_where_their_page_says",
     },
-    f"{_ADMIN}/plan-execution.rst": {"": f"{_CLOUD}.test_plans"},
     f"{_ADMIN}/plans.rst": {
         "": f"{_CLOUD}.test_plans",
         "nova-perfvm": f"{_OFFLINE}.test_plans",
+        "nova-perfvm plan what-if": f"{_OFFLINE}.test_what_if",
     },
     f"{_ADMIN}/policy.rst": {
         "": _COMMANDS,
@@ -90,7 +97,6 @@ RUN = {
         "": f"{_CLOUD}.test_pictures",
         "nova-perfvm survey --collected": f"{_OFFLINE}.test_survey",
     },
-    f"{_ADMIN}/troubleshoot.rst": {"": _COMMANDS},
     f"{_ADMIN}/turn-off.rst": {
         "printf": "tests.functional.test_scheduler_process.NovaSchedulerTest"
         ".test_sighup_turns_the_filter_off_and_on",
@@ -106,10 +112,6 @@ RUN = {
         "nova-perfvm-status": _UPGRADE,
     },
     f"{_ADMIN}/weigher.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
-    f"{_ADMIN}/what-if.rst": {
-        "openstack": f"{_CLOUD}.test_plans",
-        "nova-perfvm": f"{_OFFLINE}.test_what_if",
-    },
     f"{_CONTRIBUTOR}/devstack.rst": {
         "nova-perfvm-status": _UPGRADE,
         f"{_ENROLL} ": f"{_DEVSTACK_TESTS}.test_all",
