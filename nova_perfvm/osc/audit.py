@@ -15,7 +15,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded, short_digest
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Arguments, Table, argument, file_argument, flag
+from nova_perfvm.osc.base import Table, argument, file_argument, flag
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.formats import monitoring, page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
@@ -42,12 +42,16 @@ class AuditPrometheusFormatter(ReportFormatter):
     render = staticmethod(monitoring.prometheus)
 
 
-def _arguments(*, snapshot_required: bool) -> Arguments:
-    return (
+class Audit(ReportingLister, ChangingCommand):
+    """Find what violates the policy, by whatever way it came.
+
+    Changes nothing but with --heal. Exits with 0 if nothing is found, 1 for
+    warnings, 2 for what is critical.
+    """
+
+    arguments = (
         file_argument(
-            "--snapshot",
-            required=snapshot_required,
-            help="audit a saved snapshot, - for standard input",
+            "--snapshot", help="audit a saved snapshot, - for standard input"
         ),
         file_argument(
             "--placement-conf",
@@ -63,16 +67,28 @@ def _arguments(*, snapshot_required: bool) -> Arguments:
             "(default: %(default)s)",
         ),
         flag("--strict", "exit with 1 for what is unknown, too"),
+        flag(
+            "--heal",
+            "give servers back what Placement has lost of their allocations, one "
+            "after the other, then look again; changes nothing else",
+        ),
     )
 
-
-class AuditCommand(ReportingLister):
-    """A command that judges a snapshot, and prints a report."""
-
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Look at the cloud, or at the snapshot, and judge it."""
-        subject = self.subject(self.policy(parsed_args), parsed_args)
-        return self.judged(audit.run(subject), parsed_args)
+        """Judge the cloud; heal what it has lost, and judge it again."""
+        if not parsed_args.heal:
+            if parsed_args.dry_run or parsed_args.yes:
+                raise PerfVMError("--dry-run and --yes are for --heal")
+            subject = self.subject(self.policy(parsed_args), parsed_args)
+            return self.judged(audit.run(subject), parsed_args)
+        if parsed_args.snapshot is not None:
+            raise PerfVMError("--heal is for a cloud: leave --snapshot out")
+        policy = self.chosen_policy(parsed_args)
+        subject = self.subject(policy, parsed_args)
+        report = audit.run(subject)
+        if self._heal(subject, report, parsed_args):
+            report = audit.run(self.subject(policy, parsed_args))
+        return self.judged(report, parsed_args)
 
     def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
         """Look at what is to be judged."""
@@ -128,38 +144,6 @@ class AuditCommand(ReportingLister):
         """Name the entry points: the client's own formats, and reports."""
         return "nova_perfvm.audit.formatter"
 
-
-class Audit(AuditCommand, ChangingCommand):
-    """Find what violates the policy, by whatever way it came.
-
-    Changes nothing but with --heal. Exits with 0 if nothing is found, 1 for
-    warnings, 2 for what is critical.
-    """
-
-    arguments = (
-        *_arguments(snapshot_required=False),
-        flag(
-            "--heal",
-            "give servers back what Placement has lost of their allocations, one "
-            "after the other, then look again; changes nothing else",
-        ),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Judge the cloud; heal what it has lost, and judge it again."""
-        if not parsed_args.heal:
-            if parsed_args.dry_run or parsed_args.yes:
-                raise PerfVMError("--dry-run and --yes are for --heal")
-            return super().take_action(parsed_args)
-        if parsed_args.snapshot is not None:
-            raise PerfVMError("--heal is for a cloud: leave --snapshot out")
-        policy = self.chosen_policy(parsed_args)
-        subject = self.subject(policy, parsed_args)
-        report = audit.run(subject)
-        if self._heal(subject, report, parsed_args):
-            report = audit.run(self.subject(policy, parsed_args))
-        return self.judged(report, parsed_args)
-
     def compare_policy(
         self,
         parsed_args: argparse.Namespace,
@@ -210,12 +194,3 @@ class Audit(AuditCommand, ChangingCommand):
             else:
                 self.say(f"{host}: {done or f'nothing left to give to {step.name}'}")
         return True
-
-
-class AuditOffline(AuditCommand):
-    """Find what violates the policy in a saved snapshot.
-
-    Exits with 0 if nothing is found, 1 for warnings, 2 for what is critical.
-    """
-
-    arguments = _arguments(snapshot_required=True)

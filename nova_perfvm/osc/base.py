@@ -121,12 +121,17 @@ class PerfVMCommand(Command):
         finally:
             app.stdout, app.stderr = kept
 
+    @property
+    def has_cloud(self) -> bool:
+        """Whether the openstack client runs the command, not the console script."""
+        return getattr(self.app, "client_manager", None) is not None
+
     def log_in(self) -> None:
         """Ask for credentials, for what only a cloud tells.
 
         :raises PerfVMError: when there is no cloud, or it takes none
         """
-        if getattr(self.app, "client_manager", None) is None:
+        if not self.has_cloud:
             raise PerfVMError(
                 "there is no cloud here: name a snapshot (--snapshot FILE), or use "
                 "openstack perfvm"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``policy show``, ``policy check`` and ``policy diff``, without a cloud."""
+"""``policy show``, ``policy check`` of a file alone, and ``policy diff``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import PolicyJudgingCommand
-from nova_perfvm.osc.snapshot import read
+from nova_perfvm.osc.snapshot import read, take_hosts
 from nova_perfvm.policy import (
     HostShape,
     Policy,
@@ -88,7 +88,7 @@ class CheckPolicy(PolicyJudgingCommand, PolicyCommand):
 class DiffPolicy(PerfVMCommand, Lister):
     """List what a change of the policy would do.
 
-    To flavors, image properties and hosts; with a snapshot of a cloud, the
+    To flavors, image properties and hosts; with a cloud or a snapshot of one, the
     servers too that the new policy would not allow.
     """
 
@@ -113,9 +113,13 @@ class DiffPolicy(PerfVMCommand, Lister):
         return ("Type", "Name", "What", "Old", "New"), found
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
-        """Return what is known of a cloud, if anything."""
-        named: str | None = parsed_args.snapshot
-        return None if named is None else read(named)
+        """Return what the file or the cloud shows; None where there is neither."""
+        if parsed_args.snapshot is not None:
+            return read(parsed_args.snapshot)
+        if not self.has_cloud:
+            return None
+        self.log_in()
+        return take_hosts(self.app)
 
 
 def summary(policy: Policy, source: str) -> str:

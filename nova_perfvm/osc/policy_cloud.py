@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``policy check`` and ``policy diff`` that look at a cloud as well."""
+"""``policy check`` that looks at a cloud as well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.preflight import read_settings
 from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
 from nova_perfvm.facts.recorded_policy import recorded
-from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
     NOVA_CONF_HELP,
     POLICY_FILE,
@@ -20,7 +19,6 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.judging import ChecksLister, PolicyJudgingCommand
-from nova_perfvm.osc.policy import DiffPolicy
 from nova_perfvm.osc.snapshot import take_hosts
 
 
@@ -54,13 +52,3 @@ class CheckCloudPolicy(PolicyJudgingCommand, ChecksLister):
             isolated_aggregates=parsed_args.isolated_aggregates,
         )
         return self.listed(check_policy(policy, view))
-
-
-class DiffCloudPolicy(DiffPolicy):
-    """List what a change of the policy would do, to a cloud's servers too."""
-
-    auth_required = True
-
-    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
-        """Return what the cloud shows, or the file."""
-        return super().snapshot(parsed_args) or take_hosts(self.app)

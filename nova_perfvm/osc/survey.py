@@ -29,32 +29,6 @@ from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 from nova_perfvm.policy import loader
 
 _COLUMNS: Final = ("Part", "What", "Number", "Details")
-_COLLECTED: Final = file_argument(
-    "--collected",
-    action="append",
-    default=[],
-    help="what nova-perfvm host collect has written on a host, or its sosreport; once "
-    "for each host",
-)
-_SAVED: Final = file_argument(
-    "--snapshot",
-    help="what openstack perfvm snapshot save has saved, - for standard input",
-)
-_OWN: Final = (
-    file_argument(
-        "--inventory",
-        help="inventory file that tells hosts' NUMA nodes, for those of which Nova's "
-        "database has told none",
-    ),
-    argument(
-        "--vcpus",
-        type=int,
-        metavar="N",
-        help="propose a class of VMs of so many vCPUs (default: the largest size that "
-        "owns a tenth of all pinned CPUs, or that hosts have room for)",
-    ),
-    file_argument("--policy-out", help="write the proposed policy there"),
-)
 
 
 class SurveyHTMLFormatter(ReportFormatter):
@@ -63,18 +37,59 @@ class SurveyHTMLFormatter(ReportFormatter):
     render = staticmethod(page.html)
 
 
-class SurveyCommand(ReportingLister):
-    """A command that looks at a cloud as it is."""
+class ShowSurvey(ReportingLister):
+    """Show what a cloud is, what it breaks, and what it could hold; change nothing.
+
+    Of a cloud, of a saved snapshot, or of what was collected on hosts.  What the
+    credentials may not read is a gap in the report, with the remedy.  Proposes a
+    policy.  Exits with 0, or 1 if something was refused or no policy is proposed.
+    """
+
+    arguments: Arguments = (
+        one_of(
+            file_argument(
+                "--snapshot",
+                help="what openstack perfvm snapshot save has saved, - for standard "
+                "input",
+            ),
+            file_argument(
+                "--collected",
+                action="append",
+                default=[],
+                help="what nova-perfvm host collect has written on a host, or its "
+                "sosreport; once for each host",
+            ),
+            snapshots.NOVA_DB,
+        ),
+        file_argument(
+            "--inventory",
+            help="inventory file that tells hosts' NUMA nodes, for those of which "
+            "Nova's database has told none",
+        ),
+        argument(
+            "--vcpus",
+            type=int,
+            metavar="N",
+            help="propose a class of VMs of so many vCPUs (default: the largest size "
+            "that owns a tenth of all pinned CPUs, or that hosts have room for)",
+        ),
+        file_argument("--policy-out", help="write the proposed policy there"),
+    )
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
-        """Return what there is to look at."""
+        """Return what the cloud shows to these credentials, or files do."""
         if parsed_args.collected:
             # Only here is jc needed.
             from nova_perfvm.measure import as_snapshot, reading  # noqa: PLC0415
 
             paths = parsed_args.collected
             return as_snapshot.of([reading.read(path, "host") for path in paths])
-        return snapshots.read(parsed_args.snapshot)
+        if parsed_args.snapshot is not None:
+            return snapshots.read(parsed_args.snapshot)
+        self.log_in()
+        return snapshots.take(
+            self.app, nova_conf=parsed_args.from_nova_db, partial=True
+        )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look, propose, judge; write the policy."""
@@ -132,33 +147,3 @@ class SurveyCommand(ReportingLister):
     def formatter_namespace(self) -> str:
         """Name the entry points: the client's own formats, and the page."""
         return "nova_perfvm.survey.formatter"
-
-
-class SurveySnapshot(SurveyCommand):
-    """Show what a cloud is, what it breaks, and what it could hold; change nothing.
-
-    Of a saved snapshot, or of what was collected on hosts.  Proposes a policy.  Exits
-    with 0, or 1 if something was refused or no policy is proposed.
-    """
-
-    arguments: Arguments = (one_of(_SAVED, _COLLECTED, required=True), *_OWN)
-
-
-class SurveyCloud(SurveyCommand):
-    """Show what the cloud is, what it breaks, and what it could hold; change nothing.
-
-    Only reads, and what the credentials may not read is a gap in the report, with the
-    remedy.  Proposes a policy.  Exits with 0, or 1 if something was refused or no
-    policy is proposed.
-    """
-
-    arguments: Arguments = (one_of(_SAVED, _COLLECTED, snapshots.NOVA_DB), *_OWN)
-
-    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
-        """Return what the cloud shows to these credentials, or a file does."""
-        if parsed_args.collected or parsed_args.snapshot is not None:
-            return super().snapshot(parsed_args)
-        self.log_in()
-        return snapshots.take(
-            self.app, nova_conf=parsed_args.from_nova_db, partial=True
-        )
