@@ -105,7 +105,7 @@ storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr $(ALONE) --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
 measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser
-	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1
+	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1 $(MEASURE_TESTS)
 
 guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 	$(BIN)/stestr --test-path ./tests/guest run --concurrency 1 $(GUEST_TESTS)

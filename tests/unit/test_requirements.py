@@ -140,7 +140,9 @@ class PackagesTest(testtools.TestCase):
         installed = {package for call in calls for package in call.split()}
         lines = (ROOT / "bindep.txt").read_text().splitlines()
         listed = {line.split()[0] for line in lines if line[:1].isalpha()}
-        self.assertEqual(installed, listed)
+        # A browser is for what runs at night alone.
+        self.assertEqual({"chromium"}, listed - installed)
+        self.assertEqual(set(), installed - listed)
 
 
 class ReleasesTest(testtools.TestCase):
