@@ -94,7 +94,7 @@ class Audit(ReportingLister, ChangingCommand):
         """Look at what is to be judged."""
         settings = database = None
         if parsed_args.placement_conf is not None:
-            # Only here is oslo.config needed.
+            # oslo.config takes time to load.
             from nova_perfvm.cloud.preflight import read_settings  # noqa: PLC0415
 
             settings = read_settings(parsed_args.placement_conf)

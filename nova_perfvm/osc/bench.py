@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from typing import Final
 
 from nova_perfvm import textfile
+from nova_perfvm.measure.bench import run, scenario
+from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag
-from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 
 _SOME_FAILED: Final = 1
-# As a shell says it of a process that SIGINT ended.
-_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 class RunBenchmarks(PerfVMCommand):
@@ -35,9 +34,6 @@ class RunBenchmarks(PerfVMCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Run, and say how it ended."""
-        from nova_perfvm.measure.bench import run, scenario  # noqa: PLC0415
-        from nova_perfvm.measure.bench.record import Record  # noqa: PLC0415
-
         wanted = scenario.load(parsed_args.scenario)
         output = parsed_args.output
         begin = Record.resume if parsed_args.resume else Record.begin
@@ -56,7 +52,7 @@ class RunBenchmarks(PerfVMCommand):
                 f"interrupted: {done} of {steps} steps are in {output}; go on by the "
                 "same command with --resume\n"
             )
-            self.exit_status = _INTERRUPTED
+            self.exit_status = SIGINT_EXIT
             return
         failed = len(outcome.failures)
         self.write(
@@ -88,6 +84,7 @@ class ReportBenchmarks(PerfVMCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write the page."""
+        # Altair and SciPy are of the extra [measure].
         from nova_perfvm.measure.report import content, page  # noqa: PLC0415
 
         found = content.read(parsed_args.files, parsed_args.collected)

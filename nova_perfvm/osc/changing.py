@@ -18,16 +18,13 @@ from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
-from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.placement import units
 
 DELETE_CHILDREN: Final = flag(
     "--delete-children",
     "delete the empty providers, too, that such a command has left before",
 )
-
-# What a shell shows of a program that Ctrl-C has ended.
-_INTERRUPTED: Final = 130
 
 # Called with the host's name, tell and among; returns the number of changes.
 CarryOut = Callable[..., int]
@@ -180,7 +177,7 @@ class HostsCommand(ChangingCommand):
                     changed.add(host)
             self._name_next(parsed_args, changed)
         except KeyboardInterrupt:
-            return _INTERRUPTED
+            return SIGINT_EXIT
         return 0
 
     def _change(self, host: str) -> int:

@@ -6,13 +6,24 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nova_perfvm import textfile
+from nova_perfvm.cloud import servers as live
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import collector, nova_conf
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.measure import collector, cure, nova_conf, reading
+from nova_perfvm.measure.checks import guest as guest_checks
+from nova_perfvm.measure.checks import host as host_checks
+from nova_perfvm.measure.checks import nova_view
+from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.measure.checks.guest_subject import GuestSubject
+from nova_perfvm.measure.checks.report import CheckReport, run
+from nova_perfvm.measure.collected import Collected, Kind
+from nova_perfvm.measure.outcome import Status
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
+    Argument,
     Arguments,
     Table,
     argument,
@@ -24,16 +35,16 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.formats import checked
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.snapshot import Server
-    from nova_perfvm.measure.checks.report import CheckReport
-    from nova_perfvm.measure.collected import Collected, Kind
-    from nova_perfvm.policy import VMClass
+from nova_perfvm.policy import VMClass
 
 _COLUMNS: Final = (
-    *("Code", "Status", "Subject"),
-    *("Expected", "Observed", "Source", "Remedy"),
+    "Code",
+    "Status",
+    "Subject",
+    "Expected",
+    "Observed",
+    "Source",
+    "Remedy",
 )
 
 
@@ -58,21 +69,14 @@ _INTERVAL: Final = argument(
 )
 
 
-def _collected(kind: Kind) -> Arguments:
-    """Return the ways to say what to judge in place of this machine."""
-    return (
-        argument(
-            "file",
-            nargs="?",
-            metavar="FILE",
-            help=f"what {kind} collect has written, or a sosreport; - for JSON on "
-            "standard input (default: look at this machine)",
-        ),
-        file_argument(
-            "--sosreport",
-            # What a file is shows in it.
-            help="the same as FILE, for a sosreport",
-        ),
+def _collected(kind: Kind) -> Argument:
+    """Return what to judge in place of this machine."""
+    return argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help=f"what {kind} collect has written, or a sosreport; - for JSON on standard "
+        "input (default: look at this machine)",
     )
 
 
@@ -96,8 +100,6 @@ class CheckCommand(ReportingLister):
 
     def summary(self, report: CheckReport) -> str:
         """Say in one line what was found."""
-        from nova_perfvm.measure.outcome import Status  # noqa: PLC0415
-
         counts = ", ".join(
             f"{report.counts[status]} {status.value}" for status in reversed(Status)
         )
@@ -122,7 +124,7 @@ class CheckGuest(CheckCommand):
     arguments = (
         _INTERVAL,
         one_of(
-            *_collected("guest"),
+            _collected("guest"),
             flag(
                 "--fix-script",
                 "print user-data of cloud-init that lets a guest use all queues of "
@@ -137,26 +139,18 @@ class CheckGuest(CheckCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read what was collected, and judge it."""
         if parsed_args.fix_script:
-            from nova_perfvm.measure import cure  # noqa: PLC0415
-
             if parsed_args.output is None:
                 self.write(cure.user_data())
             else:
                 textfile.replace(parsed_args.output, cure.user_data())
             parsed_args.report = None
             return (), ()
-        # Only commands that judge need them.
-        from nova_perfvm.measure.checks import guest  # noqa: PLC0415
-        from nova_perfvm.measure.checks.check import checks_of  # noqa: PLC0415
-        from nova_perfvm.measure.checks.guest_subject import (  # noqa: PLC0415
-            GuestSubject,
-        )
-        from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
-
         vm_class = self._class(parsed_args)
         collected = _read(parsed_args, "guest")
         subject = GuestSubject(collected, vm_class)
-        return self.reported(parsed_args, run(checks_of(guest), collected, subject))
+        return self.reported(
+            parsed_args, run(checks_of(guest_checks), collected, subject)
+        )
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Any, data: Any
@@ -184,9 +178,7 @@ class CheckHost(CheckCommand):
 
     arguments = (
         _INTERVAL,
-        one_of(
-            *_collected("host"),
-        ),
+        _collected("host"),
         file_argument(
             "--snapshot",
             help="what openstack perfvm snapshot save has saved, for what Nova and "
@@ -206,12 +198,10 @@ class CheckHost(CheckCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read what was collected, and judge it."""
-        from nova_perfvm.measure.checks import host, nova_view  # noqa: PLC0415
-        from nova_perfvm.measure.checks.check import checks_of  # noqa: PLC0415
+        # jc is of the extra [measure].
         from nova_perfvm.measure.checks.host_subject import (  # noqa: PLC0415
             HostSubject,
         )
-        from nova_perfvm.measure.checks.report import run  # noqa: PLC0415
 
         policy = self.policy(parsed_args)
         if parsed_args.host is not None and parsed_args.snapshot is None:
@@ -229,7 +219,9 @@ class CheckHost(CheckCommand):
             nova = nova_view.of_host(snapshot, name)
         collected = replace(collected, files={**collected.files, **settings})
         subject = HostSubject(collected, policy, nova)
-        return self.reported(parsed_args, run(checks_of(host), collected, subject))
+        return self.reported(
+            parsed_args, run(checks_of(host_checks), collected, subject)
+        )
 
 
 class CheckServer(CheckCommand):
@@ -265,7 +257,7 @@ class CheckServer(CheckCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask Nova, read what was collected, and compare."""
-        from nova_perfvm.measure import reading  # noqa: PLC0415
+        # jc is of the extra [measure].
         from nova_perfvm.measure.checks import servers  # noqa: PLC0415
 
         policy = self.policy(parsed_args)
@@ -276,8 +268,6 @@ class CheckServer(CheckCommand):
             source = "Nova's database"
             host, found = self._from_database(parsed_args)
         else:
-            from nova_perfvm.cloud import servers as live  # noqa: PLC0415
-
             source = "Nova's API"
             self.log_in()
             if host is None:
@@ -310,11 +300,8 @@ class CheckServer(CheckCommand):
 
 def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
     """Return what was collected, or collect it on this machine."""
-    from nova_perfvm.measure import reading  # noqa: PLC0415
-
-    path = parsed_args.sosreport if parsed_args.file is None else parsed_args.file
-    if path is not None:
-        return reading.read(path, kind)
+    if parsed_args.file is not None:
+        return reading.read(parsed_args.file, kind)
     with collector.CollectorProgress() as progress:
         found = collector.collect(kind, parsed_args.interval, progress=progress)
     return reading.loads(collector.dumps(found), "this machine", kind)

@@ -11,16 +11,27 @@ from typing import TYPE_CHECKING, Any, Final
 from cliff.lister import Lister
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import Arguments, Table, argument, file_argument
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.bench import beside, record
+from nova_perfvm.osc.base import Table, argument, file_argument
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
-    # They take scipy, which is there with the extra [measure] only.
-    from nova_perfvm.measure.samples import Samples
     from nova_perfvm.measure.statistics.compare import Comparison
     from nova_perfvm.measure.statistics.intervals import Estimate
 
 _WARNED: Final = 1
+_COMPARED: Final = (
+    "Metric",
+    "Threads",
+    "VM",
+    "At once",
+    "Vs host",
+    "Vs share",
+    "Target",
+    "Verdict",
+    "Reason",
+)
 
 
 def positive(text: str) -> float:
@@ -56,24 +67,7 @@ _TARGET: Final = argument(
 )
 
 
-class _Judging(JudgingCommand, Lister):
-    """A list of verdicts.
-
-    Exits with 0 if all pass; 1 if something is inconclusive or doubtful; 2 if
-    something fails.
-    """
-
-    arguments: Arguments = ()
-
-    def loaded(self, paths: list[str]) -> Samples:
-        """Return the measurements of files."""
-        # What is not installed is said before a file is looked at.
-        from nova_perfvm.measure import samples, statistics  # noqa: F401, PLC0415
-
-        return samples.load(paths)
-
-
-class Compare(_Judging):
+class Compare(JudgingCommand, Lister):
     """Compare VMs with their host, metric by metric.
 
     Vs host is a VM's value by that of one run on the host; vs share by the host's
@@ -103,12 +97,12 @@ class Compare(_Judging):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Compare, and keep the code of the worst verdict."""
-        samples = self.loaded(parsed_args.files)
+        # SciPy is of the extra [measure].
         from nova_perfvm.measure.statistics import verdict  # noqa: PLC0415
         from nova_perfvm.measure.statistics.compare import compare  # noqa: PLC0415
 
         found = compare(
-            samples.measurements,
+            samples.load(parsed_args.files).measurements,
             target=parsed_args.target,
             latency_target=parsed_args.latency_target,
             vms=parsed_args.vms,
@@ -121,14 +115,10 @@ class Compare(_Judging):
             self.warn(text)
         for remark in dict.fromkeys(r for row in found for r in row.remarks):
             self.warn(remark)
-        columns = (
-            *("Metric", "Threads", "VM", "At once", "Vs host", "Vs share"),
-            *("Target", "Verdict", "Reason"),
-        )
-        return columns, list(map(_row, found))
+        return _COMPARED, list(map(_row, found))
 
 
-class Scaling(_Judging):
+class Scaling(JudgingCommand, Lister):
     """Say whether VMs at once, or more servers, do as much more as they should.
 
     Exits with 0 if all pass, 1 if something is inconclusive, 2 if something fails.
@@ -141,16 +131,21 @@ class Scaling(_Judging):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge, and keep the code of the worst verdict."""
-        samples = self.loaded(parsed_args.files)
+        # SciPy is of the extra [measure].
         from nova_perfvm.measure.statistics import scaling, verdict  # noqa: PLC0415
 
-        found = scaling.judge_all(samples, parsed_args.target)
+        found = scaling.judge_all(samples.load(parsed_args.files), parsed_args.target)
         self.exit_status = verdict.worst(row.verdict for row in found).exit_code
         columns = ("Name", "Number", "What", "Observed", "Limit", "Verdict", "Reason")
         rows = [
             (
-                *(row.name, row.number, row.what, f"{row.observed:.4g}"),
-                *(f"{row.limit:g}", row.verdict.name, row.reason),
+                row.name,
+                row.number,
+                row.what,
+                f"{row.observed:.4g}",
+                f"{row.limit:g}",
+                row.verdict.name,
+                row.reason,
             )
             for row in found
         ]
@@ -159,8 +154,6 @@ class Scaling(_Judging):
 
 def _beside(paths: Iterable[str]) -> Iterator[str]:
     """Yield which hosts were measured beside VMs that perhaps were busy."""
-    from nova_perfvm.measure.bench import beside, record  # noqa: PLC0415
-
     for path in paths:
         run = record.json_of(path).get("run")
         try:
@@ -177,8 +170,14 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         for name, value in (("host", found.vs_host), ("share", found.vs_share))
     ]
     return (
-        *(found.metric, found.threads, found.who, found.at_once, *ratios),
-        *(f"{found.target:.3g}", found.verdict.name, found.reason),
+        found.metric,
+        found.threads,
+        found.who,
+        found.at_once,
+        *ratios,
+        f"{found.target:.3g}",
+        found.verdict.name,
+        found.reason,
     )
 
 

@@ -25,14 +25,12 @@ from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Arguments, Table, argument, ask, file_argument, flag
 from nova_perfvm.osc.compare import positive
 from nova_perfvm.osc.judging import NOVA_CONF, ObservingCommand
-from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Move", "Server", "From", "To", "Migration", "State", "Note")
 _REMAIN: Final = 1
-# What a shell shows of a program that Ctrl-C has ended.
-_INTERRUPTED: Final = 130
 _INTERRUPTED_WORDS: Final = (
     "interrupted: the migration under way is finished, and no other one begun; Ctrl-C "
     "again leaves it to Nova"
@@ -118,7 +116,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         if not remaining:
             self.remark([said])
             return
-        self.exit_status = _INTERRUPTED if outcome.interrupted else _REMAIN
+        self.exit_status = SIGINT_EXIT if outcome.interrupted else _REMAIN
         remedy = "make a new plan"
         if path is not None:
             remedy = f"openstack perfvm plan resume {path}, or {remedy}"

@@ -12,6 +12,7 @@ from cliff.columns import FormattableColumn
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
+from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
 from nova_perfvm.diagnose.explain.verdicts import HostVerdict
@@ -113,8 +114,6 @@ class Explain(LookingLister):
         """Ask Placement itself, if there is a cloud."""
         if parsed_args.snapshot is not None:
             return None
-        from nova_perfvm.cloud import candidates, errors  # noqa: PLC0415
-
         try:
             return candidates.offered(
                 self.cloud, request, settings, snapshot.aggregates

@@ -147,6 +147,7 @@ class ObservingCommand(PolicyCommand):
         """
         if parsed_args.nova_conf is None:
             return settings_for(policy)
+        # oslo.config takes time to load.
         from nova_perfvm.cloud.preflight import read_settings  # noqa: PLC0415
 
         read = read_settings(parsed_args.nova_conf)

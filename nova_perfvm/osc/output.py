@@ -12,7 +12,8 @@ from typing import Any, Self, TextIO, cast
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.printable import one_line, printable
 
-# As a shell says it of a process that SIGPIPE ended, and cliff of its commands.
+# As a shell says it of a process that a signal ended, and cliff of its commands.
+SIGINT_EXIT = 128 + 2
 SIGPIPE_EXIT = 128 + 13
 
 

@@ -7,6 +7,8 @@ import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from nova_perfvm.generate.hosts import output, playbook
+from nova_perfvm.measure import fleet
 from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag
 
 
@@ -34,8 +36,6 @@ class _WritePlaybook(PerfVMCommand):
 
         :param known: every name that an earlier version may have left
         """
-        from nova_perfvm.generate.hosts import output  # noqa: PLC0415
-
         directory = Path(parsed_args.output_dir)
         output.write(directory, files, known, force=parsed_args.force)
         self.write("".join(f"{directory / name}\n" for name in known))
@@ -51,8 +51,6 @@ class FleetPlaybook(_WritePlaybook):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write the files, and name them."""
-        from nova_perfvm.measure import fleet  # noqa: PLC0415
-
         self.write_files(parsed_args, fleet.files(), fleet.FILES)
 
 
@@ -66,7 +64,5 @@ class HostPlaybook(_WritePlaybook):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write the files, name them, and say what is to be done next."""
-        from nova_perfvm.generate.hosts import playbook  # noqa: PLC0415
-
         directory = self.write_files(parsed_args, playbook.files(), playbook.FILES)
         self.write(playbook.following(directory))

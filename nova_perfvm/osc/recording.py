@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from nova_perfvm.cloud import policy_record
+from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc.base import (
@@ -45,9 +47,6 @@ class RecordingCommand(PolicyCommand):
 
         :raises PerfVMError: when nobody has named it, or another one is recorded
         """
-        from nova_perfvm.cloud import policy_record  # noqa: PLC0415
-        from nova_perfvm.cloud.errors import CloudError  # noqa: PLC0415
-
         policy = self.chosen_policy(parsed_args)
         try:
             seen = policy_record.read(self.cloud)
@@ -87,9 +86,6 @@ class RecordingCommand(PolicyCommand):
 
         :raises PerfVMError: when somebody has recorded another one meanwhile
         """
-        from nova_perfvm.cloud import policy_record  # noqa: PLC0415
-        from nova_perfvm.cloud.errors import CloudError  # noqa: PLC0415
-
         policy, seen = self.chosen, self._seen
         if policy is None or (seen is not None and seen.digest == policy.digest):
             return

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 NAME: Final = "nova-perfvm"
 NAMESPACE: Final = "nova_perfvm.cli"
-# As a shell says it of a process that SIGINT ended.
-_INTERRUPTED: Final = 130
 
 
 class Shell(App):
@@ -54,12 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     :returns: what the command ended with; 2 for wrong usage; 130 if it was interrupted
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # Without a command cliff would start an interactive prompt, for which six
-    # commands are no reason.
+    # Without a command cliff would start an interactive prompt.
     try:
         status = Shell().run(arguments or ["--help"])
     except KeyboardInterrupt:
-        status = _INTERRUPTED
+        status = output.SIGINT_EXIT
     except SystemExit as exc:
         # Of argparse: after --help and --version, or for wrong usage.
         status = int(exc.code or 0)

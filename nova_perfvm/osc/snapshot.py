@@ -105,7 +105,8 @@ def take(
     """
     # First, as a mistake there shows at once.
     skipped: list[str] = []
-    nodes = _compute_nodes(nova_conf, skipped) if nova_conf is not None else None
+    database = None if nova_conf is None else open_database(nova_conf)
+    nodes = database.compute_nodes(skipped) if database else None
     with ProgressLine() as progress:
         found = taking.take(
             app.client_manager.perfvm,
@@ -113,18 +114,12 @@ def take(
             progress=progress,
             partial=partial,
         )
-    if nodes is None:
+    if database is None:
         return found
-    from nova_perfvm.cloud import nova_database  # noqa: PLC0415
-
     gaps = tuple(f"NUMA nodes: {why}" for why in skipped)
     found = replace(found, gaps=found.gaps + gaps)
-    return nova_database.with_cells(found, nodes)
-
-
-def _compute_nodes(nova_conf: str, skipped: list[str]) -> list[Any]:
-    found: list[Any] = open_database(nova_conf).compute_nodes(skipped)
-    return found
+    located: Snapshot = database.with_cells(found, nodes)
+    return located
 
 
 def open_database(nova_conf: str) -> ModuleType:

@@ -7,7 +7,7 @@ import argparse
 import itertools
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
 from cliff.lister import Lister
 
@@ -18,15 +18,8 @@ from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.sync import Failed
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import (
-    CHANGING,
-    Arguments,
-    Table,
-    argument,
-    ask,
-    class_argument,
-    flag,
-)
+from nova_perfvm.osc.base import Table, argument, class_argument, flag
+from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
@@ -40,11 +33,14 @@ _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
 
 
-class SyncCommand(RecordingCommand, Lister):
+class SyncCommand(RecordingCommand, ChangingCommand, Lister):
     """A command that lists its changes, asks, and makes them."""
 
-    auth_required = True
-    arguments: Arguments = (CHANGING,)
+    @property
+    def talk(self) -> TextIO:
+        """Where it says what it would do; the table goes to standard output."""
+        stream: TextIO = self.app.stderr
+        return stream
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
@@ -56,8 +52,6 @@ class SyncCommand(RecordingCommand, Lister):
         planned = plan()
         if planned.refusals:
             raise RefusedError(planned.refusals)
-        if not planned.changes:
-            self.app.stderr.write("nothing to do\n")
         failed: list[Failed] = []
         agreed = self._agreed(parsed_args, planned.changes)
         if agreed or parsed_args.yes or parsed_args.dry_run:
@@ -78,15 +72,12 @@ class SyncCommand(RecordingCommand, Lister):
     def _agreed(
         self, parsed_args: argparse.Namespace, changes: tuple[Change, ...]
     ) -> bool:
-        if not changes or parsed_args.dry_run:
+        if changes and parsed_args.dry_run:
+            # The table says it.
             return False
-        if parsed_args.yes:
-            return True
-        stderr = self.app.stderr
-        stderr.write("".join(f"would {change}\n" for change in changes))
-        agreed = ask(stderr)
-        if not agreed:
-            stderr.write("nothing was changed; what would be:\n")
+        agreed = self.agreed(parsed_args, [f"would {change}" for change in changes])
+        if changes and not agreed:
+            self.say("nothing was changed; what would be:")
         return agreed
 
 

@@ -164,13 +164,10 @@ class CheckGuestTest(testtools.TestCase):
     def test_a_sosreport(self):
         path = self.directory / "sosreport-compute1.tar.xz"
         path.write_bytes(reports.packed(reports.sosreport(), "w:xz"))
-        found = self.check(path, "-f", "json")
-        self.assertIn("of guest compute1: ", found[2])
-        self.assertEqual(found, self.check("--sosreport", path, "-f", "json"))
-        for other in ([self.clean], ["--fix-script"]):
-            status, _, stderr = self.check("--sosreport", path, *other)
-            self.assertEqual(3, status)
-            self.assertIn("not allowed with argument", stderr)
+        self.assertIn("of guest compute1: ", self.check(path, "-f", "json")[2])
+        status, _, stderr = self.check(path, "--fix-script")
+        self.assertEqual(3, status)
+        self.assertIn("not allowed with argument", stderr)
 
     def test_this_machine(self):
         status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")
