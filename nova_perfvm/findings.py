@@ -1,101 +1,174 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is found against a policy, and how bad each kind of it is."""
+"""What checks find, how bad it is, and how a run that found it ends."""
+
+from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 # What is said beside what a policy accepts.
 ACCEPTED: Final = "accepted in the policy"
 
+# The exit status of a run that could not look, and so found nothing.
+CANNOT_TELL: Final = 3
 
-class Severity(enum.Enum):
-    """From what no operator has to end to what breaks a guarantee."""
 
+class Level(enum.Enum):
+    """How bad a finding is; what breaks a guarantee is a failure."""
+
+    OK = "ok"
     NOTE = "note"
     UNKNOWN = "unknown"
     WARNING = "warning"
-    CRITICAL = "critical"
+    FAILURE = "failure"
 
-    @property
-    def exit_code(self) -> int:
-        """What a run exits with if this is the worst: 0, 1 or 2."""
-        return {Severity.WARNING: 1, Severity.CRITICAL: 2}.get(self, 0)
+    def __lt__(self, other: Level) -> bool:
+        """Return whether the other level is worse."""
+        order = list(Level)
+        return order.index(self) < order.index(other)
+
+    def __str__(self) -> str:
+        """Return the word for it."""
+        return self.value
 
 
-# What an operator may live with; what is critical breaks a guarantee.
-ACCEPTABLE: Final = frozenset({Severity.WARNING, Severity.UNKNOWN})
+# What an operator may live with.
+ACCEPTABLE: Final = frozenset({Level.WARNING, Level.UNKNOWN})
+
+
+def worst(findings: Iterable[Finding]) -> Level:
+    """Return the worst level of findings; OK if there are none."""
+    return max((finding.level for finding in findings), default=Level.OK)
+
+
+def exit_code(level: Level, *, strict: bool = False) -> int:
+    """Return what a run exits with whose worst finding has a level: 0, 1 or 2.
+
+    :param strict: take what is unknown for a warning
+    """
+    codes = {Level.UNKNOWN: int(strict), Level.WARNING: 1, Level.FAILURE: 2}
+    return codes.get(level, 0)
 
 
 class Finding(NamedTuple):
-    """One violation.
+    """What a check says about one thing.
 
     :ivar code: dotted and stable, such as ``audit.pins_overlap``
     :ivar subject: the host, provider, server... that it is about
-    :ivar evidence: the figures and names behind it
+    :ivar observed: the figures and names; of an unknown, why nobody can tell
+    :ivar expected: by the rule, if that is not part of what is observed
+    :ivar source: the file or command that it was read in, where that matters
     :ivar remedy: commands, one a line; what to put in for words in capitals is
         for the operator to say
     :ivar accepted: the policy says that it is to stay
     """
 
     code: str
+    level: Level
     subject: str
-    evidence: str
+    observed: str
+    expected: str = ""
+    source: str = ""
     remedy: str = ""
     accepted: bool = False
 
-    def __str__(self) -> str:
-        """Return ``code subject: evidence``."""
-        return f"{self.code} {self.subject}: {self.evidence}"
+    @classmethod
+    def of(cls, code: str, subject: str, observed: str, remedy: str = "") -> Self:
+        """Return a finding as bad as its code is."""
+        return cls(code, LEVELS[code], subject, observed, remedy=remedy)
 
-    @property
-    def severity(self) -> Severity:
-        """How bad it is."""
-        return Severity.NOTE if self.accepted else SEVERITIES[self.code]
+    def __str__(self) -> str:
+        """Return ``code subject: observed``."""
+        return f"{self.code} {self.subject}: {self.observed}"
 
     def judged_with(self, accept: Collection[str]) -> Self:
         """Return it as a note if it is accepted and breaks no guarantee.
 
         :param accept: the codes that a policy accepts
         """
-        if self.code not in accept or self.severity not in ACCEPTABLE:
+        if self.code not in accept or self.level not in ACCEPTABLE:
             return self
-        return self._replace(evidence=f"{self.evidence} ({ACCEPTED})", accepted=True)
+        observed = f"{self.observed} ({ACCEPTED})"
+        return self._replace(level=Level.NOTE, observed=observed, accepted=True)
 
 
-# Of what the audit finds.
-SEVERITIES: Final[dict[str, Severity]] = {}
-# Of what policy check, preflight and the upgrade check find besides; the mildest,
-# where a code is worse under another policy.
-CHECK_SEVERITIES: Final[dict[str, Severity]] = {}
+class CheckFindings(NamedTuple):
+    """What one check found."""
+
+    title: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def level(self) -> Level:
+        """The worst of it."""
+        return worst(self.findings)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What checks found, in their order.
+
+    :ivar taken_at: when was looked, ISO 8601, UTC
+    """
+
+    results: tuple[CheckFindings, ...]
+    taken_at: str
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, worst first, then in the order of the checks."""
+        found = [finding for result in self.results for finding in result.findings]
+        return tuple(sorted(found, key=lambda finding: finding.level, reverse=True))
+
+    def count(self, level: Level) -> int:
+        """Count the findings of a level."""
+        return sum(finding.level is level for finding in self.findings)
+
+    def exit_code(self, *, strict: bool = False) -> int:
+        """Return 0 if all is well, 1 for warnings, 2 for failures.
+
+        :param strict: take what is unknown for a warning
+        """
+        return exit_code(worst(self.findings), strict=strict)
+
+    @property
+    def counts(self) -> str:
+        """How many findings of each level there are, in words, the worst first."""
+        levels = (level for level in reversed(Level) if level is not Level.OK)
+        return ", ".join(f"{self.count(level)} {level}" for level in levels)
+
+
+# Of each code; a check may find what is milder under one policy than under another.
+LEVELS: Final[dict[str, Level]] = {}
 
 # The remedy for what servers have lost of their allocations.
 HEAL: Final = "openstack perfvm audit --heal"
 
 
-def _code(name: str, severity: Severity = Severity.WARNING) -> str:
-    table = SEVERITIES if name.startswith("audit.") else CHECK_SEVERITIES
-    table[name] = severity
+def _code(name: str, level: Level = Level.WARNING) -> str:
+    LEVELS[name] = level
     return name
 
 
 # Codes are stable and never reused: alerts are written against them.  What each
 # means and what to do is in doc/source/admin/audit.rst.
-TOO_MANY_ON_HOST: Final = _code("audit.too_many_on_host", Severity.CRITICAL)
-TOO_MANY_ON_CELL: Final = _code("audit.too_many_on_cell", Severity.CRITICAL)
-SLOT_STRANDED: Final = _code("audit.slot_stranded", Severity.CRITICAL)
-PINS_OVERLAP: Final = _code("audit.pins_overlap", Severity.CRITICAL)
-CLASSES_MIXED: Final = _code("audit.classes_mixed", Severity.CRITICAL)
-NOT_IN_ONE_CELL: Final = _code("audit.not_in_one_cell", Severity.CRITICAL)
-NOT_PINNED: Final = _code("audit.not_pinned", Severity.CRITICAL)
-OVER_INVENTORY: Final = _code("audit.usage_exceeds_inventory", Severity.CRITICAL)
-UNITS_LACKING: Final = _code("audit.units_lacking", Severity.CRITICAL)
-HOST_NOT_ISOLATED: Final = _code("audit.host_not_isolated", Severity.CRITICAL)
+TOO_MANY_ON_HOST: Final = _code("audit.too_many_on_host", Level.FAILURE)
+TOO_MANY_ON_CELL: Final = _code("audit.too_many_on_cell", Level.FAILURE)
+SLOT_STRANDED: Final = _code("audit.slot_stranded", Level.FAILURE)
+PINS_OVERLAP: Final = _code("audit.pins_overlap", Level.FAILURE)
+CLASSES_MIXED: Final = _code("audit.classes_mixed", Level.FAILURE)
+NOT_IN_ONE_CELL: Final = _code("audit.not_in_one_cell", Level.FAILURE)
+NOT_PINNED: Final = _code("audit.not_pinned", Level.FAILURE)
+OVER_INVENTORY: Final = _code("audit.usage_exceeds_inventory", Level.FAILURE)
+UNITS_LACKING: Final = _code("audit.units_lacking", Level.FAILURE)
+HOST_NOT_ISOLATED: Final = _code("audit.host_not_isolated", Level.FAILURE)
 
-NOT_CLAIMED: Final = _code("audit.not_claimed", Severity.CRITICAL)
+NOT_CLAIMED: Final = _code("audit.not_claimed", Level.FAILURE)
 CLAIMED_TOO_MUCH: Final = _code("audit.claimed_too_much")
 CLASS_UNKNOWN: Final = _code("audit.class_unknown")
-FORMER_SIZE: Final = _code("audit.former_size", Severity.NOTE)
+FORMER_SIZE: Final = _code("audit.former_size", Level.NOTE)
 FLAVOR_CHANGED: Final = _code("audit.flavor_changed")
 FLAVOR_DIFFERS: Final = _code("audit.flavor_differs")
 IMAGE_CONFLICT: Final = _code("audit.image_conflict")
@@ -118,11 +191,11 @@ BUILD_CUT_OFF: Final = _code("audit.build_cut_off")
 RETRY_COUNT: Final = _code("audit.retry_count")
 CELL_DOWN: Final = _code("audit.cell_down")
 
-RETRY_COUNT_UNKNOWN: Final = _code("audit.retry_count_unknown", Severity.UNKNOWN)
-CELLS_UNKNOWN: Final = _code("audit.cells_unknown", Severity.UNKNOWN)
-NOT_SEEN: Final = _code("audit.not_seen", Severity.UNKNOWN)
+RETRY_COUNT_UNKNOWN: Final = _code("audit.retry_count_unknown", Level.UNKNOWN)
+CELLS_UNKNOWN: Final = _code("audit.cells_unknown", Level.UNKNOWN)
+NOT_SEEN: Final = _code("audit.not_seen", Level.UNKNOWN)
 
-TENANT_IMAGE: Final = _code("audit.tenant_image", Severity.NOTE)
+TENANT_IMAGE: Final = _code("audit.tenant_image", Level.NOTE)
 
 # Of servers that run against a rule, which names its code.
 CONTRACT_DIFFERS: Final = _code("audit.contract_differs")
@@ -136,34 +209,41 @@ HOST_RESERVED: Final = _code("audit.host_reserved")
 HOST_NOT_MANAGED: Final = _code("audit.host_not_managed")
 
 # What is inherent in what a policy chooses.
-NO_CPU_FOR_HOST: Final = _code("policy.no_cpu_for_host", Severity.NOTE)
-THREADS_NOT_CORES: Final = _code("policy.threads_not_cores", Severity.NOTE)
-EMULATOR_THREADS_FLOAT: Final = _code("policy.emulator_threads_float", Severity.NOTE)
-RESTS_ON_FALLBACK: Final = _code("policy.rests_on_fallback", Severity.NOTE)
+NO_CPU_FOR_HOST: Final = _code("policy.no_cpu_for_host", Level.NOTE)
+THREADS_NOT_CORES: Final = _code("policy.threads_not_cores", Level.NOTE)
+EMULATOR_THREADS_FLOAT: Final = _code("policy.emulator_threads_float", Level.NOTE)
+RESTS_ON_FALLBACK: Final = _code("policy.rests_on_fallback", Level.NOTE)
 
 # What of a cloud is not as a policy says; see doc/source/admin/policy.rst.
-FLAVORS_REFUSED: Final = _code("policy.flavors_refused", Severity.CRITICAL)
+FLAVORS_REFUSED: Final = _code("policy.flavors_refused", Level.FAILURE)
 FLAVORS_DIFFER: Final = _code("policy.flavors_differ")
-NO_HOST_JUDGED: Final = _code("policy.no_host_judged", Severity.CRITICAL)
-GENERAL_ON_SLOTS: Final = _code("policy.general_on_slots", Severity.CRITICAL)
+NO_HOST_JUDGED: Final = _code("policy.no_host_judged", Level.FAILURE)
+GENERAL_ON_SLOTS: Final = _code("policy.general_on_slots", Level.FAILURE)
 HOST_UNKNOWN: Final = _code("policy.host_unknown")
 
 # What preflight alone finds.
-NOT_UNITS: Final = _code("preflight.not_units", Severity.CRITICAL)
+NOT_UNITS: Final = _code("preflight.not_units", Level.FAILURE)
 TO_BACKFILL: Final = _code("preflight.to_backfill")
 FLAVORS_TO_REFUSE: Final = _code("preflight.flavors_to_refuse")
 
 # Options of Nova.
-FILTER_MISSING: Final = _code("options.filter_missing", Severity.CRITICAL)
-FILTERS_UNKNOWN: Final = _code("options.filters_unknown", Severity.UNKNOWN)
+FILTER_MISSING: Final = _code("options.filter_missing", Level.FAILURE)
+FILTERS_UNKNOWN: Final = _code("options.filters_unknown", Level.UNKNOWN)
 FILTER_ORDER: Final = _code("options.filter_order")
 JUDGED_TWICE: Final = _code("options.judged_twice")
-CHEAPER_FILTER: Final = _code("options.cheaper_filter", Severity.NOTE)
+CHEAPER_FILTER: Final = _code("options.cheaper_filter", Level.NOTE)
 COSTLY_FILTER: Final = _code("options.costly_filter")
 FALLBACK_QUERY: Final = _code("options.fallback_query")
-FALLBACK_UNKNOWN: Final = _code("options.fallback_query_unknown", Severity.UNKNOWN)
-ISOLATION: Final = _code("options.isolated_aggregates", Severity.CRITICAL)
-ISOLATION_UNKNOWN: Final = _code(
-    "options.isolated_aggregates_unknown", Severity.UNKNOWN
-)
+FALLBACK_UNKNOWN: Final = _code("options.fallback_query_unknown", Level.UNKNOWN)
+ISOLATION: Final = _code("options.isolated_aggregates", Level.FAILURE)
+ISOLATION_UNKNOWN: Final = _code("options.isolated_aggregates_unknown", Level.UNKNOWN)
+FALLBACK_GONE: Final = _code("options.fallback_query_gone", Level.FAILURE)
 PIN_SET: Final = _code("options.pin_set")
+FILTERS_UNAVAILABLE: Final = _code("options.filters_unavailable", Level.FAILURE)
+MODE_OBSERVE: Final = _code("options.mode_observe")
+
+# What Nova itself lets users do.
+HINTS_TAKEN: Final = _code("nova.hints_taken", Level.FAILURE)
+
+# Those of the audit, each of which has a metric.
+AUDIT_CODES: Final = tuple(code for code in LEVELS if code.startswith("audit."))

@@ -22,13 +22,17 @@ from sphinx.util.docutils import SphinxDirective
 
 from nova_perfvm import constants as const
 from nova_perfvm.api import extra_specs
-from nova_perfvm.diagnose.audit.checks import CHECKS
-from nova_perfvm.findings import SEVERITIES, Severity
+from nova_perfvm.diagnose.audit import CHECKS, Selection
+from nova_perfvm.findings import AUDIT_CODES, LEVELS
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import HOSTS, Refusal
 
 Row = tuple[str, ...]
-_ORDER = tuple(Severity)
+_COMMANDS: Final = {
+    Selection.AUDIT: "audit",
+    Selection.PREFLIGHT: "preflight",
+    Selection.POLICY: "policy check",
+}
 _AUDIT_PAGE: Final = Path(__file__).parents[1] / "source/admin/audit.rst"
 
 
@@ -117,16 +121,15 @@ def _subject(rule: Any) -> str:
 class AuditCodesDirective(TableDirective):
     """All codes of the audit, the worst first."""
 
-    header = ("code", "severity", "what it means")
+    header = ("code", "level", "what it means")
     widths = (34, 12, 54)
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for each code."""
         meanings = first_sentences(_AUDIT_PAGE.read_text(encoding="utf-8"))
-        for code, severity in sorted(
-            SEVERITIES.items(), key=lambda item: (-_ORDER.index(item[1]), item[0])
-        ):
-            yield literal(code), severity.value, meanings[code]
+        ordered = sorted(sorted(AUDIT_CODES), key=LEVELS.__getitem__, reverse=True)
+        for code in ordered:
+            yield literal(code), LEVELS[code].value, meanings[code]
 
     def run(self) -> list[nodes.Node]:
         """Return the table, made anew when the page about the codes changes."""
@@ -149,15 +152,17 @@ def first_sentences(page: str) -> Mapping[str, str]:
 
 
 class AuditChecksDirective(TableDirective):
-    """The checks of the audit, in their order."""
+    """All checks in their order, and the commands that run each."""
 
-    header = ("check", "module")
-    widths = (50, 50)
+    header = ("check", "run by", "module")
+    widths = (40, 30, 30)
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for each check."""
-        for title, check in CHECKS:
-            yield title, literal(check.__module__.removeprefix("nova_perfvm."))
+        for check in CHECKS:
+            commands = (literal(_COMMANDS[one]) for one in check.selections)
+            module = check.find.__module__.removeprefix("nova_perfvm.")
+            yield check.title, ", ".join(commands), literal(module)
 
 
 class OuterCodesDirective(TableDirective):

@@ -17,7 +17,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.changes.steps import Allocate
 from nova_perfvm.diagnose.allocation import LostError, root_amounts
-from nova_perfvm.diagnose.preflight import shares_as_enrolled
+from nova_perfvm.diagnose.residents import shares_as_enrolled
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost

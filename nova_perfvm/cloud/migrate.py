@@ -29,6 +29,7 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.explain import SchedulerSettings, words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Migration, Server, Snapshot
+from nova_perfvm.findings import Level
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import one_line
 
@@ -45,8 +46,6 @@ _SETTLE_S: Final = 60
 # a rule one that had come by a cold migration, or that has left by one.
 _REPORT_S: Final = 130
 PATIENCE_MIN: Final = 60
-
-_WORTH_STOPPING: Final = frozenset({audit.Severity.WARNING, audit.Severity.CRITICAL})
 
 
 class StoppedError(PerfVMError):
@@ -314,7 +313,7 @@ class _Run:
         return {
             (finding.code, finding.subject)
             for finding in report.findings
-            if finding.severity in _WORTH_STOPPING
+            if finding.level > Level.UNKNOWN
         }
 
     def _refresh(self, move: Move) -> None:

@@ -6,15 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import DeleteChild
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.cloud import answers, converge, observe
 from nova_perfvm.cloud.apply import Applier, check_versions
 from nova_perfvm.cloud.errors import CloudError, RefusedError
-from nova_perfvm.diagnose.preflight import asks_units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from nova_perfvm.changes.steps import Change
     from nova_perfvm.cloud.api import API
@@ -133,7 +133,7 @@ def _warnings(api: API) -> tuple[str, ...]:
             f"flavors ask for units, which no host will have: {', '.join(flavors)}: "
             "make those of a policy without units, and delete these"
         )
-    servers = [s for s in observe.servers(api) if asks_units(s.extra_specs)]
+    servers = [s for s in observe.servers(api) if _asks_units(s.extra_specs)]
     if servers:
         names = ", ".join(str(server) for server in servers)
         found.append(
@@ -147,3 +147,11 @@ def _warnings(api: API) -> tuple[str, ...]:
             "run this again afterwards"
         )
     return tuple(found)
+
+
+def _asks_units(extra_specs: Mapping[str, str]) -> bool:
+    """Return whether a flavor asks for units."""
+    return any(
+        key.startswith("resources") and key.endswith(f":{const.RC_UNIT}")
+        for key in extra_specs
+    )

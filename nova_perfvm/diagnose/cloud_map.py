@@ -10,13 +10,13 @@ from collections.abc import Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
 from nova_perfvm import cpuset
-from nova_perfvm.diagnose.audit import Finding
 from nova_perfvm.diagnose.explain import words
 from nova_perfvm.diagnose.explain.verdicts import HostVerdict
 from nova_perfvm.diagnose.hosts import summarize
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.findings import Finding
 
 Document = dict[str, Any]
 
@@ -183,10 +183,10 @@ def _beside(overview: Overview, view: HostView) -> set[int]:
 
 def _finding(finding: Finding) -> list[str]:
     return [
-        finding.severity.value,
+        finding.level.value,
         finding.code,
         finding.subject,
-        finding.evidence,
+        finding.observed,
         finding.remedy,
     ]
 

@@ -44,10 +44,9 @@ class RefusedFlavor:
     hosts: int
 
     def __str__(self) -> str:
-        """Return flavor, numbers and reason in one line."""
-        running = f"{self.vms} running VM(s)" if self.vms else "no VM runs"
-        on = f"on {self.hosts} host(s)" if self.hosts else "on any host"
-        return f"{self.flavor}: {running}, refused {on}: {self.code}: {self.words}"
+        """Return numbers and reason in one line."""
+        where = f"hosts that refuse it: {self.hosts}; " if self.hosts else ""
+        return f"running VMs: {self.vms}; {where}{self.code}: {self.words}"
 
 
 def refused_flavors(policy: Policy, snapshot: Snapshot) -> tuple[RefusedFlavor, ...]:

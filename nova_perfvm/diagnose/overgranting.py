@@ -8,10 +8,10 @@ there depends on the isolation level; each row below was measured
 
 from typing import Final
 
-from nova_perfvm import findings
-from nova_perfvm.diagnose.result import CheckResult, Code
+from nova_perfvm import findings as codes
 from nova_perfvm.facts import placement_database as levels
 from nova_perfvm.facts.placement_database import PlacementDatabase
+from nova_perfvm.findings import Finding
 from nova_perfvm.generate.options import RETRIES
 
 _ONCE: Final = (
@@ -32,8 +32,8 @@ _CAUSES: Final = {
 }
 
 
-def judge(value: str | None, database: PlacementDatabase | None) -> CheckResult:
-    """Judge the number of retries on a database.
+def judge(value: str | None, database: PlacementDatabase | None) -> Finding | None:
+    """Judge the number of retries on a database; None if it is right.
 
     :param value: what placement.conf says, None if it says nothing
     :param database: None if nobody looked
@@ -46,7 +46,7 @@ def judge(value: str | None, database: PlacementDatabase | None) -> CheckResult:
             f"{said}: Placement grants more than it has at times, on most databases "
             f"(causes A and B); how this one isolates transactions is not known: {why}"
         )
-        return CheckResult(Code.SUCCESS) if once else found
+        return None if once else found
     level = database.isolation_level
     # PostgreSQL knows the name, and gives READ COMMITTED.
     if level == levels.READ_UNCOMMITTED and database.server != "PostgreSQL":
@@ -56,13 +56,13 @@ def judge(value: str | None, database: PlacementDatabase | None) -> CheckResult:
             _LEVEL if once else f"{_ONCE}\n{_LEVEL}",
         )
     if once or _conflicts_are_errors(database):
-        return CheckResult(Code.SUCCESS)
+        return None
     cause = _cause(database)
     if cause is None:
         return _bad(
             f"{said}: at {level} Placement has never been seen to grant too "
             f"much, but claims that meet end with status 500 ({database})",
-            code=Code.UNKNOWN,
+            code=codes.RETRY_COUNT_UNKNOWN,
         )
     return _bad(
         f"{said}: at {level} Placement grants more than it has at times ({cause}; "
@@ -70,10 +70,8 @@ def judge(value: str | None, database: PlacementDatabase | None) -> CheckResult:
     )
 
 
-def _bad(detail: str, remedy: str = _ONCE, code: Code = Code.FAILURE) -> CheckResult:
-    unknown = code is Code.UNKNOWN
-    finding = findings.RETRY_COUNT_UNKNOWN if unknown else findings.RETRY_COUNT
-    return CheckResult(code, (detail,), remedy, finding)
+def _bad(words: str, remedy: str = _ONCE, code: str = codes.RETRY_COUNT) -> Finding:
+    return Finding.of(code, "placement.conf", words, remedy)
 
 
 def _conflicts_are_errors(database: PlacementDatabase) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import Report, Subject
+from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.capacity import Slots, host_capacity
 from nova_perfvm.diagnose.explain.report import request_of
 from nova_perfvm.diagnose.explain.verdicts import (
@@ -72,7 +72,7 @@ class Overview:
     subject: Subject
     views: tuple[HostView, ...]
     slots: tuple[Slots, ...]
-    report: Report
+    report: AuditReport
     flavors: tuple[FlavorVerdicts, ...]
 
     @cached_property

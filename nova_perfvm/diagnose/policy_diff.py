@@ -9,9 +9,9 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import Subject, check_servers
 from nova_perfvm.diagnose.audit.claims import former_size
 from nova_perfvm.diagnose.audit.servers import server_on_host
+from nova_perfvm.diagnose.audit.units import left_behind, left_behind_fault
 from nova_perfvm.diagnose.hosts import largest_slots_on
-from nova_perfvm.diagnose.preflight import left_behind, left_behind_faults
-from nova_perfvm.diagnose.views import cloud_view
+from nova_perfvm.diagnose.views import elastic_hosts
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import FLAVOR_LEFT_BEHIND, FORMER_SIZE
 from nova_perfvm.generate.flavors import (
@@ -188,19 +188,20 @@ def _violations(
     for found in check_servers(
         policy, subject.cells, on_hosts, snapshot.assumed_divisions
     ):
-        yield "host", found.subject, found.code, found.evidence
+        yield "host", found.subject, found.code, found.observed
 
 
 def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Difference]:
     """List servers whose flavors ask for elastic hosts as the new policy has none."""
     if new.placement != "units":
         return
-    hosts = cloud_view(snapshot, None).hosts
+    hosts = elastic_hosts(snapshot).hosts
     subject = Subject(new, snapshot)
     for server in snapshot.servers:
         if old.placement == "units" and left_behind(old, server.extra_specs):
             continue
-        for fault in left_behind_faults(new, server, hosts):
+        fault = left_behind_fault(new, server, hosts)
+        if fault:
             command = subject.resize(server).replace("\n", " && ")
             text = f"{fault}, until it is resized: {command}"
             yield Difference("server", str(server), FLAVOR_LEFT_BEHIND, "", text)

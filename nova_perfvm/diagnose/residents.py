@@ -7,11 +7,13 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.allocation import root_amounts
+from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.placement import units as scheme
 from nova_perfvm.placement.units import Child
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
@@ -64,6 +66,15 @@ def class_or_misfits(
     misfits = tuple(r for r in check_request(policy, request) if r.code in _OF_NO_CLASS)
     vm_class = None if misfits else resolve_class(policy, request)
     return (vm_class.name if vm_class else None), misfits
+
+
+def shares_as_enrolled(policy: Policy, host: ElasticHost) -> Shares:
+    """Divide the units of a host by the number of children it was enrolled for."""
+    own = as_enrolled(policy, host)
+    slots = enrolled_slots(own, host)
+    if slots is None:
+        slots = scheme.children_per_host(own)
+    return divide(own, host, scheme.children(own, host.root.name, slots))
 
 
 def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shares:

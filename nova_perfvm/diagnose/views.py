@@ -1,34 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a snapshot has of elastic hosts, as plans and preflight look at it."""
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
-from nova_perfvm.diagnose.preflight import CloudView
 from nova_perfvm.facts.elastic_host import (
     ComputeService,
     ElasticHost,
     describe_consumer,
 )
 from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
-from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.placement import units
 
 
-def cloud_view(snapshot: Snapshot, placement_settings: FileOptions | None) -> CloudView:
-    """Return the hosts that are enrolled, if only in part, and all servers."""
+class ElasticHosts(NamedTuple):
+    """The hosts of a cloud that are elastic, or are to be.
+
+    :ivar stray: name and trait of enrolled providers that are no compute host's
+    """
+
+    hosts: tuple[ElasticHost, ...]
+    stray: tuple[tuple[str, str], ...]
+
+
+def elastic_hosts(
+    snapshot: Snapshot, wanted: Collection[str] = frozenset()
+) -> ElasticHosts:
+    """Return the hosts that are enrolled, if only in part, and some others.
+
+    :param wanted: names of the others, or of their nodes
+    """
     views = [view for host in snapshot.hosts if (view := host_view(snapshot, host))]
     roots = {view.root.uuid for view in views}
-    return CloudView(
-        hosts=tuple(v for v in views if v.enrolled or v.children or v.isolated_by),
-        servers=snapshot.servers,
-        aggregates=snapshot.aggregates,
+    return ElasticHosts(
+        hosts=tuple(
+            view
+            for view in views
+            if view.enrolled
+            or view.children
+            or view.isolated_by
+            or view.host in wanted
+            or view.root.name in wanted
+        ),
         stray=tuple(
             (provider.name, trait)
             for provider in snapshot.providers
             if provider.uuid not in roots and snapshot.is_seen(provider)
             for trait in sorted(provider.elastic_traits)
         ),
-        placement_settings=placement_settings,
     )
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from nova_perfvm import findings as codes
+from nova_perfvm.findings import Finding
 from nova_perfvm.policy import Policy
 
 SCHEDULER: Final = "nova-scheduler"
@@ -112,6 +114,7 @@ ENABLED_FILTERS: Final = Setting(
     "a fraction of the cost.",
     SCHEDULER,
 )
+_RIGHT_FILTERS: Final = f"list {FILTER}, then {NUMA_FILTER}, in {ENABLED_FILTERS}"
 WEIGHT_CLASSES: Final = Setting(
     "filter_scheduler",
     "weight_classes",
@@ -289,37 +292,38 @@ def not_enforced(found: FileOptions) -> Iterator[str]:
     )
 
 
-def missing_filters(enabled: Collection[str]) -> list[str]:
-    """Return the filters that a list of enabled ones should have, and has not."""
-    missing = [] if FILTER in enabled else [FILTER]
-    return missing if _numa_filters(enabled) else [*missing, NUMA_FILTER]
+def judge_filters(enabled: Sequence[str]) -> list[Finding]:
+    """Judge the filters that nova-scheduler has enabled, and their order.
+
+    The filter of the policy costs far less than those of NUMA topologies, of which
+    there should be one, behind it.
+    """
+    found = []
+    numa = [name for name in enabled if name in {NUMA_FILTER, NOVAS_NUMA_FILTER}]
+    for name, there, without in (
+        (FILTER, FILTER in enabled, "only Placement enforces the policy"),
+        (NUMA_FILTER, numa, "pinned VMs are sent to hosts that refuse them"),
+    ):
+        if not there:
+            found.append(_filters(codes.FILTER_MISSING, f"lacks {name}: {without}"))
+    if len(set(numa)) > 1:
+        words = f"lists {NUMA_FILTER} and {NOVAS_NUMA_FILTER}: every host is judged "
+        remedy = f"take {NOVAS_NUMA_FILTER} out of {ENABLED_FILTERS}"
+        found.append(_filters(codes.JUDGED_TWICE, f"{words}twice", remedy))
+        numa = [name for name in numa if name == NUMA_FILTER]
+    elif NOVAS_NUMA_FILTER in numa:
+        words = (
+            f"has {NOVAS_NUMA_FILTER}; {NUMA_FILTER} in its place gives the same "
+            "verdicts for a fraction of the cost"
+        )
+        found.append(_filters(codes.CHEAPER_FILTER, words))
+    if FILTER in enabled and numa and enabled.index(numa[0]) < enabled.index(FILTER):
+        words = f"lists {numa[0]} before {FILTER}, which costs far less"
+        remedy = f"move {FILTER} before {numa[0]} in {ENABLED_FILTERS}"
+        found.append(_filters(codes.FILTER_ORDER, words, remedy))
+    return found
 
 
-def costly_first(enabled: Sequence[str]) -> str | None:
-    """Return which filter of NUMA topologies stands before ours, which costs less."""
-    before = enabled[: enabled.index(FILTER)] if FILTER in enabled else ()
-    return next(iter(_numa_filters(before)), None)
-
-
-def twice_judged(enabled: Collection[str]) -> str | None:
-    """Return what is wrong with a list that has both filters of NUMA topologies."""
-    if len(set(_numa_filters(enabled))) < 2:
-        return None
-    return (
-        f"{ENABLED_FILTERS} lists {NUMA_FILTER} and {NOVAS_NUMA_FILTER}: every host is "
-        f"judged twice; take {NOVAS_NUMA_FILTER} out"
-    )
-
-
-def cheaper(enabled: Collection[str]) -> str | None:
-    """Return what costs less than a list that has Nova's filter of NUMA topologies."""
-    if _numa_filters(enabled) != [NOVAS_NUMA_FILTER]:
-        return None
-    return (
-        f"{NUMA_FILTER} in the place of {NOVAS_NUMA_FILTER} gives the same verdicts "
-        "for a fraction of its cost"
-    )
-
-
-def _numa_filters(enabled: Collection[str]) -> list[str]:
-    return [name for name in enabled if name in {NUMA_FILTER, NOVAS_NUMA_FILTER}]
+def _filters(code: str, words: str, remedy: str = _RIGHT_FILTERS) -> Finding:
+    remedy = f"{remedy}, and restart {SCHEDULER}"
+    return Finding.of(code, "nova.conf", f"{ENABLED_FILTERS} {words}", remedy)

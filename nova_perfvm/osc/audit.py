@@ -9,7 +9,7 @@ from typing import Final, TextIO
 from nova_perfvm.changes.heal import hosts_to_heal
 from nova_perfvm.cloud import heal, observe, placement_database
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import Report, Subject
+from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded, short_digest
@@ -17,11 +17,11 @@ from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, argument, file_argument, flag
 from nova_perfvm.osc.changing import ChangingCommand
-from nova_perfvm.osc.formats import monitoring, page
+from nova_perfvm.osc.formats import junit, monitoring, page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 from nova_perfvm.policy import Policy
 
-_COLUMNS: Final = ("Code", "Severity", "Subject", "Evidence", "Remedy")
+_COLUMNS: Final = ("Code", "Level", "Subject", "Observed", "Remedy")
 
 
 class HTMLFormatter(ReportFormatter):
@@ -33,7 +33,10 @@ class HTMLFormatter(ReportFormatter):
 class AuditJUnitFormatter(ReportFormatter):
     """XML for what runs tests."""
 
-    render = staticmethod(monitoring.junit)
+    @staticmethod
+    def render(report: AuditReport) -> str:
+        """Return a test suite."""
+        return junit.junit(report, "perfvm audit", "perfvm.audit")
 
 
 class AuditPrometheusFormatter(ReportFormatter):
@@ -46,7 +49,7 @@ class Audit(ReportingLister, ChangingCommand):
     """Find what violates the policy, by whatever way it came.
 
     Changes nothing but with --heal. Exits with 0 if nothing is found, 1 for
-    warnings, 2 for what is critical.
+    warnings, 2 for failures.
     """
 
     arguments = (
@@ -95,7 +98,7 @@ class Audit(ReportingLister, ChangingCommand):
         settings = database = None
         if parsed_args.placement_conf is not None:
             # oslo.config takes time to load.
-            from nova_perfvm.cloud.preflight import read_settings  # noqa: PLC0415
+            from nova_perfvm.cloud.config_file import read_settings  # noqa: PLC0415
 
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
@@ -114,24 +117,20 @@ class Audit(ReportingLister, ChangingCommand):
         known = (policy, seen, settings, extensions.load())
         return Subject(*known, parsed_args.stuck_after, database)
 
-    def judged(self, report: Report, parsed_args: argparse.Namespace) -> Table:
+    def judged(self, report: AuditReport, parsed_args: argparse.Namespace) -> Table:
         """Return the findings as a table, and keep the exit status."""
         parsed_args.report = report
         self.exit_status = report.exit_code(strict=parsed_args.strict)
         return _COLUMNS, [
-            (f.code, f.severity.value, f.subject, f.evidence, f.remedy)
+            (f.code, f.level.value, f.subject, f.observed, f.remedy)
             for f in report.findings
         ]
 
-    def summary(self, report: Report) -> str:
+    def summary(self, report: AuditReport) -> str:
         """Say in one line what was found."""
-        counts = ", ".join(
-            f"{report.count(severity)} {severity.value}"
-            for severity in reversed(audit.Severity)
-        )
         return (
             f"{len(report.results)} checks on {report.hosts} host(s) and "
-            f"{report.servers} server(s): {counts}"
+            f"{report.servers} server(s): {report.counts}"
             + (
                 ", by another policy than the cloud was changed by"
                 if self.other_policy
@@ -168,7 +167,7 @@ class Audit(ReportingLister, ChangingCommand):
         return stream
 
     def _heal(
-        self, subject: Subject, report: Report, parsed_args: argparse.Namespace
+        self, subject: Subject, report: AuditReport, parsed_args: argparse.Namespace
     ) -> bool:
         """Heal what the operator agrees to; return whether anything was tried."""
         hosts = hosts_to_heal(subject.snapshot, report.findings)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     # The SDK is for commands that have a cloud.
     from nova_perfvm.cloud.api import API
 
-# Of the four exit statuses that monitoring systems know, the one for that.
-CANNOT_TELL: Final = 3
 # What `nova-perfvm sandbox openrc` sets, too.
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
 # As commands call the built-in policy in place of a file.

@@ -9,12 +9,15 @@ from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud import converge, observe
-from nova_perfvm.cloud import preflight as gathering
+from nova_perfvm.cloud import converge, observe, placement_database
+from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
-from nova_perfvm.diagnose.preflight import preflight
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import Selection, Subject
+from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.recorded_policy import recorded
+from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import NOVA_CONF_HELP, Table, argument, file_argument, flag
 from nova_perfvm.osc.changing import (
     DELETE_CHILDREN,
@@ -141,11 +144,24 @@ class Preflight(ChecksLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
         policy = self.policy(parsed_args)
-        view = gathering.view_cloud(
-            self.cloud,
-            frozenset(parsed_args.hosts),
-            parsed_args.nova_conf,
-            parsed_args.placement_conf,
+        # First, as mistakes there show at once.
+        paths = parsed_args.nova_conf, parsed_args.placement_conf
+        nova, placement = (read_settings(path) if path else None for path in paths)
+        database = None
+        if placement is not None:
+            database = placement_database.read(parsed_args.placement_conf)
+        seen = snapshots.take(self.app)
+        known = {name for host in seen.hosts for name in (host.host, host.node)}
+        unknown = sorted(set(parsed_args.hosts) - known)
+        if unknown:
+            raise PerfVMError("; ".join(unknown_host(name, known) for name in unknown))
+        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
+        subject = Subject(
+            policy,
+            seen,
+            placement_settings=placement,
+            placement_database=database,
+            nova_settings=nova,
+            wanted=frozenset(parsed_args.hosts),
         )
-        self.compare_policy(parsed_args, policy, recorded(view.aggregates))
-        return self.listed(preflight(policy, view))
+        return self.listed(audit.run_selection(Selection.PREFLIGHT, subject))

@@ -7,12 +7,11 @@ import argparse
 import logging
 import sys
 from collections.abc import Iterable
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
-from nova_perfvm.diagnose.result import CheckResult, worst
 from nova_perfvm.exceptions import (
     PerfVMError,
     PolicyError,
@@ -20,10 +19,17 @@ from nova_perfvm.exceptions import (
 )
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.findings import (
+    CANNOT_TELL,
+    CheckFindings,
+    Finding,
+    Level,
+    exit_code,
+    worst,
+)
 from nova_perfvm.generate import inventory, options
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
-    CANNOT_TELL,
     NOVA_CONF_HELP,
     Arguments,
     PerfVMCommand,
@@ -34,9 +40,6 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import printable
-
-# What commands that judge end with if they found failures.
-_FAULTY: Final = 2
 
 _LOG = logging.getLogger(__name__)
 
@@ -93,7 +96,7 @@ class PolicyJudgingCommand(JudgingCommand):
         if isinstance(error, PolicyError) and not isinstance(
             error, UnreadablePolicyError
         ):
-            return _FAULTY
+            return exit_code(Level.FAILURE)
         return super().status_of(error)
 
 
@@ -102,20 +105,22 @@ class JudgingLister(JudgingCommand, PolicyCommand, Lister):
 
 
 class ChecksLister(JudgingLister):
-    """A command that lists the results of checks of a cloud."""
+    """A command that lists what checks of a cloud found, also those that hold."""
 
     needs_cloud = True
 
-    def listed(self, results: list[tuple[str, CheckResult]]) -> Table:
-        """Return the table of results, and keep the code of the worst."""
-        self.exit_status = worst(results).exit_code
-        return ("Check", "Result", "Code", "Details", "Remedy"), [
-            (
-                *(title, result.code.name, result.finding),
-                *("\n".join(result.details), result.remedy),
-            )
-            for title, result in results
-        ]
+    def listed(self, results: Iterable[CheckFindings]) -> Table:
+        """Return a row for each finding, and keep the exit status."""
+        rows = []
+        level = Level.OK
+        for title, found in results:
+            level = max(level, worst(found))
+            rows += [
+                (title, f.level.value, f.code, f.subject, f.observed, f.remedy)
+                for f in found or (Finding("", Level.OK, "", ""),)
+            ]
+        self.exit_status = exit_code(level, strict=True)
+        return ("Check", "Level", "Code", "Subject", "Observed", "Remedy"), rows
 
 
 NOVA_CONF = file_argument(
@@ -148,7 +153,7 @@ class ObservingCommand(PolicyCommand):
         if parsed_args.nova_conf is None:
             return settings_for(policy)
         # oslo.config takes time to load.
-        from nova_perfvm.cloud.preflight import read_settings  # noqa: PLC0415
+        from nova_perfvm.cloud.config_file import read_settings  # noqa: PLC0415
 
         read = read_settings(parsed_args.nova_conf)
         self.remark(options.not_enforced(read))

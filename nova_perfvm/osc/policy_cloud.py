@@ -7,8 +7,9 @@ import argparse
 
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import flavors
-from nova_perfvm.cloud.preflight import read_settings
-from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
+from nova_perfvm.cloud.config_file import read_settings
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import Selection, Subject, Sync
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import (
     NOVA_CONF_HELP,
@@ -44,11 +45,11 @@ class CheckCloudPolicy(PolicyJudgingCommand, ChecksLister):
             plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
         seen = take_hosts(self.app)
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
-        view = PolicyView(
-            snapshot=seen,
-            flavor_changes=tuple(map(str, plan.changes)),
-            flavor_refusals=plan.refusals,
-            settings=settings,
+        subject = Subject(
+            policy,
+            seen,
+            nova_settings=settings,
+            sync=Sync(tuple(map(str, plan.changes)), plan.refusals),
             isolated_aggregates=parsed_args.isolated_aggregates,
         )
-        return self.listed(check_policy(policy, view))
+        return self.listed(audit.run_selection(Selection.POLICY, subject))

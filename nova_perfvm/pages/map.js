@@ -10,7 +10,7 @@ const LINE = 20;
 const GAP = 14;
 const PADDING = 20;
 const NARROWEST = 300;
-const SEVERITIES = ["critical", "warning", "unknown", "note"];
+const LEVELS = ["failure", "warning", "unknown", "note"];
 
 function element(name, attributes, ...children) {
   const made = document.createElement(name);
@@ -54,8 +54,8 @@ const servers = (host) => host.objects ??= host.servers.map(
     text: [id, name, className(number), map.flavors[flavor], map.projects[project]]
       .join(" ").toLowerCase(),
   }));
-const severity = (host) => Math.min(SEVERITIES.length,
-  ...findings(host).map((finding) => SEVERITIES.indexOf(finding[0])));
+const level = (host) => Math.min(LEVELS.length,
+  ...findings(host).map((finding) => LEVELS.indexOf(finding[0])));
 const findings = (host) => host.findings.map((number) => map.findings[number]);
 const hostText = (host) => host.text ??= [
   host.name, host.state, host.mode, host.zone, ...host.aggregates, ...host.classes,
@@ -68,7 +68,7 @@ const STATES = {
   free: ["with free slots", (host) => sum(host, 3) > 0],
   unfit: ["with unfit slots", (host) => unfitOf(host) > 0],
   findings: ["with findings", (host) => host.findings.length > 0],
-  ...Object.fromEntries(SEVERITIES.map((word) => [word, [`with ${word} findings`,
+  ...Object.fromEntries(LEVELS.map((word) => [word, [`with ${word} findings`,
     (host) => findings(host).some((finding) => finding[0] === word)]])),
   empty: ["without servers", (host) => host.servers.length === 0],
   out: ["down or disabled", (host) => host.state !== "up"],
@@ -99,7 +99,7 @@ function choose() {
     && (!asked.reason || reasonOf(verdictOf(host)) === asked.reason)
     && (!asked.words.length || found(host)));
   // Those with faults first, the worst of all at the top.
-  shown.sort((one, other) => severity(one) - severity(other));
+  shown.sort((one, other) => level(one) - level(other));
   active = 0;
   const servers = shown.reduce((count, host) => count + host.servers.length, 0);
   byId("shown").textContent =
@@ -254,10 +254,10 @@ function slotLines(host) {
 }
 
 function findingWords(host) {
-  const counts = SEVERITIES.map((severity) => [severity,
-    findings(host).filter((finding) => finding[0] === severity).length]);
+  const counts = LEVELS.map((level) => [level,
+    findings(host).filter((finding) => finding[0] === level).length]);
   return counts.filter(([, count]) => count)
-    .map(([severity, count]) => `${count} ${severity}`).join(", ");
+    .map(([level, count]) => `${count} ${level}`).join(", ");
 }
 
 function byClass(some) {
@@ -399,10 +399,10 @@ function table(label, head, rows) {
       element("tbody", {}, ...body)));
 }
 
-function article([severity, code, subject, evidence, remedy]) {
-  return element("article", { class: severity },
-    element("p", { class: "code" }, `${severity}: ${code}`),
-    element("p", {}, element("b", {}, subject)), element("p", {}, evidence),
+function article([level, code, subject, observed, remedy]) {
+  return element("article", { class: level },
+    element("p", { class: "code" }, `${level}: ${code}`),
+    element("p", {}, element("b", {}, subject)), element("p", {}, observed),
     element("pre", {}, remedy));
 }
 

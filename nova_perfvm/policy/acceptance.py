@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.exceptions import Problem
-from nova_perfvm.findings import CHECK_SEVERITIES, SEVERITIES, Severity
+from nova_perfvm.findings import LEVELS, Level
 
 if TYPE_CHECKING:
     from nova_perfvm.policy.model import Policy
 
-_SEVERITIES: Final = SEVERITIES | CHECK_SEVERITIES
 _EXPECTED: Final = "expected one that a command shows, such as audit.flavor_changed"
 # Names that are less alike are no help.
 _ALIKE: Final = 0.6
@@ -23,14 +22,14 @@ def acceptance_problems(policy: Policy) -> Iterator[Problem]:
     """List codes that nothing has, and those that nobody may accept."""
     for index, code in enumerate(policy.accept):
         path = ("accept", str(index))
-        severity = _SEVERITIES.get(code)
-        if severity is None:
-            near = difflib.get_close_matches(code, _SEVERITIES, 3, _ALIKE)
+        level = LEVELS.get(code)
+        if level is None:
+            near = difflib.get_close_matches(code, LEVELS, 3, _ALIKE)
             hint = f"did you mean {' or '.join(near)}?" if near else _EXPECTED
             yield Problem(path, f"no finding has the code {code!r}; {hint}")
-        elif severity is Severity.CRITICAL:
+        elif level is Level.FAILURE:
             yield Problem(
                 path,
-                f"{code} is critical: a guarantee is broken, and it counts as long as "
+                f"{code} is a failure: a guarantee is broken, and it counts as long as "
                 "it is found. Remove it here, and follow the finding's remedy",
             )

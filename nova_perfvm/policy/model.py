@@ -59,8 +59,8 @@ class Policy:
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
-    :ivar accept: codes of findings that are to stay: notes, as far as they are not
-        critical.  Not part of the digest, as it changes nothing that is enforced
+    :ivar accept: codes of findings that are to stay: notes, as far as they are no
+        failures.  Not part of the digest, as it changes nothing that is enforced
     """
 
     schema_version: Annotated[

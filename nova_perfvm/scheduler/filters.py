@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_perfvm import conf, rules
 from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
+from nova_perfvm.findings import Level
 from nova_perfvm.generate import options
 from nova_perfvm.rules.host.unreadable import UNREADABLE
 from nova_perfvm.scheduler import (
@@ -237,24 +238,9 @@ def _words(reasons: Iterable[Reason]) -> str:
 
 def _warn_about_order(enabled_filters: Sequence[str]) -> None:
     """Log what the list of filters costs, or leaves undone."""
-    enabled = list(enabled_filters)
-    costly = options.costly_first(enabled)
-    if options.NUMA_FILTER in options.missing_filters(enabled):
-        LOG.warning(
-            "%s lacks %s or %s: pinned VMs are then sent to hosts that refuse them. "
-            "Add the first behind PerfVMFilter.",
-            *(options.ENABLED_FILTERS, options.NUMA_FILTER),
-            options.NOVAS_NUMA_FILTER,
-        )
-    elif twice := options.twice_judged(enabled):
-        LOG.warning("%s.", twice)
-    elif costly:
-        LOG.warning(
-            "%s lists %s before PerfVMFilter, which costs less per host. Swap them.",
-            *(options.ENABLED_FILTERS, costly),
-        )
-    elif cheaper := options.cheaper(enabled):
-        LOG.info("%s.", cheaper)
+    for found in options.judge_filters(list(enabled_filters)):
+        level = logging.INFO if found.level is Level.NOTE else logging.WARNING
+        LOG.log(level, "%s: %s: %s", found.code, found.observed, found.remedy)
 
 
 def all_filters() -> list[type[filters.BaseHostFilter]]:

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
 
-# As oslo.upgradecheck's own codes end with 2.
-CANNOT_CHECK: Final = 3
+from nova_perfvm.findings import CANNOT_TELL
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -25,5 +23,5 @@ def main(argv: list[str] | None = None) -> int:
             "on a controller, with the Python that nova-scheduler has, after "
             "pip install nova-perfvm there\n"
         )
-        return CANNOT_CHECK
+        return CANNOT_TELL
     return upgrade_check.main(argv)

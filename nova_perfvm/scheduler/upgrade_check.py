@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nova import conf as nova_conf
@@ -16,13 +17,19 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.version import Version
 
-from nova_perfvm import conf, findings
+from nova_perfvm import conf
+from nova_perfvm import findings as codes
 from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.scheduler import numa_filter
 
-_SUCCESS: Final = Result(Code.SUCCESS)
+_CODES: Final = {
+    Level.UNKNOWN: Code.WARNING,
+    Level.WARNING: Code.WARNING,
+    Level.FAILURE: Code.FAILURE,
+}
 
 # The first release of each series with Nova's fix of CVE-2026-46448
 # (OSSA-2026-022).  No older series has it, every later one does.
@@ -45,23 +52,22 @@ def _policy() -> Policy:
     return loader.load(conf.policy_file(nova_conf.CONF))
 
 
-def _for_elastic_hosts() -> bool:
-    """Return whether the policy can be read, and is for elastic hosts."""
+def _policy_or_none() -> Policy | None:
     try:
-        return _policy().placement == "units"
+        return _policy()
     except PolicyError:
-        return False
+        return None
 
 
-def _warning(code: str, text: str) -> Result:
-    """Return a warning, or a success that says so where the policy accepts it."""
-    try:
-        accepted = code in _policy().accept
-    except PolicyError:
-        accepted = False
-    if accepted:
-        return Result(Code.SUCCESS, f"{code}: {text} ({findings.ACCEPTED})")
-    return Result(Code.WARNING, f"{code}: {text}")
+def _result(found: Iterable[Finding]) -> Result:
+    """Return findings as the result of a check, as notes what the policy accepts."""
+    policy = _policy_or_none()
+    judged = [one.judged_with(policy.accept if policy else ()) for one in found]
+    details = "; ".join(
+        f"{one.code}: {one.observed}" + (f"; {one.remedy}" if one.remedy else "")
+        for one in judged
+    )
+    return Result(_CODES.get(worst(judged), Code.SUCCESS), details or None)
 
 
 class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
@@ -70,50 +76,17 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     def check_policy(self) -> Result:
         """Return whether nova-scheduler would start with the policy file."""
         try:
-            notes = list(advice(_policy()))
+            policy = _policy()
         except PolicyError as exc:
             return Result(Code.FAILURE, str(exc))
-        return Result(Code.SUCCESS, "; ".join(map(str, notes)) or None)
+        notes = (
+            Finding.of(code, "policy", str(problem)) for code, problem in advice(policy)
+        )
+        return _result(notes)
 
     def check_filters(self) -> Result:
         """Return whether nova.conf loads and enables the filter, in a good order."""
-        group = nova_conf.CONF.filter_scheduler
-        enabled = list(group.enabled_filters)
-        available = options.AVAILABLE_FILTERS
-        missing = set(available.values) - set(group.available_filters)
-        if options.FILTER not in enabled:
-            return Result(
-                Code.WARNING,
-                f"{options.FILTER} is not in {options.ENABLED_FILTERS}: only Placement "
-                "enforces the policy",
-            )
-        if missing:
-            return Result(
-                Code.FAILURE,
-                f"{available} lacks {' and '.join(sorted(missing))}: add a line for "
-                "each",
-            )
-        missing = options.missing_filters(enabled)
-        if missing or options.costly_first(enabled):
-            return _warning(
-                findings.FILTER_MISSING if missing else findings.FILTER_ORDER,
-                f"{options.ENABLED_FILTERS} needs {options.NUMA_FILTER} behind "
-                f"{options.FILTER}",
-            )
-        twice = options.twice_judged(enabled)
-        if twice:
-            return _warning(findings.JUDGED_TWICE, twice)
-        ours = numa_filter.PerfVMNUMATopologyFilter
-        if options.NUMA_FILTER in enabled and not numa_filter.is_known(
-            ours.host_passes
-        ):
-            return _warning(
-                findings.COSTLY_FILTER,
-                f"the {options.NOVAS_NUMA_FILTER} of this Nova is not the one that "
-                f"{options.NUMA_FILTER} replaces: it runs, and costs as much",
-            )
-        # No fault, but worth a line.
-        return Result(Code.SUCCESS, options.cheaper(enabled))
+        return _result(_filters())
 
     def check_mode(self) -> Result:
         """Return whether the filter and the weigher decide, or only watch."""
@@ -122,74 +95,60 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             mode = nova_conf.CONF.perfvm.mode
         except ValueError as exc:
             return Result(Code.FAILURE, str(exc))
-        if mode == conf.OBSERVE:
-            return Result(
-                Code.WARNING,
-                f"[perfvm]mode is {mode}: {options.FILTER} refuses nothing, and only "
-                f"Placement holds the policy; {conf.ENFORCE} turns it on",
-            )
-        return _SUCCESS
+        if mode != conf.OBSERVE:
+            return _result(())
+        words = (
+            f"[perfvm]mode is {mode}: {options.FILTER} refuses nothing, and only "
+            f"Placement holds the policy; {conf.ENFORCE} turns it on"
+        )
+        return _result([_of_nova(codes.MODE_OBSERVE, words)])
 
     def check_rebuild_hint(self) -> Result:
         """Return whether a user can make Nova claim nothing for a server."""
         installed = importlib.metadata.version("nova")
         needed = release_that_drops_hints(installed)
         if needed is None:
-            return _SUCCESS
-        return Result(
-            Code.FAILURE,
+            return _result(())
+        words = (
             f"Nova {installed} takes the scheduler hint _nova_check_type from users "
             "(CVE-2026-46448) and then claims nothing in Placement for their server. "
             "PerfVMFilter refuses such requests on the policy's hosts, other hosts "
             f"take them: upgrade Nova to {needed}, or to a package of your "
-            "distributor with that fix",
+            "distributor with that fix"
         )
+        return _result([_of_nova(codes.HINTS_TAKEN, words)])
 
     def check_fallback_query(self) -> Result:
         """Return whether pinned VMs reach the hosts that the policy means."""
-        try:
-            policy = _policy()
-        except PolicyError:
+        policy = _policy_or_none()
+        if policy is None:
             return Result(Code.WARNING, "not checked: the policy cannot be read")
         setting = options.fallback_query(policy)
         if setting.option in nova_conf.CONF.workarounds:
-            if policy.placement == "units":
-                return self._compared(setting)
-            fault = self._fault(setting)
-            return _warning(findings.FALLBACK_QUERY, fault) if fault else _SUCCESS
+            return _result(_set(setting, codes.FALLBACK_QUERY))
         if policy.placement != "units":
-            return _SUCCESS
-        return Result(
-            Code.FAILURE,
+            return _result(())
+        words = (
             f"this Nova has no {setting} any more: elastic hosts (placement: units) "
-            "take no pinned VMs; move to placement: slots",
+            "take no pinned VMs; move to placement: slots"
         )
-
-    def _fault(self, setting: options.Setting) -> str | None:
-        """Return what is wrong with an option that this Nova has, and the remedy."""
-        fault = setting.fault(str(nova_conf.CONF[setting.section][setting.option]))
-        return None if fault is None else f"{fault}; {setting.remedy}"
-
-    def _compared(self, setting: options.Setting) -> Result:
-        """Return a failure if an option is not what it should be."""
-        fault = self._fault(setting)
-        return _SUCCESS if fault is None else Result(Code.FAILURE, fault)
+        return _result([_of_nova(codes.FALLBACK_GONE, words)])
 
     def check_isolated_aggregates(self) -> Result:
         """Return whether VMs without units are kept off elastic hosts."""
         if not _for_elastic_hosts():
-            return _SUCCESS
-        return self._compared(options.ISOLATED_AGGREGATES)
+            return _result(())
+        return _result(_set(options.ISOLATED_AGGREGATES, codes.ISOLATION))
 
     def check_pin_set(self) -> Result:
         """Return whether housekeeping CPUs of elastic hosts can still be declared."""
-        if _for_elastic_hosts() and options.PIN_SET.option not in nova_conf.CONF:
-            return _warning(
-                findings.PIN_SET,
-                f"this Nova has no {options.PIN_SET} any more: elastic hosts cannot "
-                "keep CPUs for themselves",
-            )
-        return _SUCCESS
+        if not _for_elastic_hosts() or options.PIN_SET.option in nova_conf.CONF:
+            return _result(())
+        words = (
+            f"this Nova has no {options.PIN_SET} any more: elastic hosts cannot keep "
+            "CPUs for themselves"
+        )
+        return _result([_of_nova(codes.PIN_SET, words)])
 
     _upgrade_checks = (
         ("Policy", check_policy),
@@ -200,6 +159,44 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         ("Isolated aggregates", check_isolated_aggregates),
         (options.PIN_SET.option, check_pin_set),
     )
+
+
+def _for_elastic_hosts() -> bool:
+    """Return whether the policy can be read, and is for elastic hosts."""
+    policy = _policy_or_none()
+    return policy is not None and policy.placement == "units"
+
+
+def _of_nova(code: str, words: str) -> Finding:
+    return Finding.of(code, "nova.conf", words)
+
+
+def _filters() -> Iterator[Finding]:
+    """Judge the filters that nova.conf enables, and whether this Nova has them."""
+    group = nova_conf.CONF.filter_scheduler
+    enabled = list(group.enabled_filters)
+    yield from options.judge_filters(enabled)
+    available = options.AVAILABLE_FILTERS
+    missing = set(available.values) - set(group.available_filters)
+    if missing and options.FILTER in enabled:
+        yield _of_nova(
+            codes.FILTERS_UNAVAILABLE,
+            f"{available} lacks {' and '.join(sorted(missing))}: add a line for each",
+        )
+    known = numa_filter.is_known(numa_filter.PerfVMNUMATopologyFilter.host_passes)
+    if options.NUMA_FILTER in enabled and not known:
+        yield _of_nova(
+            codes.COSTLY_FILTER,
+            f"the {options.NOVAS_NUMA_FILTER} of this Nova is not the one that "
+            f"{options.NUMA_FILTER} replaces: it runs, and costs as much",
+        )
+
+
+def _set(setting: options.Setting, code: str) -> Iterator[Finding]:
+    """Judge an option that this Nova has."""
+    fault = setting.fault(str(nova_conf.CONF[setting.section][setting.option]))
+    if fault:
+        yield Finding.of(code, "nova.conf", fault, setting.remedy)
 
 
 def main(argv: list[str] | None = None) -> int:

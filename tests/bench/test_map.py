@@ -119,7 +119,7 @@ class MapTest(MapCase):
         self.assertIn("dedicated, 2 slots, 2 used, 0 free", hp1)
         self.assertIn("node 0: 20 of 20 CPUs owned, database-1", hp1)
         self.assertIn("node 1: 20 of 20 CPUs owned, database-2", hp1)
-        self.assertIn("! findings: 1 critical", hp1)
+        self.assertIn("! findings: 1 failure", hp1)
         self.assertIn("node 0: 0 of 20 CPUs owned", hp2)
         self.assertIn("node 0: 8 of 20 CPUs owned, stray", hp3)
         self.assertIn("node 1: 0 of 40 CPUs owned", smt)
@@ -167,7 +167,7 @@ class MapTest(MapCase):
         self.search(" ")
         for field, value, expected in (
             ("state", "unfit", {"hp3"}),
-            ("state", "critical", {"hp1"}),
+            ("state", "failure", {"hp1"}),
             ("state", "empty", {"hp4", "smt", "g2"}),
             ("mode", "shared", {"g1", "g2"}),
             ("aggregate", "rack-1", {"hp1", "hp2"}),
@@ -181,7 +181,7 @@ class MapTest(MapCase):
 
     def test_tiles_show_what_they_count(self):
         tiles = self.texts(".counts button")
-        self.assertIn("critical", tiles[1])
+        self.assertIn("failure", tiles[1])
         for number, expected in ((1, ["hp1"]), (0, ["hp2", "hp4", "smt"])):
             self.browser.run(
                 f"document.querySelectorAll('.counts button')[{number}].click()"

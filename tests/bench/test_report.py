@@ -121,7 +121,7 @@ class BrowserTest(PageCase):
 
     def test_a_certificate(self):
         self.show(self.certificate())
-        said = "document.querySelector('p.verdict.critical').innerText"
+        said = "document.querySelector('p.verdict.failure').innerText"
         self.assertEqual("REFUSED", self.browser.run(said))
         self.assert_no_complaint()
 

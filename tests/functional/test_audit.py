@@ -152,7 +152,7 @@ class TestImages(client.ClientMixin, base.FunctionalTest):
     def audit(self):
         status, stdout, stderr = self.run_command("audit", "-f", "json")
         self.assertIn(" checks on ", stderr)
-        found = [(row["Code"], row["Severity"]) for row in json.loads(stdout)]
+        found = [(row["Code"], row["Level"]) for row in json.loads(stdout)]
         found.remove((codes.RETRY_COUNT_UNKNOWN, "unknown"))
         return status, found
 

@@ -82,7 +82,7 @@ class TestImageOpensElasticHost(client.ClientMixin, ElasticTest):
         found = json.loads(stdout)
         (trait,) = (row for row in found if row["Code"] == "audit.image_trait")
         self.assertEqual(f"{local.name} ({local.id})", trait["Subject"])
-        lacking = [r["Evidence"] for r in found if r["Code"] == codes.UNITS_LACKING]
+        lacking = [r["Observed"] for r in found if r["Code"] == codes.UNITS_LACKING]
         for server in (local, volume):
             line = f"{server.name} ({server.id}) on e1 has no units"
             self.assertIn(line, lacking)

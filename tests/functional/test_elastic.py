@@ -9,9 +9,8 @@ import collections
 from concurrent import futures
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud.preflight import view_cloud
-from nova_perfvm.diagnose.preflight import preflight
-from nova_perfvm.diagnose.result import Code
+from nova_perfvm.cloud.snapshot import take
+from nova_perfvm.diagnose import audit
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
@@ -113,10 +112,11 @@ class TestBothClasses(ElasticCase):
         moved = self.servers.live_migrate(server, "e1", force=True)
 
         self.assertEqual("e1", moved.host)
-        results = dict(preflight(self.policy, view_cloud(self.api)))
-        found = results["VMs on these hosts carry units"]
-        self.assertEqual(Code.FAILURE, found.code)
-        self.assertIn(server.name, str(found.details))
+        subject = audit.Subject(self.policy, take(self.api))
+        results = dict(audit.run_selection(audit.Selection.PREFLIGHT, subject))
+        (found,) = results["VMs on these hosts carry units"]
+        self.assertEqual("audit.units_lacking", found.code)
+        self.assertIn(server.name, found.observed)
 
         # Older microversions know no force, and take it for granted.
         body = {"os-migrateLive": {"host": "e1", "block_migration": "auto"}}

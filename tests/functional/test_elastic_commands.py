@@ -63,13 +63,14 @@ class TestCommands(ClientMixin, ElasticTest):
         results = {row["Check"]: row for row in json.loads(stdout)}
         self.assertEqual(1, status)
         for title, expected, words in (
-            ("Isolated aggregates are filtered", "UNKNOWN", "no API shows it"),
-            ("Placement grants what it has", "UNKNOWN", "no API shows it"),
-            ("VMs on these hosts carry units", "WARNING", server.name),
-            ("Embedded flavors", "WARNING", server.name),
+            ("Isolated aggregates are filtered", "unknown", "no API shows it"),
+            ("Placement grants what it has", "unknown", "no API shows it"),
+            ("VMs on these hosts carry units", "warning", server.name),
+            ("Embedded flavors", "warning", server.name),
         ):
-            self.assertEqual(expected, results[title]["Result"])
-            self.assertIn(words, results[title]["Details"])
+            row = results[title]
+            self.assertEqual(expected, row["Level"])
+            self.assertIn(words, f"{row['Subject']}: {row['Observed']}")
 
         self.servers.delete(server)
         self.enroll("h1")
@@ -79,7 +80,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.boot(base.GENERAL_2, host="h1")
         self.boot(base.HP_64, host="h2")
         self.boot_refused(base.HP_64, host="h1")
-        self.assert_command(0, "SUCCESS", *check, *files)
+        self.assert_command(0, '"ok"', *check, *files)
         _, placement = self.files(
             "",
             "[placement_database]\n"
@@ -89,11 +90,11 @@ class TestCommands(ClientMixin, ElasticTest):
         status, stdout, _ = self.run_command(*check, *asked)
         results = {row["Check"]: row for row in json.loads(stdout)}
         retries = results["Placement grants what it has"]
-        self.assertEqual((2, "FAILURE"), (status, retries["Result"]))
+        self.assertEqual((1, "warning"), (status, retries["Level"]))
         self.assertIn("no session with mysql+pymysql at 127.0.0.1:1", stdout)
         self.assertNotIn("s3cret", stdout)
         self._inflate(self.view("h1"))
-        self.assert_command(2, "FAILURE", *check, *files)
+        self.assert_command(2, "failure", *check, *files)
 
     def _inflate(self, view):
         inventory = {"total": 5000, "max_unit": 5000}

@@ -203,7 +203,7 @@ class TestLabelled(ClientMixin, ElasticTest):
         options = (*self.policy_file(), "-f", "json")
         _, audit, _ = self.run_command("audit", *options)
         _, checks, _ = self.run_command("preflight", *options)
-        results = {row["Check"]: row["Result"] for row in json.loads(checks)}
+        results = {row["Check"]: row["Level"] for row in json.loads(checks)}
         codes = [(row["Code"], row["Subject"]) for row in json.loads(audit)]
         return (
             [subject for code, subject in codes if code == "audit.label_missing"],
@@ -213,7 +213,7 @@ class TestLabelled(ClientMixin, ElasticTest):
     def test_enrolling_labels(self):
         self.cloud.start_host("h1")
         self.enroll("h1")
-        self.assertEqual(([], "SUCCESS"), self.judged())
+        self.assertEqual(([], "ok"), self.judged())
         self.assert_apart(self.boot(), self.boot())
         (aggregate,) = observe.aggregates(self.api)
 
@@ -223,9 +223,9 @@ class TestLabelled(ClientMixin, ElasticTest):
             f"/os-aggregates/{aggregate.id}/action",
             {"set_metadata": {"metadata": {const.CLASS_KEY: None}}},
         )
-        self.assertEqual((["h1"], "WARNING"), self.judged())
+        self.assertEqual((["h1"], "warning"), self.judged())
         self.assertEqual(1, self.enroll("h1"))
-        self.assertEqual(([], "SUCCESS"), self.judged())
+        self.assertEqual(([], "ok"), self.judged())
 
         # Beside it an ordinary pool goes on.
         self.cloud.create_flavor("pinned-4", 4, 8192, 0, base.PINNED)

@@ -59,17 +59,18 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
     def _check(self):
         rows = self.rows(1, "policy", "check")
         before = {row["Check"]: row for row in rows}
-        self.assertEqual("WARNING", before["Flavors"]["Result"])
-        self.assertEqual("UNKNOWN", before["Filters"]["Result"])
-        self.assertIn(loader.load().digest, rows[0]["Details"])
+        self.assertEqual("warning", before["Flavors"]["Level"])
+        self.assertEqual("unknown", before["Filters"]["Level"])
+        self.assertIn(loader.load().digest, before["Policy"]["Observed"])
         # Each that counts has a code, and with that in the policy it is a note.
-        counting = [r["Code"] for r in rows if r["Result"] in {"WARNING", "UNKNOWN"}]
+        counts = {"warning", "unknown"}
+        counting = list(dict.fromkeys(r["Code"] for r in rows if r["Level"] in counts))
         self.assertEqual(["policy.flavors_differ", "options.filters_unknown"], counting)
         accepting = self.write_policy(accept=counting)
         noted = {r["Code"]: r for r in self.rows(0, "policy", "check", accepting)}
         for code in counting:
-            self.assertEqual("NOTE", noted[code]["Result"])
-            self.assertIn("accepted in the policy", noted[code]["Details"])
+            self.assertEqual("note", noted[code]["Level"])
+            self.assertIn("accepted in the policy", noted[code]["Observed"])
         wrong = self.write_policy(accept=["policy.flavor_differs"])
         hint = "did you mean policy.flavors_differ"
         self.assert_command(2, hint, "policy", "check", wrong)
@@ -77,22 +78,20 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
         (conf,) = self.files(
             "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n"
         )
-        self.assert_command(0, "NOTE", "policy", "check", "--nova-conf", conf)
+        self.assert_command(0, "note", "policy", "check", "--nova-conf", conf)
         results = {
-            row["Check"]: row["Result"]
+            row["Check"]: row["Level"]
             for row in self.rows(0, "policy", "check", "--nova-conf", conf)
         }
-        # That of the policy is the built-in one's advice.
-        self.assertEqual("NOTE", results.pop("Policy"))
-        self.assertEqual("NOTE", results.pop("Filters"))
-        self.assertEqual({"SUCCESS"}, set(results.values()))
+        self.assertEqual("note", results.pop("Filters"))
+        self.assertEqual({"ok"}, set(results.values()))
         # A policy need not list flavors; all else is judged as before.
         classes = self.policy.as_document()["classes"]
         for vm_class in classes.values():
             vm_class.pop("flavors")
         unlisted = self.write_policy(classes=classes)
         arguments = ("policy", "check", unlisted, "--nova-conf", conf)
-        rows = {row["Check"]: row["Result"] for row in self.rows(0, *arguments)}
+        rows = {row["Check"]: row["Level"] for row in self.rows(0, *arguments)}
         self.assertEqual(results, {k: v for k, v in rows.items() if k in results})
 
     def _diff(self):

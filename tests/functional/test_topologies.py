@@ -123,7 +123,7 @@ class TestUneven(client.SDKMixin, base.FunctionalTest):
         (slots,) = capacity.host_capacity(self.policy, found)
         report = audit.run(audit.Subject(self.policy, found))
         words = [
-            f.evidence for f in report.findings if f.code == codes.INVENTORY_DIFFERS
+            f.observed for f in report.findings if f.code == codes.INVENTORY_DIFFERS
         ]
         return slots.total, slots.free, words
 

@@ -20,10 +20,10 @@ from nova_perfvm.changes.migrations.goals import free
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate, snapshot
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import Severity
 from nova_perfvm.diagnose.explain import request_of, settings_for
 from nova_perfvm.diagnose.explain.verdicts import judge_all
 from nova_perfvm.facts.host_view import views_of
+from nova_perfvm.findings import Level
 from tests.functional.minutes import MinutesPass
 from tests.operations import verdict
 
@@ -202,7 +202,7 @@ class Refusals:
         seen = snapshot.take(self.test.api)
         report = audit.run(audit.Subject(self.test.policy, seen))
         for finding in report.findings:
-            if finding.severity in {Severity.WARNING, Severity.CRITICAL}:
+            if finding.level > Level.UNKNOWN:
                 yield str(finding)
 
     def _tell(self, text):

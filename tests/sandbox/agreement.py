@@ -27,7 +27,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import candidates, errors, nova_database
 from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
-from nova_perfvm.cloud.preflight import read_settings
+from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import settings_for
 from nova_perfvm.policy import loader

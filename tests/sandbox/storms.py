@@ -129,7 +129,7 @@ class StormTest(base.SandboxTest):
         )
         self.assertIn(result.returncode, {0, 1, 2}, result.stderr)
         return [
-            (row["Code"], row["Subject"], row["Evidence"])
+            (row["Code"], row["Subject"], row["Observed"])
             for row in json.loads(result.stdout)
         ]
 

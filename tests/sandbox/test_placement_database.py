@@ -119,7 +119,7 @@ class PlacementDatabaseTest(testtools.TestCase):
             self.assertNotIn(PASSWORD, "".join(row.values()))
             self.assertNotIn(quote_plus(PASSWORD), "".join(row.values()))
         return [
-            (row["Code"], row["Evidence"])
+            (row["Code"], row["Observed"])
             for row in rows
             if row["Subject"] == "placement.conf"
         ]

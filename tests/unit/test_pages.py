@@ -23,7 +23,7 @@ class Report:
 
 class PagesTest(testtools.TestCase):
     def audit(self):
-        values = {"counts": [(0, "critical", EVIL)], "checks": [(EVIL, EVIL, EVIL)]}
+        values = {"counts": [(0, "failure", EVIL)], "checks": [(EVIL, EVIL, EVIL)]}
         return pages.render_page("audit.html", report=Report, **values)
 
     def test_every_value_is_text(self):

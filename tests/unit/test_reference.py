@@ -15,8 +15,8 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.api import extra_specs
-from nova_perfvm.diagnose.audit import SEVERITIES
 from nova_perfvm.diagnose.audit.checks import CHECKS
+from nova_perfvm.findings import AUDIT_CODES, LEVELS
 
 DOC = pathlib.Path(__file__).parents[2] / "doc"
 
@@ -46,7 +46,7 @@ class DirectivesTest(testtools.TestCase):
         )
         for _, says, audit, subject in self.rows("RulesDirective"):
             self.assertTrue(says.endswith("."))
-            self.assertIn(audit.strip("`"), {"", *SEVERITIES})
+            self.assertIn(audit.strip("`"), {"", *LEVELS})
             self.assertRegex(subject, "flavors|request|hosts")
 
     def test_every_reason_with_its_remedy(self):
@@ -63,10 +63,10 @@ class DirectivesTest(testtools.TestCase):
         )
 
     def test_every_code_of_the_audit_the_worst_first(self):
-        self.assertEqual(sorted(SEVERITIES), self.first_column("AuditCodesDirective"))
-        severities = [row[1] for row in self.rows("AuditCodesDirective")]
-        self.assertEqual("critical", severities[0])
-        self.assertEqual(severities.count("critical"), severities.index("warning"))
+        self.assertEqual(sorted(AUDIT_CODES), self.first_column("AuditCodesDirective"))
+        levels = [row[1] for row in self.rows("AuditCodesDirective")]
+        self.assertEqual("failure", levels[0])
+        self.assertEqual(levels.count("failure"), levels.index("warning"))
 
     def test_every_code_of_the_audit_with_what_its_page_says_first(self):
         page = " ".join((DOC / "source/admin/audit.rst").read_text().split())
@@ -105,8 +105,8 @@ class DirectivesTest(testtools.TestCase):
 
     def test_every_check_in_its_order(self):
         self.assertEqual(
-            [title for title, _ in CHECKS],
-            [title for title, _ in self.rows("AuditChecksDirective")],
+            [check.title for check in CHECKS],
+            [title for title, *_ in self.rows("AuditChecksDirective")],
         )
 
     def test_every_name(self):

@@ -1,30 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold whatever slipped past: the policy's invariants, checked after.
+"""All checks of a cloud under a policy: the audit, preflight and ``policy check``.
 
-Pure functions of the policy and of what was observed: the servers that run, the
-CPUs that they are pinned to, and what Placement has allocated.  Storm tests and
-the audit ask the same questions.
+Pure functions of the policy and of what was observed: hosts, flavors and options,
+the servers that run, the CPUs that they are pinned to, and what Placement has
+allocated.  Storm tests and the audit ask the same questions.
 """
 
-from nova_perfvm.diagnose.audit.checks import CHECKS, AuditResult, Report, run
+from nova_perfvm.diagnose.audit.checks import (
+    CHECKS,
+    AuditReport,
+    Selection,
+    run,
+    run_selection,
+    selected,
+)
 from nova_perfvm.diagnose.audit.placement import check_consumers
 from nova_perfvm.diagnose.audit.servers import ServerFacts, check_servers
-from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.audit.subject import Subject, Sync
 from nova_perfvm.diagnose.audit.usage import Usage, check_usage
-from nova_perfvm.findings import SEVERITIES, Finding, Severity
 
 __all__ = [
     "CHECKS",
-    "SEVERITIES",
-    "AuditResult",
-    "Finding",
-    "Report",
+    "AuditReport",
+    "Selection",
     "ServerFacts",
-    "Severity",
     "Subject",
+    "Sync",
     "Usage",
     "check_consumers",
     "check_servers",
     "check_usage",
     "run",
+    "run_selection",
+    "selected",
 ]

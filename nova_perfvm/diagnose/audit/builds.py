@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             and server.host is None
             and server.fault in _NO_ANSWER
         ):
-            yield Finding(
+            yield Finding.of(
                 codes.BUILD_CUT_OFF,
                 str(server),
                 f"it is in ERROR by {server.fault} and on no host: the guest may have "

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks in order, as oslo.upgradecheck has it: the worst result decides."""
+"""All checks in order, and which command runs which of them."""
 
+import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose.audit import (
     builds,
@@ -12,6 +13,7 @@ from nova_perfvm.diagnose.audit import (
     contract,
     hosts,
     placement,
+    policy,
     progress,
     servers,
     settings,
@@ -19,47 +21,50 @@ from nova_perfvm.diagnose.audit import (
     usage,
 )
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.findings import ACCEPTABLE, SEVERITIES, Finding, Severity
-
-Check = Callable[[Subject], Iterable[Finding]]
-
-
-@dataclass(frozen=True)
-class AuditResult:
-    """What one check found, worst first."""
-
-    title: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def severity(self) -> Severity | None:
-        """The worst one; None if nothing was found."""
-        return self.findings[0].severity if self.findings else None
+from nova_perfvm.findings import (
+    ACCEPTABLE,
+    AUDIT_CODES,
+    LEVELS,
+    CheckFindings,
+    Finding,
+    Report,
+)
 
 
-@dataclass(frozen=True)
-class Report:
-    """What an audit found.
+class Selection(enum.Flag):
+    """The command that runs a check.
 
-    :ivar taken_at: when the cloud was looked at, ISO 8601, UTC
-    :ivar policy_digest: of the policy that it was compared with
+    :cvar AUDIT: what slipped past
+    :cvar PREFLIGHT: what would break when hosts are enrolled or the filter enforces
+    :cvar POLICY: whether a cloud is as a policy says (``policy check``)
     """
 
-    results: tuple[AuditResult, ...]
-    taken_at: str
+    AUDIT = enum.auto()
+    PREFLIGHT = enum.auto()
+    POLICY = enum.auto()
+
+
+class Check(NamedTuple):
+    """One question that is asked of a cloud.
+
+    :ivar title: what holds if nothing is found
+    """
+
+    title: str
+    selections: Selection
+    find: Callable[[Subject], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class AuditReport(Report):
+    """What an audit found.
+
+    :ivar policy_digest: of the policy that the cloud was compared with
+    """
+
     policy_digest: str
     hosts: int
     servers: int
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """All findings, worst first, then in the order of the checks."""
-        found = [finding for result in self.results for finding in result.findings]
-        return tuple(sorted(found, key=_badness))
-
-    def count(self, severity: Severity) -> int:
-        """Count the findings of a severity."""
-        return sum(finding.severity is severity for finding in self.findings)
 
     def by_code(self) -> dict[str, int]:
         """Count the findings of each code that there is, also those with none.
@@ -71,59 +76,91 @@ class Report:
     def accepted_by_code(self) -> dict[str, int]:
         """Count what the policy accepts, of each code that it can be said of."""
         found = self._counted(accepted=True)
-        return {c: n for c, n in found.items() if SEVERITIES[c] in ACCEPTABLE}
+        return {c: n for c, n in found.items() if LEVELS[c] in ACCEPTABLE}
 
     def _counted(self, *, accepted: bool) -> dict[str, int]:
         found = Counter(f.code for f in self.findings if f.accepted is accepted)
-        return {code: found[code] for code in SEVERITIES}
-
-    def exit_code(self, *, strict: bool = False) -> int:
-        """Return 0 for a clean cloud, 1 for warnings, 2 for what is critical.
-
-        :param strict: take what is unknown for a warning
-        """
-        worst = max((f.severity.exit_code for f in self.findings), default=0)
-        return worst or int(strict and self.count(Severity.UNKNOWN) > 0)
+        return {code: found[code] for code in AUDIT_CODES}
 
 
-CHECKS: Final[tuple[tuple[str, Check], ...]] = (
-    ("Servers beside each other", servers.check),
-    ("Servers are of their class", claims.check_servers),
-    ("Servers hold what their class takes", contract.check),
-    ("Servers have today's flavors", claims.check_changed),
-    ("Flavors are the policy's", claims.check_flavors),
-    ("Images agree with the classes", claims.check_images),
-    ("Keys are spelled right", claims.check_spelling),
-    ("Hosts offer what the policy says", hosts.check),
-    ("Elastic hosts are exclusive", units.check),
-    ("Usage is within inventory", usage.check),
-    ("Allocations are the servers'", placement.check),
-    ("Providers belong to hosts", placement.check_orphans),
-    ("Nova gets on with its work", progress.check),
-    ("Builds came to an end", builds.check),
-    ("Placement grants what it has", settings.check_retries),
-    ("All was seen", settings.check_gaps),
+_AUDIT: Final = Selection.AUDIT
+_PREFLIGHT: Final = Selection.PREFLIGHT
+_POLICY: Final = Selection.POLICY
+CHECKS: Final = (
+    Check("Policy", _PREFLIGHT | _POLICY, policy.check_policy),
+    Check("Flavors", _POLICY, policy.check_sync),
+    Check("Flavors go on finding hosts", _PREFLIGHT, policy.check_refused),
+    Check("Servers beside each other", _AUDIT, servers.check),
+    Check("Servers are of their class", _AUDIT, claims.check_servers),
+    Check("Servers hold what their class takes", _AUDIT, contract.check),
+    Check("Servers have today's flavors", _AUDIT, claims.check_changed),
+    Check("Flavors are the policy's", _AUDIT, claims.check_flavors),
+    Check("Images agree with the classes", _AUDIT, claims.check_images),
+    Check("Keys are spelled right", _AUDIT, claims.check_spelling),
+    Check("Classes of aggregates", _AUDIT | _POLICY, hosts.check_aggregates),
+    Check("Some host is judged", _POLICY, hosts.check_judged),
+    Check("Hosts with slots have their label", _AUDIT | _PREFLIGHT, hosts.check_labels),
+    Check("General VMs keep off slots", _POLICY, hosts.check_isolation),
+    Check("Hosts offer what the policy says", _AUDIT | _POLICY, hosts.check_offers),
+    Check("Placement knows the hosts", _POLICY, hosts.check_known),
+    Check("Filters", _POLICY, settings.check_filters),
+    Check("Isolated aggregates are filtered", _PREFLIGHT, settings.check_isolation),
+    Check("Pinned VMs may use VCPU", _PREFLIGHT, settings.check_fallback),
+    Check("Placement grants what it has", _AUDIT | _PREFLIGHT, settings.check_retries),
+    Check(
+        "Hosts are isolated and enrolled", _AUDIT | _PREFLIGHT, units.check_membership
+    ),
+    Check(
+        "Hosts are enrolled for this policy",
+        _AUDIT | _PREFLIGHT | _POLICY,
+        units.check_enrolment,
+    ),
+    Check("Child providers", _AUDIT | _PREFLIGHT, units.check_children),
+    Check("VMs on these hosts carry units", _AUDIT | _PREFLIGHT, units.check_residents),
+    Check("Embedded flavors", _AUDIT | _PREFLIGHT, units.check_flavors),
+    Check(
+        "Embedded flavors are of this policy",
+        _AUDIT | _PREFLIGHT,
+        units.check_left_behind,
+    ),
+    Check("Usage is within inventory", _AUDIT | _PREFLIGHT, usage.check),
+    Check("Allocations are the servers'", _AUDIT, placement.check),
+    Check("Providers belong to hosts", _AUDIT, placement.check_orphans),
+    Check("Nova gets on with its work", _AUDIT, progress.check),
+    Check("Builds came to an end", _AUDIT, builds.check),
+    Check("All was seen", _AUDIT, settings.check_gaps),
 )
 
 
-def run(subject: Subject) -> Report:
-    """Run all checks."""
-    return Report(
-        results=tuple(
-            AuditResult(title, tuple(sorted(_judged(subject, check), key=_badness)))
-            for title, check in CHECKS
-        ),
+def selected(selection: Selection) -> tuple[Check, ...]:
+    """Return the checks of a command, in their order."""
+    return tuple(check for check in CHECKS if selection in check.selections)
+
+
+def run_selection(selection: Selection, subject: Subject) -> tuple[CheckFindings, ...]:
+    """Run the checks of a command: as notes, what the policy accepts."""
+    accept = subject.policy.accept
+    return tuple(
+        CheckFindings(
+            check.title,
+            tuple(
+                sorted(
+                    (found.judged_with(accept) for found in check.find(subject)),
+                    key=lambda finding: finding.level,
+                    reverse=True,
+                )
+            ),
+        )
+        for check in selected(selection)
+    )
+
+
+def run(subject: Subject) -> AuditReport:
+    """Audit a cloud."""
+    return AuditReport(
+        results=run_selection(Selection.AUDIT, subject),
         taken_at=subject.snapshot.taken_at,
         policy_digest=subject.policy.digest,
         hosts=len(subject.snapshot.hosts),
         servers=sum(server.known for server in subject.snapshot.servers),
     )
-
-
-def _judged(subject: Subject, check: Check) -> Iterator[Finding]:
-    """Return what a check finds, and as a note what the policy accepts of it."""
-    return (f.judged_with(subject.policy.accept) for f in check(subject))
-
-
-def _badness(finding: Finding) -> int:
-    return -list(Severity).index(finding.severity)

@@ -12,7 +12,7 @@ from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit.subject import ANEW, Subject
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
-from nova_perfvm.findings import Finding, Severity
+from nova_perfvm.findings import Finding, Level
 from nova_perfvm.generate import flavors as generating
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import one_line
@@ -64,7 +64,7 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
             ),
         )
         if is_former_size(subject.policy, request):
-            yield Finding(
+            yield Finding.of(
                 codes.FORMER_SIZE,
                 str(server),
                 f"on {server.host}: {former_size(subject.policy, request)}",
@@ -81,14 +81,14 @@ def _one_a_remedy(
     The code is that of the first of what is worst.  What the policy accepts is not
     joined with what it does not.
     """
-    order = list(Severity)
+    order = list(Level)
     joined: dict[tuple[str, bool], Finding] = {}
-    for finding in sorted(found, key=lambda f: -order.index(f.severity)):
+    for finding in sorted(found, key=lambda f: -order.index(f.level)):
         key = (finding.remedy, finding.code in accept)
         first = joined.setdefault(key, finding)
         if first is not finding:
-            _, _, words = finding.evidence.partition(": ")
-            joined[key] = first._replace(evidence=f"{first.evidence}; {words}")
+            _, _, words = finding.observed.partition(": ")
+            joined[key] = first._replace(observed=f"{first.observed}; {words}")
     return joined.values()
 
 
@@ -136,7 +136,7 @@ def _finding(subject: Subject, server: Server, reason: Reason) -> Finding:
         "migrate": lambda: moves.migrate(server.id, server.status),
         "rebuild": lambda: moves.rebuild(server.id, server.status),
     }
-    return Finding(
+    return Finding.of(
         refusal.audit,
         str(server),
         f"on {server.host}: {describe(reason)}",
@@ -152,7 +152,7 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
             continue
         changed = _differences(_sizes(server) | dict(server.extra_specs), flavor)
         if changed:
-            yield Finding(
+            yield Finding.of(
                 codes.FLAVOR_CHANGED,
                 str(server),
                 f"on {server.host}: flavor {flavor.name} was changed: "
@@ -202,7 +202,7 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
     for flavor in subject.snapshot.flavors:
         claimed = flavor.extra_specs.get(const.CLASS_KEY)
         if claimed is not None and claimed not in subject.policy.by_name:
-            yield Finding(
+            yield Finding.of(
                 codes.CLASS_UNKNOWN,
                 f"flavor {flavor.name}",
                 f"{const.CLASS_KEY}={claimed}; the policy has "
@@ -216,7 +216,7 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
             continue
         differs = _best(subject, subject.policy.by_name[name], flavor)
         if differs:
-            yield Finding(
+            yield Finding.of(
                 codes.FLAVOR_DIFFERS,
                 f"flavor {flavor.name}",
                 f"not as class {name} is: {', '.join(differs)}",
@@ -274,7 +274,7 @@ def check_images(subject: Subject) -> Iterator[Finding]:
     for image in subject.snapshot.images or ():
         value = image.properties.get(const.IMAGE_VIF_MULTIQUEUE)
         if value is not None and value.lower() in {"false", "no", "0", "off"}:
-            yield Finding(
+            yield Finding.of(
                 _of_image(subject, image, codes.IMAGE_CONFLICT),
                 f"image {image.title}",
                 f"{const.IMAGE_VIF_MULTIQUEUE}={value}: Nova refuses it together with "
@@ -297,7 +297,7 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
         yield from _misspelled("flavor", flavor.id, flavor.name, flavor.extra_specs)
     for server in snapshot.servers:
         for key in filter(_is_near, server.extra_specs):
-            yield Finding(
+            yield Finding.of(
                 codes.NEAR_MISS,
                 str(server),
                 f"its flavor {server.flavor} has {key}, which means nothing: "
@@ -308,7 +308,7 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
         yield from _misspelled("aggregate", str(found.id), found.name, found.metadata)
     for image in snapshot.images or ():
         for key in filter(_is_near, image.properties):
-            yield Finding(
+            yield Finding.of(
                 _of_image(subject, image, codes.NEAR_MISS),
                 f"image {image.title}",
                 f"{one_line(key)} means nothing, whatever is meant: an image has no "
@@ -323,7 +323,7 @@ def _misspelled(
     """List keys, with the commands that put their values where they were meant."""
     for key in filter(_is_near, values):
         meant = quote(f"{const.CLASS_KEY}={values[key]}")
-        yield Finding(
+        yield Finding.of(
             codes.NEAR_MISS,
             f"{what} {name}",
             f"{key} means nothing: {const.CLASS_KEY} was meant",

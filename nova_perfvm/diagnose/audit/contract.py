@@ -104,7 +104,7 @@ def _too_much(subject: Subject, server: Server, found: Claim) -> Finding:
     if not found.excess.keys() & found.wanted.keys():
         names = " ".join(f"--resource-class {name}" for name in sorted(found.excess))
         remedy = f"openstack resource provider allocation unset {names} {server.id}"
-    return Finding(
+    return Finding.of(
         codes.CLAIMED_TOO_MUCH,
         str(server),
         f"on {server.host}: {found}, and it holds {_words(found.excess)} more",
@@ -116,7 +116,7 @@ def _lacking(subject: Subject, server: Server, found: Claim) -> Iterator[Finding
     # Without an elastic host there are no units, and general VMs need none there.
     if subject.policy.placement == "units" and not found.vm_class.pinned:
         return
-    yield Finding(
+    yield Finding.of(
         codes.NOT_CLAIMED,
         str(server),
         f"on {server.host}: {found}, and it lacks {_words(found.lacking)}",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge whether hosts have the inventories, traits and labels of the policy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from shlex import quote
 from typing import Final
 
@@ -11,25 +11,95 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.hosts import label_faults, offer_faults, slot_class
 from nova_perfvm.facts.snapshot import ComputeHost, Provider
 from nova_perfvm.findings import Finding
+from nova_perfvm.placement import slots
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.host import unreadable
 
+_LABEL: Final = f"openstack aggregate set --property {const.CLASS_KEY}"
 _REPORT_ANEW: Final = (
     "systemctl restart nova-compute on the host, which reports anew; if it is newer "
     "than nova-scheduler, upgrade that first"
 )
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """Compare what each host offers with what the policy wants of it."""
+def check_labels(subject: Subject) -> Iterator[Finding]:
+    """List the hosts that offer slots and lack the label by which they are judged."""
     for fault in label_faults(subject.policy, subject.snapshot):
         commands = "\n".join(fault.commands)
-        yield Finding(codes.LABEL_MISSING, fault.host, fault.words, commands)
+        yield Finding.of(codes.LABEL_MISSING, fault.host, fault.words, commands)
+
+
+def check_aggregates(subject: Subject) -> Iterator[Finding]:
+    """List the aggregates that reserve hosts for classes that nobody declares."""
+    known = subject.policy.by_name
+    for aggregate in subject.snapshot.aggregates:
+        unknown = aggregate.labels - known.keys()
+        if unknown:
+            yield Finding.of(
+                codes.LABEL_UNKNOWN,
+                f"aggregate {aggregate.name}",
+                f"it reserves its hosts for {_list(unknown)}; the policy has "
+                f"{_list(known)}: nothing comes to {_list(aggregate.hosts) or 'them'}",
+                f"{_LABEL}=CLASS {quote(aggregate.name)}",
+            )
+
+
+def check_judged(subject: Subject) -> Iterator[Finding]:
+    """Look that the policy judges a host at all."""
+    labelled = any(aggregate.labels for aggregate in subject.snapshot.aggregates)
+    if subject.policy.managed_hosts == "labelled" and not labelled:
+        yield Finding.of(
+            codes.NO_HOST_JUDGED,
+            "aggregates",
+            f"none has {const.CLASS_KEY}: the policy judges no host",
+            f"{_LABEL}=CLASS AGGREGATE",
+        )
+
+
+def check_isolation(subject: Subject) -> Iterator[Finding]:
+    """List hosts with slots that general VMs come to, if aggregates keep them off."""
+    if not subject.isolated_aggregates:
+        return
+    for trait in sorted(slots.traits_to_avoid(subject.policy)):
+        key = f"trait:{trait}"
+        isolated = {
+            host
+            for aggregate in subject.snapshot.aggregates
+            if aggregate.metadata.get(key) == "required"
+            for host in aggregate.hosts
+        }
+        for host in subject.snapshot.hosts:
+            root = subject.snapshot.provider_by_uuid.get(host.provider)
+            if root and trait in root.traits and host.host not in isolated:
+                yield Finding.of(
+                    codes.GENERAL_ON_SLOTS,
+                    host.host,
+                    "it has slots, and general VMs may come to it",
+                    f"openstack aggregate set --property {key}=required AGGREGATE\n"
+                    f"openstack aggregate add host AGGREGATE {quote(host.host)}",
+                )
+
+
+def check_known(subject: Subject) -> Iterator[Finding]:
+    """List the hosts that Placement does not know."""
     for host in subject.snapshot.hosts:
-        yield from _labels(subject, host)
-        error = unreadable.fault(subject.hosts[host.host])
+        known = host.provider in subject.snapshot.provider_by_uuid
+        if not known and subject.managed(host.host):
+            yield Finding.of(
+                codes.HOST_UNKNOWN,
+                host.host,
+                "it is not known to Placement",
+                "systemctl restart nova-compute on the host, which reports anew",
+            )
+
+
+def check_offers(subject: Subject) -> Iterator[Finding]:
+    """Compare what each host offers with what the policy wants of it."""
+    for host in subject.snapshot.hosts:
+        facts = subject.hosts[host.host]
+        error = unreadable.fault(facts)
         if error:
-            yield Finding(
+            yield Finding.of(
                 codes.HOST_UNREADABLE,
                 host.host,
                 f"what Nova's database has of it cannot be read: {error}: nothing "
@@ -40,22 +110,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         provider = subject.snapshot.provider_by_uuid.get(host.provider)
         if provider is None or not subject.managed(host.host):
             continue
-        facts = subject.hosts[host.host]
         for offer in offer_faults(subject.policy, host, facts, provider):
             remedy = offer.remedy or _configure(subject, host, provider)
-            yield Finding(offer.code, host.host, offer.words, remedy)
+            yield Finding.of(offer.code, host.host, offer.words, remedy)
 
 
-def _labels(subject: Subject, host: ComputeHost) -> Iterator[Finding]:
-    unknown = subject.snapshot.labels(host.host) - subject.policy.by_name.keys()
-    if unknown:
-        yield Finding(
-            codes.LABEL_UNKNOWN,
-            host.host,
-            f"an aggregate reserves it for {', '.join(sorted(unknown))}; the policy "
-            f"has {', '.join(sorted(subject.policy.by_name))}: nothing comes here",
-            f"openstack aggregate set --property {const.CLASS_KEY}=CLASS AGGREGATE",
-        )
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:

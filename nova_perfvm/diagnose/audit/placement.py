@@ -24,7 +24,7 @@ def check_consumers(
     """
     known = set(servers) | set(migrations)
     return [
-        Finding(
+        Finding.of(
             codes.LEAKED_ALLOCATION,
             consumer,
             "no server on a host has this UUID",
@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         (server.id for server in snapshot.servers if server.id not in homeless),
         (migration.id for migration in snapshot.migrations),
     ):
-        yield leak._replace(evidence=homeless.get(leak.subject, leak.evidence))
+        yield leak._replace(observed=homeless.get(leak.subject, leak.observed))
     yield from _places(subject)
 
 
@@ -89,7 +89,7 @@ def _places(subject: Subject) -> Iterator[Finding]:
         if server.host in seen and not any(
             root in nodes and nodes[root].host == server.host for root in roots
         ):
-            yield Finding(
+            yield Finding.of(
                 codes.ALLOCATION_MISSING,
                 str(server),
                 f"it is on {server.host} and has no allocation there",
@@ -100,7 +100,7 @@ def _places(subject: Subject) -> Iterator[Finding]:
                 continue
             if root in nodes and nodes[root].host != server.host:
                 named = " ".join(f"--provider {p.uuid}" for p in providers)
-                yield Finding(
+                yield Finding.of(
                     codes.ALLOCATION_ELSEWHERE,
                     str(server),
                     f"it is on {server.host} and holds an allocation of "
@@ -147,9 +147,9 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
                 remove = f"openstack perfvm host unenroll {quote(root.host)}"
             else:
                 continue
-            yield Finding(codes.ORPHANED_CHILD, provider.name, evidence, remove)
+            yield Finding.of(codes.ORPHANED_CHILD, provider.name, evidence, remove)
         elif root is None and provider.parent is None and _is_compute(provider):
-            yield Finding(
+            yield Finding.of(
                 codes.ORPHANED_PROVIDER,
                 provider.name,
                 f"it looks like a compute host's, and there is no such host{held}",

@@ -82,7 +82,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         minutes = int((taken - since).total_seconds() / 60)
         if minutes >= subject.stuck_after_min:
-            yield Finding(
+            yield Finding.of(
                 codes.STUCK,
                 str(server),
                 f"{server.status}, {_doing(server)} for {minutes} minutes"

@@ -75,7 +75,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     pinned = {server.host for server in facts if server.pinned_cpus}
     for host in sorted(pinned):
         if not cells.get(host):
-            yield Finding(
+            yield Finding.of(
                 CELLS_UNKNOWN,
                 host,
                 "it shows no NUMA nodes, so that VMs on each cannot be counted",
@@ -132,7 +132,7 @@ def _pins(host: str, servers: Sequence[ServerFacts]) -> Iterator[Finding]:
     for one, other in itertools.combinations(servers, 2):
         both = one.pinned_cpus & other.pinned_cpus
         if both:
-            yield Finding(
+            yield Finding.of(
                 PINS_OVERLAP,
                 host,
                 f"{one.name} and {other.name} are both pinned to "
@@ -198,7 +198,7 @@ def _disturbs(server: ServerFacts, cells: Sequence[NUMACell], *, assumed: bool) 
 
 
 def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:
-    return Finding(
+    return Finding.of(
         CLASSES_MIXED,
         host,
         f"{words}: {_names(leave)} should leave",
@@ -207,7 +207,7 @@ def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:
 
 
 def _not_told(host: str, vm_class: VMClass) -> Finding:
-    return Finding(
+    return Finding.of(
         CELLS_UNKNOWN,
         host,
         f"which of its NUMA nodes share CPUs is not known, so that unpinned VMs may "
@@ -226,7 +226,7 @@ def _counts(
         mine = [server for server in servers if server.class_name == vm_class.name]
         cap = vm_class.max_per_host
         if cap is not None and len(mine) > cap:
-            yield Finding(
+            yield Finding.of(
                 TOO_MANY_ON_HOST,
                 host,
                 f"{len(mine)} VMs of {vm_class.name}, max_per_host is {cap}: "
@@ -239,7 +239,7 @@ def _counts(
             if leave:
                 usable, _ = cell_cpus(vm_class, cell)
                 slots = vm_class.capped(usable // vm_class.cell_pcpus)
-                yield Finding(
+                yield Finding.of(
                     TOO_MANY_ON_CELL,
                     host,
                     f"NUMA node {cell.id} has {slots} slot(s) for {vm_class.name} and "
@@ -247,7 +247,7 @@ def _counts(
                     "\n".join(server.migrate for server in leave),
                 )
             elif odd := _stranding(vm_class, cell, here):
-                yield Finding(
+                yield Finding.of(
                     SLOT_STRANDED,
                     host,
                     f"NUMA node {cell.id}: {_names(odd)}, not of the "
@@ -300,7 +300,7 @@ def _spread(
 ) -> Iterator[Finding]:
     """Look at the CPUs of one VM of a pinned class."""
     if not server.pinned_cpus:
-        yield Finding(
+        yield Finding.of(
             NOT_PINNED,
             server.name,
             f"on {host}: its class {vm_class.name} is pinned, and it owns no CPU",
@@ -309,7 +309,7 @@ def _spread(
         return
     nodes = server.nodes or {cell.id for cell in cells if server.on(cell)}
     if nodes and len(nodes) != vm_class.cells_per_vm:
-        yield Finding(
+        yield Finding.of(
             NOT_IN_ONE_CELL,
             server.name,
             f"on {host}: pinned on NUMA nodes {', '.join(map(str, sorted(nodes)))}, "

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from shlex import quote
-from typing import Final
+from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.preflight import CloudView
-from nova_perfvm.diagnose.views import cloud_view
+from nova_perfvm.diagnose.views import ElasticHosts, elastic_hosts
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
@@ -28,6 +27,16 @@ ANEW: Final = "new-"
 STUCK_AFTER_MIN: Final = 30
 
 
+class Sync(NamedTuple):
+    """What ``flavor sync`` would do, in words, and why it would do nothing."""
+
+    changes: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+
+
+NO_SYNC: Final = Sync()
+
+
 @dataclass(frozen=True)
 class Subject:
     """What every check looks at.
@@ -36,6 +45,10 @@ class Subject:
     :ivar generators: of flavors' extra specs and images' properties
     :ivar stuck_after_min: after how many minutes Nova should be done with a server
     :ivar placement_database: that of placement.conf; None if nobody looked
+    :ivar nova_settings: what nova-scheduler's nova.conf says; None without the file
+    :ivar wanted: names of the hosts, or of their nodes, that are to be enrolled
+    :ivar isolated_aggregates: whether general flavors leave it to aggregates to
+        keep their VMs off hosts with slots
     """
 
     policy: Policy
@@ -44,6 +57,10 @@ class Subject:
     generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
     stuck_after_min: int = STUCK_AFTER_MIN
     placement_database: PlacementDatabase | None = None
+    nova_settings: FileOptions | None = None
+    wanted: frozenset[str] = frozenset()
+    sync: Sync = NO_SYNC
+    isolated_aggregates: bool = False
 
     @cached_property
     def requests(self) -> dict[str, RequestFacts]:
@@ -60,9 +77,9 @@ class Subject:
         return {host.host: host_facts(self.snapshot, host) for host in found}
 
     @cached_property
-    def elastic(self) -> CloudView:
-        """The hosts that are enrolled, if only in part, and all servers."""
-        return cloud_view(self.snapshot, self.placement_settings)
+    def elastic(self) -> ElasticHosts:
+        """The hosts that are enrolled, if only in part, and those that are to be."""
+        return elastic_hosts(self.snapshot, self.wanted)
 
     @cached_property
     def elastic_hosts(self) -> dict[str, ElasticHost]:
@@ -70,6 +87,10 @@ class Subject:
         if self.policy.placement != "units":
             return {}
         return {host.host: host for host in self.elastic.hosts}
+
+    def is_wanted(self, host: ElasticHost) -> bool:
+        """Return whether a host is to be enrolled."""
+        return not self.wanted.isdisjoint({host.host, host.root.name})
 
     @cached_property
     def hosts_seen(self) -> dict[str, ComputeHost]:

@@ -1,63 +1,211 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic hosts: what preflight looks at, said as findings."""
+"""What breaks, or will break, the exclusion on elastic hosts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from shlex import quote
-from typing import Final
 
 from nova_perfvm import findings as codes
-from nova_perfvm.diagnose import preflight
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.residents import class_or_misfits
+from nova_perfvm.diagnose.residents import class_or_misfits, shares_as_enrolled
+from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
+from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.placement_request import elastic_traits, required_traits
+from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
+from nova_perfvm.placement import units
 from nova_perfvm.policy import Policy
-
-_HOST_FAULTS: Final = (
-    (codes.HOST_NOT_ISOLATED, lambda _, host: preflight.membership_faults(host)),
-    (codes.TRAIT_DIFFERS, preflight.enrolment_faults),
-    (codes.CHILDREN_DIFFER, preflight.children_faults),
-)
+from nova_perfvm.rules import check_request, describe
+from nova_perfvm.rules.request.contract import CODES
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """List what breaks, or will break, the exclusion on elastic hosts."""
+def check_membership(subject: Subject) -> Iterator[Finding]:
+    """List hosts that are isolated and not enrolled, or the reverse."""
+    yield from _on_hosts(subject, codes.HOST_NOT_ISOLATED, _membership_faults)
+    if subject.policy.placement == "units":
+        for name, trait in subject.elastic.stray:
+            yield Finding.of(
+                codes.HOST_NOT_ISOLATED,
+                "Placement",
+                f"provider {name} has {trait}",
+                f"openstack resource provider list --required {trait}",
+            )
+
+
+def check_enrolment(subject: Subject) -> Iterator[Finding]:
+    """List enrolled hosts to which no flavor of the policy brings a VM."""
+    yield from _on_hosts(subject, codes.TRAIT_DIFFERS, _enrolment_faults)
+
+
+def check_children(subject: Subject) -> Iterator[Finding]:
+    """List in what hosts' child providers are not as they should be."""
+    yield from _on_hosts(subject, codes.CHILDREN_DIFFER, _children_faults)
+
+
+def _on_hosts(
+    subject: Subject,
+    code: str,
+    faults: Callable[[Subject, ElasticHost], Iterable[str]],
+) -> Iterator[Finding]:
+    for host in subject.elastic_hosts.values():
+        for fault in faults(subject, host):
+            yield Finding.of(code, host.host, fault, _enroll(host))
+
+
+def _enroll(host: ElasticHost) -> str:
+    return f"openstack perfvm host enroll {quote(host.host)}"
+
+
+def _membership_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
+    members = _list(a.name for a in host.isolated_by)
+    if host.enrolled and not host.isolated_by:
+        yield f"{host.host} is enrolled, but in no isolated aggregate"
+    elif host.isolated_by and not host.closed:
+        yield f"Placement does not know that {host.host} is in {members}"
+    if host.isolated_by and not host.enrolled and not subject.is_wanted(host):
+        yield f"{host.host} is in {members}, but not enrolled"
+    if host.service.interrupted:
+        yield f"{host.host}: an enroll was cut off, nova-compute is off"
+
+
+def _enrolment_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
+    if not host.enrolled:
+        return
+    trait, has = units.elastic_trait(subject.policy), host.root.elastic_traits
+    if has != {trait}:
+        yield (
+            f"{host.host} is enrolled for VMs that ask for {_list(has)}, and "
+            f"flavors of this policy ask for {trait}"
+        )
+    for aggregate in host.isolated_by:
+        if aggregate.elastic_traits - has:
+            yield (
+                f"aggregate {aggregate.name} keeps off {host.host} whoever does not "
+                f"ask for {_list(aggregate.elastic_traits)}, and it has {_list(has)}"
+            )
+
+
+def _children_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
+    if not (host.enrolled or host.children):
+        return
+    for provider in host.strayed:
+        yield f"{provider.name} is not in the tree of {host.host}, and not empty"
+    own = as_enrolled(subject.policy, host)
+    count = units.children_per_host(own)
+    if len(host.children) != count:
+        yield (
+            f"child providers of {host.host}: {len(host.children)}, should be {count}"
+        )
+    elif enrolled_slots(own, host) is None:
+        yield (
+            f"{host.host}: names, inventories or traits of its child providers "
+            "are not as they should be"
+        )
+
+
+def check_residents(subject: Subject) -> Iterator[Finding]:
+    """List the servers without their units, or with ones that cannot be."""
+    for host in subject.elastic_hosts.values():
+        code, remedy = codes.UNITS_LACKING, codes.HEAL
+        if not host.enrolled:
+            # It may have no children yet, which come first.
+            remedy = f"{_enroll(host)} --backfill"
+            if subject.is_wanted(host):
+                code = codes.TO_BACKFILL
+        shares = shares_as_enrolled(subject.policy, host)
+        for consumer in shares.lacking:
+            words = f"{host.describe(consumer)} on {host.host} has no units"
+            yield Finding.of(code, host.host, words, remedy)
+        for fault in shares.faults:
+            yield Finding.of(code, host.host, fault, remedy)
+
+
+def check_flavors(subject: Subject) -> Iterator[Finding]:
+    """List the servers that their flavors bring to no enrolled host."""
     policy = subject.policy
     if policy.placement != "units":
         return
-    view = subject.elastic
-    for host in view.hosts:
-        yield from _host(policy, host)
-    for stray in view.stray:
-        remedy = f"openstack resource provider list --required {stray[1]}"
-        fault = preflight.describe_stray(stray)
-        yield Finding(codes.HOST_NOT_ISOLATED, "Placement", fault, remedy)
-    ours = {host.host for host in view.hosts}
-    for server in view.servers:
-        if server.host is None or not (
-            server.host in ours or subject.managed(server.host)
+    for server in subject.snapshot.servers:
+        # Nova moves none that came to no host; one for another number of children
+        # is looked at apart.
+        if (
+            (server.host in subject.elastic_hosts or subject.managed(server.host or ""))
+            and server.known
+            and server.built
+            and not left_behind(policy, server.extra_specs)
         ):
-            continue
-        # What is not of its class is told as that, whatever its units.
-        _, misfits = class_or_misfits(policy, server)
-        lacking = iter(()) if misfits else preflight.flavor_faults(policy, server)
-        for code, found in (
-            (codes.FLAVOR_WITHOUT_UNITS, lacking),
-            (
-                codes.FLAVOR_LEFT_BEHIND,
-                preflight.left_behind_faults(policy, server, view.hosts),
-            ),
-        ):
-            for fault in found:
-                yield Finding(code, str(server), fault, subject.resize(server))
+            fault = _flavor_fault(policy, server)
+            if fault:
+                yield Finding.of(
+                    codes.FLAVOR_WITHOUT_UNITS,
+                    str(server),
+                    f"on {server.host or 'no host'}: {fault}",
+                    subject.resize(server),
+                )
 
 
-def _host(policy: Policy, host: ElasticHost) -> Iterator[Finding]:
-    enroll = f"openstack perfvm host enroll {quote(host.host)}"
-    for code, faults in _HOST_FAULTS:
-        for fault in faults(policy, host):
-            yield Finding(code, host.host, fault, enroll)
-    # A host that is not enrolled may have no children yet, which come first.
-    give = codes.HEAL if host.enrolled else f"{enroll} --backfill"
-    for fault in preflight.resident_faults(policy, host):
-        yield Finding(codes.UNITS_LACKING, host.host, fault, give)
+def _flavor_fault(policy: Policy, server: Server) -> str:
+    """Return what a server's flavor lacks, or has otherwise, of its class's contract.
+
+    Empty for nothing.  What it asks for beyond that is no fault here, and what is not
+    of its class is told as that.
+    """
+    name, misfits = class_or_misfits(policy, server)
+    if misfits:
+        return ""
+    if name is None:
+        return "its flavor pins CPUs and names no class of the policy"
+    request = server_facts(server)._replace(class_name=name)
+    reasons = [
+        reason
+        for reason in check_request(policy, request)
+        if reason.code in CODES and reason.data["expected"]
+    ]
+    lacking = [w for r in reasons if not r.data["found"] for w in r.data["expected"]]
+    words = [describe(reason) for reason in reasons if reason.data["found"]]
+    if lacking:
+        words.append(f"its flavor lacks {'; '.join(lacking)}")
+    return "; ".join(words)
+
+
+def check_left_behind(subject: Subject) -> Iterator[Finding]:
+    """List the servers whose flavors ask for hosts of another number of children."""
+    if subject.policy.placement == "units":
+        for server in subject.snapshot.servers:
+            fault = left_behind_fault(subject.policy, server, subject.elastic.hosts)
+            if fault:
+                remedy = subject.resize(server)
+                yield Finding.of(codes.FLAVOR_LEFT_BEHIND, str(server), fault, remedy)
+
+
+def left_behind_fault(
+    policy: Policy, server: Server, hosts: Iterable[ElasticHost]
+) -> str:
+    """Return where Nova still moves a server of other hosts; empty for no such one."""
+    others = left_behind(policy, server.extra_specs)
+    if not others or not server.built:
+        return ""
+    left = sum(
+        others <= host.root.elastic_traits and host.host != server.host
+        for host in hosts
+    )
+    where = f"only to hosts that have it (others: {left})" if left else "to no host"
+    return (
+        f"on {server.host or 'no host'}: its flavor asks for {_list(others)}, and "
+        f"hosts of this policy have {units.elastic_trait(policy)}: Nova migrates, "
+        f"evacuates or unshelves it {where}"
+    )
+
+
+def left_behind(policy: Policy, extra_specs: Mapping[str, str]) -> frozenset[str]:
+    """Return the traits that a flavor asks for and elastic hosts no longer have.
+
+    A server has the flavor that it was made with, so a change of the number of
+    children leaves it behind.
+    """
+    asked = elastic_traits(required_traits(extra_specs))
+    return asked - {units.elastic_trait(policy)}
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -55,7 +55,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def check_usage(usages: Iterable[Usage]) -> list[Finding]:
     """List the inventories of which more is allocated than there is."""
     return [
-        Finding(
+        Finding.of(
             codes.OVER_INVENTORY,
             usage.provider,
             f"{usage.used} of {usage.capacity} {usage.resource_class} allocated: "

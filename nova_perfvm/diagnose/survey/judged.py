@@ -93,7 +93,7 @@ def findings(policy: Policy, snapshot: Snapshot) -> tuple[Finding, ...]:
         *_as_if(policy, snapshot),
         *sorted(set(check_changed(audit.Subject(policy, snapshot)))),
     ]
-    return tuple(sorted(found, key=lambda f: f.severity.exit_code, reverse=True))
+    return tuple(sorted(found, key=lambda f: f.level, reverse=True))
 
 
 def _as_if(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:

@@ -11,12 +11,12 @@ from nova_perfvm.pages import date_words, render_page
 _LOOKS: Final = {
     "certified": "ok",
     "not proven": "warning",
-    "refused": "critical",
+    "refused": "failure",
     "pass": "ok",
     "skip": "unknown",
     "warn": "warning",
     "inconclusive": "warning",
-    "fail": "critical",
+    "fail": "failure",
 }
 _OF_A_VM: Final = ("hostname", "domain", "uuid", "who", "taken_at", "known_by")
 

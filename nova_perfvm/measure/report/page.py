@@ -17,7 +17,7 @@ from nova_perfvm.pages import page_source, render_page
 _LOOKS: Final = {
     Verdict.PASS: "ok",
     Verdict.INCONCLUSIVE: "warning",
-    Verdict.FAIL: "critical",
+    Verdict.FAIL: "failure",
 }
 
 

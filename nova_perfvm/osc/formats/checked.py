@@ -3,10 +3,20 @@
 
 from __future__ import annotations
 
-from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
-from nova_perfvm.measure.outcome import Outcome, Status
+from typing import Final
+
+from nova_perfvm.findings import CheckFindings, Finding, Level, Report
+from nova_perfvm.measure.checks.report import CheckReport
+from nova_perfvm.measure.outcome import Status
+from nova_perfvm.osc.formats import junit as junits
 from nova_perfvm.osc.formats import metrics
-from nova_perfvm.osc.formats.junit import Case, suite
+
+_LEVELS: Final = {
+    Status.PASS: Level.OK,
+    Status.SKIP: Level.UNKNOWN,
+    Status.WARN: Level.WARNING,
+    Status.FAIL: Level.FAILURE,
+}
 
 
 def junit(report: CheckReport) -> str:
@@ -14,31 +24,29 @@ def junit(report: CheckReport) -> str:
 
     A check fails if it warns, and is skipped if nobody can tell.
     """
-    name = f"perfvm {report.kind} check of {report.hostname}"
-    cases = (_case(report.kind, result) for result in report.results)
-    return suite(name, report.taken_at, cases)
-
-
-def _case(kind: str, result: CheckFindings) -> Case:
-    named = (f"perfvm.{kind}", result.title)
-    text = "\n\n".join(map(_lines, result.outcomes))
-    if result.status is Status.PASS:
-        return Case(*named, "system-out", text=text)
-    worst = next(o for o in result.outcomes if o.status is result.status)
-    skipped = result.status is Status.SKIP
-    message = f"{result.code} {worst.subject}: {worst.observed}"
-    return Case(*named, "skipped" if skipped else "failure", message, text)
-
-
-def _lines(outcome: Outcome) -> str:
-    facts = {
-        f"{outcome.status.value} {outcome.code}": outcome.subject,
-        "expected": outcome.expected,
-        "observed": outcome.observed,
-        "source": outcome.source,
-        "remedy": outcome.remedy,
-    }
-    return "\n".join(f"{name}: {value}" for name, value in facts.items() if value)
+    results = tuple(
+        CheckFindings(
+            result.title,
+            tuple(
+                Finding(
+                    one.code,
+                    _LEVELS[one.status],
+                    one.subject,
+                    one.observed,
+                    one.expected,
+                    one.source,
+                    one.remedy,
+                )
+                for one in result.outcomes
+            ),
+        )
+        for result in report.results
+    )
+    return junits.junit(
+        Report(results, report.taken_at),
+        f"perfvm {report.kind} check of {report.hostname}",
+        f"perfvm.{report.kind}",
+    )
 
 
 def prometheus(report: CheckReport) -> str:

@@ -1,51 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JUnit's XML, for what runs tests."""
+"""What checks found as JUnit's XML, for what runs tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections import Counter
 from xml.etree import ElementTree as ET
 
+from nova_perfvm.findings import CheckFindings, Finding, Level, Report
 
-class Case(NamedTuple):
-    """One test case.
+# What a test case ends with whose worst finding has a level.
+_ELEMENTS = {
+    Level.OK: "system-out",
+    Level.NOTE: "system-out",
+    Level.UNKNOWN: "skipped",
+    Level.WARNING: "failure",
+    Level.FAILURE: "failure",
+}
 
-    :ivar element: what it ends with besides its name, empty if it passes without
+
+def junit(report: Report, name: str, classname: str) -> str:
+    """Return a test suite with a case for each check.
+
+    What is unknown is skipped; what is only noted fails none.
     """
-
-    classname: str
-    name: str
-    element: Literal["", "failure", "skipped", "system-out"] = ""
-    message: str = ""
-    text: str = ""
-
-
-def suite(name: str, taken_at: str, cases: Iterable[Case]) -> str:
-    """Return a test suite.
-
-    :param taken_at: ISO 8601
-    """
-    known = tuple(cases)
+    elements = Counter(_ELEMENTS[result.level] for result in report.results)
     root = ET.Element(
         "testsuite",
         name=name,
-        tests=str(len(known)),
-        failures=str(sum(case.element == "failure" for case in known)),
-        skipped=str(sum(case.element == "skipped" for case in known)),
+        tests=str(len(report.results)),
+        failures=str(elements["failure"]),
+        skipped=str(elements["skipped"]),
         errors="0",
-        timestamp=taken_at,
+        timestamp=report.taken_at,
     )
-    root.extend(map(_case, known))
+    root.extend(_case(classname, result) for result in report.results)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(case: Case) -> ET.Element:
-    found = ET.Element("testcase", classname=case.classname, name=case.name)
-    if case.element:
-        child = ET.SubElement(found, case.element)
-        if case.element != "system-out":
-            child.set("message", case.message)
-        child.text = case.text
-    return found
+def _case(classname: str, result: CheckFindings) -> ET.Element:
+    case = ET.Element("testcase", classname=classname, name=result.title)
+    if result.findings:
+        child = ET.SubElement(case, _ELEMENTS[result.level])
+        if result.level > Level.NOTE:
+            worst = max(result.findings, key=lambda finding: finding.level)
+            child.set("message", f"{len(result.findings)}: {worst}")
+        child.text = "\n\n".join(map(_text, result.findings))
+    return case
+
+
+def _text(finding: Finding) -> str:
+    lines = {
+        finding.level.value: f"{finding.code} {finding.subject}",
+        "observed": finding.observed,
+        "expected": finding.expected,
+        "source": finding.source,
+        "remedy": finding.remedy,
+    }
+    return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)

@@ -1,41 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said about a cloud for machines: JUnit, and Prometheus' text format."""
+"""What is said about a cloud in Prometheus' text format."""
 
 from __future__ import annotations
 
-from nova_perfvm.diagnose.audit import SEVERITIES, AuditResult, Report, Severity
+from nova_perfvm.diagnose.audit import AuditReport
 from nova_perfvm.diagnose.overview import Overview
+from nova_perfvm.findings import LEVELS
 from nova_perfvm.osc.formats import metrics
-from nova_perfvm.osc.formats.junit import Case, suite
 
 
-def junit(report: Report) -> str:
-    """Return a test suite with a case for each check; unknown ones are skipped.
-
-    What is only noted fails none.
-    """
-    return suite("perfvm audit", report.taken_at, map(_case, report.results))
-
-
-def _case(result: AuditResult) -> Case:
-    named = ("perfvm.audit", result.title)
-    if not result.findings:
-        return Case(*named)
-    text = "\n\n".join(
-        f"{finding.severity.value}: {finding}\n{finding.remedy}"
-        for finding in result.findings
-    )
-    if result.severity is Severity.NOTE:
-        return Case(*named, "system-out", text=text)
-    unknown = result.severity is Severity.UNKNOWN
-    message = f"{len(result.findings)} finding(s), {result.findings[0]}"
-    return Case(*named, "skipped" if unknown else "failure", message, text)
-
-
-def prometheus(report: Report) -> str:
+def prometheus(report: AuditReport) -> str:
     """Return metrics for node_exporter's textfile collector, always the same ones."""
     findings = (
-        ({"code": code, "severity": SEVERITIES[code].value}, count)
+        ({"code": code, "level": LEVELS[code].value}, count)
         for code, count in report.by_code().items()
     )
     accepted = (

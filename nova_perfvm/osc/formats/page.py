@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-from nova_perfvm.diagnose.audit import Report, Severity
+from nova_perfvm.diagnose.audit import AuditReport
+from nova_perfvm.findings import Level
 from nova_perfvm.pages import render_page
 
 
-def html(report: Report) -> str:
+def html(report: AuditReport) -> str:
     """Return the page: counts, findings worst first, checks in their order."""
     return render_page(
         "audit.html",
         report=report,
-        counts=[(report.count(s), s.value, s.value) for s in reversed(Severity)],
+        counts=[(report.count(x), x.value, x.value) for x in list(Level)[:0:-1]],
         checks=[
-            (
-                result.title,
-                result.severity.value if result.severity else "ok",
-                len(result.findings),
-            )
+            (result.title, result.level.value, len(result.findings))
             for result in report.results
         ],
     )

@@ -13,7 +13,7 @@ from nova_perfvm.pages import render_page
 
 # Of a kind; the others are counted.
 MOST_FINDINGS: Final = 5
-_COLOURS: Final = {"used": "ok", "free": "ok", "unfit": "critical"}
+_COLOURS: Final = {"used": "ok", "free": "ok", "unfit": "failure"}
 
 Row = tuple[str, str, Any, str]
 
@@ -96,7 +96,7 @@ def html(survey: Survey) -> str:
         headline=headline(survey),
         slots=slots,
         counts=[(n, _COLOURS.get(what, "unknown"), what) for what, n, _ in slots],
-        findings=[(c, found[0].severity.value, found) for c, found in findings.items()],
+        findings=[(c, found[0].level.value, found) for c, found in findings.items()],
         most_findings=MOST_FINDINGS,
         policy_file=proposal.as_file(survey.proposal) if survey.proposal else "",
     )

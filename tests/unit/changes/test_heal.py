@@ -117,8 +117,8 @@ class HostsTest(testtools.TestCase):
         nowhere = high("b", host=None)
         snapshot = Snapshot("2026-01-01T00:00:00+00:00", servers=(server, nowhere))
         findings = [
-            Finding(codes.NOT_CLAIMED, str(server), ""),
-            Finding(codes.ALLOCATION_MISSING, str(nowhere), ""),
-            Finding(codes.LEAKED_ALLOCATION, "x", ""),
+            Finding.of(codes.NOT_CLAIMED, str(server), ""),
+            Finding.of(codes.ALLOCATION_MISSING, str(nowhere), ""),
+            Finding.of(codes.LEAKED_ALLOCATION, "x", ""),
         ]
         self.assertEqual(["h1"], hosts_to_heal(snapshot, findings))

@@ -12,7 +12,6 @@ from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.cloud.preflight import view_cloud
 from nova_perfvm.cloud.rollback import plan_rollback
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
@@ -69,7 +68,6 @@ class UnderstoodTest(testtools.TestCase):
             ("images.tagged", lambda api: images.tagged(api, "t")),
             ("images.plan", lambda api: images.plan(api, {"t": {}}, "t")),
             ("apply", lambda api: Applier(api).apply(CHILD)),
-            ("preflight", view_cloud),
             ("rollback", plan_rollback),
             ("snapshot", taking.take),
         ):

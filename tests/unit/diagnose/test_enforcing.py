@@ -6,10 +6,11 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import Selection
 from nova_perfvm.diagnose.enforcing import refused_flavors
-from nova_perfvm.diagnose.preflight import CloudView, preflight
-from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.snapshot import UNKNOWN
+from nova_perfvm.findings import Level
 from nova_perfvm.policy import loader
 from tests.unit.diagnose.survey import clouds
 
@@ -91,24 +92,22 @@ class RefusedTest(testtools.TestCase):
 
 class PreflightTest(testtools.TestCase):
     def check(self, cloud, policy):
-        view = CloudView(snapshot=cloud.snapshot())
-        return dict(preflight(policy, view))[CHECK]
+        subject = audit.Subject(policy, cloud.snapshot())
+        return dict(audit.run_selection(Selection.PREFLIGHT, subject))[CHECK]
 
     def test_a_warning_with_its_remedy(self):
-        found = self.check(clouds.pools(), ALL)
-        self.assertEqual(Code.WARNING, found.code)
-        self.assertIn("db.20: 3 running VM(s), refused on 2 host(s)", found.details[0])
+        found, _ = self.check(clouds.pools(), ALL)
+        self.assertIs(Level.WARNING, found.level)
+        self.assertEqual("flavor db.20", found.subject)
+        words = "running VMs: 3; hosts that refuse it: 2; host.classless_pinned: "
+        self.assertIn(words, found.observed)
         self.assertIn("managed_hosts: labelled", found.remedy)
-        self.assertEqual(Code.SUCCESS, self.check(clouds.pools(), LABELLED).code)
+        self.assertEqual((), self.check(clouds.pools(), LABELLED))
 
     def test_flavors_without_vms_are_no_warning(self):
         cloud = clouds.PlainCloud()
         cloud.add_flavor("db.4", 4, 16, clouds.PINNED)
         cloud.add_host("h1")
-        found = self.check(cloud, ALL)
-        self.assertEqual(Code.NOTE, found.code)
-        self.assertIn("db.4: no VM runs, refused on 1 host(s)", found.details[0])
-
-    def test_a_cloud_without_elastic_hosts_needs_no_units(self):
-        results = dict(preflight(ALL, CloudView(snapshot=clouds.empty().snapshot())))
-        self.assertEqual(Code.SUCCESS, results["Policy"].code)
+        (found,) = self.check(cloud, ALL)
+        self.assertIs(Level.NOTE, found.level)
+        self.assertIn("running VMs: 0; hosts that refuse it: 1", found.observed)

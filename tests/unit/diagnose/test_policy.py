@@ -7,19 +7,19 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import Selection, Sync
 from nova_perfvm.diagnose.hosts import largest_slots_on, summarize
-from nova_perfvm.diagnose.policy_check import PolicyView, check_policy
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
-from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
+from nova_perfvm.findings import Level
 from nova_perfvm.policy import Elastic, HostShape, loader
 from tests.unit.facts.snapshot.clouds import Cloud
+from tests.unit.generate import filter_lists
 
 POLICY = loader.load()
 UNITS = dataclasses.replace(POLICY, placement="units")
 LABELLED = dataclasses.replace(POLICY, managed_hosts="labelled")
 HOSTS = "Hosts offer what the policy says"
-FILTERS = ("filter_scheduler", "enabled_filters")
 LABEL = Aggregate(
     1, "u1", "hp", {const.CLASS_KEY: "high-performance"}, frozenset({"h1"})
 )
@@ -116,13 +116,20 @@ class SummarizeTest(testtools.TestCase):
 
 
 class CheckTest(testtools.TestCase):
-    def check(self, title, policy=POLICY, snapshot=None, **facts):
-        (result,) = self.results(title, policy, snapshot, **facts)
-        return result
+    """What ``policy check`` says, by the titles of its checks."""
 
-    def results(self, title, policy=POLICY, snapshot=None, **facts):
-        view = PolicyView(snapshot or cloud().snapshot(), **facts)
-        return [r for name, r in check_policy(policy, view) if name == title]
+    def check(self, title, policy=POLICY, snapshot=None, **facts):
+        """Return what one check found, but what holds."""
+        subject = audit.Subject(policy, snapshot or cloud().snapshot(), **facts)
+        results = dict(audit.run_selection(Selection.POLICY, subject))
+        return [f for f in results[title] if f.level is not Level.OK]
+
+    def codes(self, title, *arguments, **facts):
+        return [finding.code for finding in self.check(title, *arguments, **facts)]
+
+    def words(self, title, *arguments, **facts):
+        found = self.check(title, *arguments, **facts)
+        return "; ".join(f"{f.subject}: {f.observed}" for f in found)
 
     def test_policy(self):
         """What is inherent in a choice is a note, and no exit status."""
@@ -130,126 +137,113 @@ class CheckTest(testtools.TestCase):
             (POLICY, [codes.NO_CPU_FOR_HOST]),
             (UNITS, [codes.NO_CPU_FOR_HOST, codes.RESTS_ON_FALLBACK]),
         ):
-            digest, *notes = self.results("Policy", policy)
-            self.assertEqual(f"SHA-256 {policy.digest}", digest.details[0])
-            self.assertEqual(noted, [note.finding for note in notes])
-            self.assertEqual({0}, {note.code.exit_code for note in notes})
+            self.assertEqual(noted, self.codes("Policy", policy))
+            self.assertIs(Level.NOTE, codes.worst(self.check("Policy", policy)))
 
     def test_what_the_policy_accepts(self):
-        every = tuple(codes.SEVERITIES | codes.CHECK_SEVERITIES)
-        lenient = dataclasses.replace(POLICY, accept=every)
-        (result,) = self.results("Flavors", lenient, flavor_changes=("create hp",))
-        self.assertEqual((Code.NOTE, 0), (result.code, result.code.exit_code))
-        self.assertEqual("would create hp (accepted in the policy)", result.details[0])
-        self.assertIs(Code.NOTE, self.check("Filters", lenient).code)
+        lenient = dataclasses.replace(POLICY, accept=tuple(codes.LEVELS))
+        sync = Sync(changes=("create hp",))
+        (found,) = self.check("Flavors", lenient, sync=sync)
+        self.assertIs(Level.NOTE, found.level)
+        self.assertEqual("would create hp (accepted in the policy)", found.observed)
+        (found,) = self.check("Filters", lenient)
+        self.assertIs(Level.NOTE, found.level)
         for title, facts in (
-            ("Flavors", {"flavor_refusals": ("hp is in use",)}),
-            ("Filters", {"settings": {}}),
+            ("Flavors", {"sync": Sync(refusals=("hp is in use",))}),
+            ("Filters", {"nova_settings": {}}),
         ):
-            self.assertIs(Code.FAILURE, self.check(title, lenient, **facts).code)
+            found = self.check(title, lenient, **facts)
+            self.assertIs(Level.FAILURE, codes.worst(found))
 
     def test_flavors(self):
-        self.assertEqual(Code.SUCCESS, self.check("Flavors").code)
-        result = self.check("Flavors", flavor_refusals=("hp is in use",))
-        self.assertEqual(
-            (Code.FAILURE, ("hp is in use",)), (result.code, result.details)
-        )
+        self.assertEqual([], self.codes("Flavors"))
+        sync = Sync(("create hp",), ("hp is in use",))
+        self.assertEqual([codes.FLAVORS_REFUSED], self.codes("Flavors", sync=sync))
 
-    def test_classes_of_aggregates(self):
-        title = "Classes of aggregates"
+    def test_whether_a_host_is_judged(self):
         found = cloud()
+        title = "Some host is judged"
+        self.assertEqual([codes.NO_HOST_JUDGED], self.codes(title, LABELLED))
+        self.assertEqual([], self.codes(title))
         found.parts["aggregates"] = (LABEL,)
-        self.assertEqual(
-            Code.SUCCESS, self.check(title, snapshot=found.snapshot()).code
-        )
-        wrong = dataclasses.replace(LABEL, metadata={const.CLASS_KEY: "general, gold"})
-        found.parts["aggregates"] = (wrong,)
-        result = self.check(title, snapshot=found.snapshot())
-        self.assertEqual(Code.FAILURE, result.code)
-        self.assertIn("no class 'gold'", result.details[0])
-        self.assertEqual(Code.FAILURE, self.check(title, LABELLED).code)
+        self.assertEqual([], self.codes(title, LABELLED, found.snapshot()))
 
     def test_isolated_aggregates(self):
         title = "General VMs keep off slots"
-        self.assertEqual(Code.SUCCESS, self.check(title).code)
-        result = self.check(title, isolated_aggregates=True)
-        self.assertEqual(Code.FAILURE, result.code)
-        self.assertIn("h1", result.details[0])
+        self.assertEqual([], self.codes(title))
+        (fault,) = self.check(title, isolated_aggregates=True)
+        self.assertEqual((codes.GENERAL_ON_SLOTS, "h1"), (fault.code, fault.subject))
         key = f"trait:{const.TRAIT_HIGH_PERFORMANCE}"
+        self.assertIn(f"{key}=required", fault.remedy)
         found = cloud()
         found.parts["aggregates"] = (
             dataclasses.replace(LABEL, metadata={key: "required"}),
         )
-        result = self.check(title, snapshot=found.snapshot(), isolated_aggregates=True)
-        self.assertEqual(Code.SUCCESS, result.code)
+        snapshot = found.snapshot()
+        self.assertEqual([], self.codes(title, POLICY, snapshot, isolated_aggregates=1))
 
-    def test_hosts_with_another_number_of_children(self):
-        found = Cloud(UNITS)
-        found.add_host("h1", mode="shared")
-        for number, code in ((2, Code.SUCCESS), (4, Code.WARNING)):
-            trait = f"{const.TRAIT_ELASTIC}_{number}"
-            found.change_provider("h1", traits=frozenset({trait}))
-            result = self.check(HOSTS, UNITS, found.snapshot())
-            self.assertEqual(code, result.code)
-        self.assertIn(f"h1 is enrolled for {trait}", result.details[0])
+    def test_hosts_that_placement_does_not_know(self):
+        title = "Placement knows the hosts"
+        found = cloud()
+        self.assertEqual([], self.codes(title))
+        snapshot = dataclasses.replace(found.snapshot(), providers=())
+        self.assertEqual([codes.HOST_UNKNOWN] * 2, self.codes(title, snapshot=snapshot))
+        # Nor is it missed where no host is judged.
+        self.assertEqual([], self.codes(title, LABELLED, snapshot))
+
+    def test_filters(self):
+        self.assertEqual([codes.FILTERS_UNKNOWN], self.codes("Filters"))
+        key = ("filter_scheduler", "enabled_filters")
+        for text, expected, words in filter_lists.LISTS:
+            settings = {key: text.replace(",", ", ")}
+            facts = {"nova_settings": settings}
+            self.assertCountEqual(expected, self.codes("Filters", **facts))
+            self.assertIn(words, self.words("Filters", **facts))
 
     def test_hosts(self):
-        self.assertEqual(Code.SUCCESS, self.check(HOSTS).code)
+        self.assertEqual([], self.codes(HOSTS))
         one = change_class(POLICY, "high-performance", max_per_host=1)
-        self.assertIn("offers 2", self.check(HOSTS, one).details[0])
-        self.assertIn("placement: units", self.check(HOSTS, UNITS).details[0])
+        self.assertIn("offers 2", self.words(HOSTS, one))
+        self.assertIn("placement: units", self.words(HOSTS, UNITS))
         found = cloud()
         found.change_provider("h1", traits=frozenset())
-        result = self.check(HOSTS, snapshot=found.snapshot())
-        self.assertIn("HIGH_PERFORMANCE is missing", result.details[0])
-        snapshot = dataclasses.replace(found.snapshot(), providers=())
-        result = self.check(HOSTS, snapshot=snapshot)
-        self.assertIn("not known to Placement", result.details[0])
-
-    def faults(self, found, policy=POLICY):
-        """Return what is said of hosts, and let the audit agree."""
-        results = self.results(HOSTS, policy, found.snapshot())
-        details = [detail for result in results for detail in result.details]
-        subject = audit.Subject(policy, found.snapshot())
-        differ = {codes.INVENTORY_DIFFERS, codes.TRAIT_DIFFERS}
-        hosts = {f.subject for f in audit.run(subject).findings if f.code in differ}
-        self.assertEqual(bool(hosts), bool(details))
-        return " ".join(details)
+        words = self.words(HOSTS, snapshot=found.snapshot())
+        self.assertIn("HIGH_PERFORMANCE is missing", words)
 
     def test_hosts_without_a_label(self):
         found = Cloud()
         found.add_host("h1")
         without_slots(found, "h1")
-        self.assertIn("offers 0", self.faults(found))
-        self.assertEqual("", self.faults(found, LABELLED))
-        found.parts["aggregates"] = (LABEL,)
-        self.assertIn("has room for 2", self.faults(found, LABELLED))
         general = dataclasses.replace(LABEL, metadata={const.CLASS_KEY: "general"})
-        found.parts["aggregates"] = (general,)
-        self.assertEqual("", self.faults(found, LABELLED))
-        # Nor is it missed where Placement has none of it.
-        found.parts["aggregates"] = ()
-        snapshot = dataclasses.replace(found.snapshot(), providers=())
-        self.assertEqual((), self.check(HOSTS, LABELLED, snapshot).details)
+        for aggregates, policy, words in (
+            ((), POLICY, "offers 0"),
+            ((), LABELLED, ""),
+            ((LABEL,), LABELLED, "has room for 2"),
+            ((general,), LABELLED, ""),
+        ):
+            found.parts["aggregates"] = aggregates
+            said = self.words(HOSTS, policy, found.snapshot())
+            self.assertIn(words, said)
+            self.assertEqual(bool(words), bool(said))
 
     def test_hosts_with_fewer_slots_than_their_shape(self):
         reserved = Cloud()
         reserved.add_host("h1")
         reserved.change_inventories("h1", PCPU=Inventory(38, 38))
         without_slots(reserved, "h1")
-        self.assertEqual("", self.faults(reserved))
+        self.assertEqual("", self.words(HOSTS, snapshot=reserved.snapshot()))
         small = Cloud()
         small.add_host("h1", memory_gb=100)
         without_slots(small, "h1")
-        self.assertEqual("", self.faults(small))
+        self.assertEqual("", self.words(HOSTS, snapshot=small.snapshot()))
         kept = Cloud()
         kept.add_host("h1", memory_gb=130)
         total = 130 * 1024
         memory = Inventory(total, total, reserved=8192)
         kept.change_inventories("h1", MEMORY_MB=memory)
-        self.assertIn("offers 2", self.faults(kept))
+        self.assertIn("offers 2", self.words(HOSTS, snapshot=kept.snapshot()))
         kept.change_inventories("h1", **{const.RC_SLOT: Inventory(1, 1)})
-        self.assertEqual("", self.faults(kept))
+        self.assertEqual("", self.words(HOSTS, snapshot=kept.snapshot()))
 
     def test_slots_of_hosts_whose_cells_are_not_known(self):
         found = cloud()
@@ -257,42 +251,13 @@ class CheckTest(testtools.TestCase):
         snapshot = found.snapshot()
         bare = [dataclasses.replace(h, cells=(), shape=None) for h in snapshot.hosts]
         snapshot = dataclasses.replace(snapshot, hosts=tuple(bare))
-        self.assertEqual((), self.check(HOSTS, snapshot=snapshot).details)
+        self.assertEqual("", self.words(HOSTS, snapshot=snapshot))
         # A host without PCPU has no slots, whatever its cells.
         found.change_inventories("h2", **{const.RC_SLOT: Inventory(2, 1)})
         snapshot = dataclasses.replace(found.snapshot(), hosts=tuple(bare))
-        self.assertEqual(
-            [f"h2: the host offers 2 {const.RC_SLOT}"],
-            [
-                detail.partition(" and has")[0]
-                for detail in self.check(HOSTS, snapshot=snapshot).details
-                if "offers" in detail
-            ],
-        )
-
-    def test_filters(self):
-        self.assertEqual(Code.UNKNOWN, self.check("Filters").code)
-        for value, code in (
-            ("ComputeFilter, PerfVMFilter,NUMATopologyFilter", Code.NOTE),
-            ("PerfVMFilter,PerfVMNUMATopologyFilter", Code.SUCCESS),
-            ("NUMATopologyFilter,PerfVMFilter", Code.WARNING),
-            ("PerfVMNUMATopologyFilter,PerfVMFilter", Code.WARNING),
-            ("NUMATopologyFilter", Code.FAILURE),
-            (
-                "PerfVMFilter,PerfVMNUMATopologyFilter,NUMATopologyFilter",
-                Code.WARNING,
-            ),
-        ):
-            result = self.check("Filters", settings={FILTERS: value})
-            self.assertEqual(code, result.code)
-        self.assertIn("judged twice", result.details[0])
-        for value, said in (
-            ("PerfVMFilter,NUMATopologyFilter", 1),
-            ("PerfVMFilter,PerfVMNUMATopologyFilter", 0),
-        ):
-            result = self.check("Filters", settings={FILTERS: value})
-            self.assertEqual((0, said), (result.code.exit_code, len(result.details)))
-        self.assertEqual(Code.FAILURE, self.check("Filters", settings={}).code)
+        words = self.words(HOSTS, snapshot=snapshot)
+        self.assertIn(f"h2: the host offers 2 {const.RC_SLOT} and has", words)
+        self.assertNotIn("h1", words)
 
 
 class DiffTest(testtools.TestCase):

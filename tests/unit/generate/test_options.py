@@ -9,6 +9,7 @@ from placement import conf as placement_conf
 
 from nova_perfvm.generate import options
 from nova_perfvm.policy import loader
+from tests.unit.generate import filter_lists
 
 
 def registered():
@@ -36,6 +37,16 @@ class EnforcedTest(testtools.TestCase):
             said = list(options.not_enforced(found))
             self.assertEqual(why is not None, bool(said), found)
             self.assertIn(why or "", "".join(said))
+
+
+class FiltersTest(testtools.TestCase):
+    def test_each_list_has_one_answer(self):
+        for text, expected, words in filter_lists.LISTS:
+            found = options.judge_filters(text.split(","))
+            self.assertEqual(expected, [f.code for f in found], text)
+            self.assertIn(words, " ".join(f.observed for f in found))
+            for finding in found:
+                self.assertTrue(finding.remedy.endswith("and restart nova-scheduler"))
 
 
 class TableTest(testtools.TestCase):

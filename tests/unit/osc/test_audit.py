@@ -16,10 +16,10 @@ import testtools
 import yaml
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.audit import CHECKS, SEVERITIES
+from nova_perfvm.diagnose import audit
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Image
-from nova_perfvm.findings import ACCEPTABLE
+from nova_perfvm.findings import ACCEPTABLE, AUDIT_CODES, LEVELS
 from nova_perfvm.osc import output
 from nova_perfvm.policy import loader
 from tests import console
@@ -28,6 +28,9 @@ from tests.unit.page_elements import Elements
 
 # Clears the screen, forges a line, turns the direction, and is no Unicode.
 EVIL = "a\x1b[2J\r\nforged\u202e\x9b\u2028\ud800"
+
+
+CHECKS = audit.selected(audit.Selection.AUDIT)
 
 
 class ProgressTest(testtools.TestCase):
@@ -89,14 +92,14 @@ class AuditCommandTest(testtools.TestCase):
         self.assertIn("audit.classes_mixed", stdout)
         self.assertEqual(
             f"policy: built-in (sha256 {loader.load().digest[:8]})\n"
-            f"{len(CHECKS)} checks on 2 host(s) and 4 server(s): 1 critical, "
+            f"{len(CHECKS)} checks on 2 host(s) and 4 server(s): 1 failure, "
             "0 warning, 1 unknown, 0 note\n",
             stderr,
         )
 
     def test_formats_of_the_client(self):
         (first, _) = json.loads(self.audit(self.mixed, "-f", "json")[1])
-        self.assertEqual("critical", first["Severity"])
+        self.assertEqual("failure", first["Level"])
         self.assertEqual("openstack server migrate i-<b>&\x07", first["Remedy"])
         self.assertEqual(
             2, len(yaml.safe_load(self.audit(self.mixed, "-f", "yaml")[1]))
@@ -115,7 +118,7 @@ class AuditCommandTest(testtools.TestCase):
             tuple(suite.get(name) for name in ("tests", "failures", "skipped")),
         )
         names = [case.get("name") for case in suite.iter("testcase")]
-        self.assertEqual([title for title, _ in CHECKS], names)
+        self.assertEqual([check.title for check in CHECKS], names)
         (failure,) = suite.iter("failure")
         self.assertIn(r"openstack server migrate i-<b>&\u0007", failure.text)
 
@@ -133,7 +136,7 @@ class AuditCommandTest(testtools.TestCase):
         (said,) = suite.iter("system-out")
         self.assertIn("note: audit.tenant_image image theirs", said.text)
         self.assertIn(
-            'perfvm_audit_findings{code="audit.tenant_image",severity="note"} 1\n',
+            'perfvm_audit_findings{code="audit.tenant_image",level="note"} 1\n',
             self.audit(path, "-f", "prometheus")[1],
         )
         self.assertIn('<article class="note">', self.audit(path, "-f", "html")[1])
@@ -144,13 +147,13 @@ class AuditCommandTest(testtools.TestCase):
             line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#"
         )
         accepted = [key for key in samples if key.startswith("perfvm_audit_accepted")]
-        acceptable = [c for c, s in SEVERITIES.items() if s in ACCEPTABLE]
+        acceptable = [c for c in AUDIT_CODES if LEVELS[c] in ACCEPTABLE]
         self.assertEqual(len(acceptable), len(accepted))
-        self.assertEqual(len(SEVERITIES) + len(accepted) + 3, len(samples))
+        self.assertEqual(len(AUDIT_CODES) + len(accepted) + 3, len(samples))
         self.assertEqual(
             "1",
             samples[
-                'perfvm_audit_findings{code="audit.classes_mixed",severity="critical"}'
+                'perfvm_audit_findings{code="audit.classes_mixed",level="failure"}'
             ],
         )
         self.assertEqual("1767225600", samples["perfvm_audit_timestamp_seconds"])
@@ -176,11 +179,11 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual(0, status, stderr)
         self.assertIn("0 warning", stderr)
         rows = [r for r in json.loads(stdout) if r["Code"] == "audit.near_miss"]
-        self.assertEqual(["note"], [row["Severity"] for row in rows])
-        self.assertIn("(accepted in the policy)", rows[0]["Evidence"])
+        self.assertEqual(["note"], [row["Level"] for row in rows])
+        self.assertIn("(accepted in the policy)", rows[0]["Observed"])
         metrics = self.audit(*options, "-f", "prometheus")[1]
         for line in (
-            'perfvm_audit_findings{code="audit.near_miss",severity="warning"} 0\n',
+            'perfvm_audit_findings{code="audit.near_miss",level="warning"} 0\n',
             'perfvm_audit_accepted{code="audit.near_miss"} 1\n',
         ):
             self.assertIn(line, metrics)
@@ -196,7 +199,7 @@ class AuditCommandTest(testtools.TestCase):
             self.assertIn(words, found.text)
             # What is wrong comes first, and nothing is red of which there is none.
             self.assertLess(text.index("<h2>Findings"), text.index("<h2>Checks"))
-            self.assertNotIn('<b class="critical">0<', text)
+            self.assertNotIn('<b class="failure">0<', text)
             self.assertNotRegex(found.text, "[0-9a-f]{64}")
 
     def test_output_file(self):

@@ -15,10 +15,10 @@ from cliff.commandmanager import CommandManager
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
-from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import elastic, policy_cloud
 from tests import console
-from tests.unit.changes.test_enroll import POLICY, high, server, view
+from tests.unit.changes.test_enroll import POLICY, server, view
+from tests.unit.facts.snapshot.clouds import Cloud
 
 COMMANDS = {
     "enroll": elastic.EnrollHost,
@@ -106,7 +106,7 @@ class RefusedTest(CloudCommandCase):
 
 class ChecksTest(CloudCommandCase):
     def test_nothing_could_be_looked_at(self):
-        self.answer("observe.view_hosts", CloudError("Placement does not answer"))
+        self.answer("snapshot.take", CloudError("Placement does not answer"))
         self.answer("flavors.plan", CloudError("Nova does not answer"))
         for command, words in (
             (["preflight"], "Placement does not answer"),
@@ -117,8 +117,12 @@ class ChecksTest(CloudCommandCase):
                 status, stderr = self.run_command(*command)
                 self.assertEqual((3, words), (status, stderr[: len(words)]))
 
-    def test_worst_of_the_checks(self):
-        self.answer("observe.view_hosts", [view(high("a"))])
-        self.answer("observe.stray_providers", ())
-        self.answer("snapshot.take", Snapshot("2026-01-01T00:00:00+00:00"))
+    def test_what_decides(self):
+        cloud = Cloud(POLICY)
+        cloud.add_host("h1", "open")
+        self.answer("snapshot.take", cloud.snapshot())
+        # What no API shows is not taken for right.
         self.assertEqual(1, self.run_command("preflight", "h1")[0])
+        status, stderr = self.run_command("preflight", "h2")
+        self.assertEqual(3, status)
+        self.assertIn("there is no compute host 'h2' (the nearest: h1)", stderr)

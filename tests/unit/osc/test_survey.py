@@ -164,7 +164,7 @@ class PageTest(SurveyCase):
             "Slots for VMs of 20 vCPUs",
             "Not seen",
             "VMs with CPUs of their own",
-            "critical: audit.classes_mixed (1)",
+            "failure: audit.classes_mixed (1)",
             "A policy for this cloud",
             "schema_version: '1.0'",
             "The way there",

@@ -278,10 +278,10 @@ class AcceptanceTest(testtools.TestCase):
             [(3, "accept.0"), (4, "accept.1"), (5, "accept.2")],
             [(p.line, ".".join(p.path)) for p in error.problems],
         )
-        unknown, odd, critical = (p.message for p in error.problems)
+        unknown, odd, failure = (p.message for p in error.problems)
         self.assertIn("did you mean audit.flavor_left_behind", unknown)
         self.assertIn("such as audit.flavor_changed", odd)
-        self.assertIn("audit.pins_overlap is critical", critical)
+        self.assertIn("audit.pins_overlap is a failure", failure)
 
     def test_other_values(self):
         for value in ("audit.stuck", "[1]", "[audit.stuck, audit.stuck]", "{a: b}"):

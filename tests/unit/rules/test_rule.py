@@ -5,7 +5,7 @@ import pathlib
 import testtools
 
 from nova_perfvm import rules
-from nova_perfvm.diagnose.audit import SEVERITIES
+from nova_perfvm.findings import LEVELS
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import HOSTS, KINDS, HostRule, RequestRule, rules_of
 
@@ -51,8 +51,8 @@ class RefusalsTest(testtools.TestCase):
     def test_the_audit_lists_whatever_a_request_is_refused_for(self):
         for rule in rules_of(request, RequestRule):
             for refusal in rule.refusals:
-                self.assertIn(refusal.audit, SEVERITIES)
+                self.assertIn(refusal.audit, LEVELS)
 
     def test_the_audit_knows_its_codes(self):
         codes = {refusal.audit for refusal in rules.REFUSALS.values()} - {""}
-        self.assertEqual(set(), codes - SEVERITIES.keys())
+        self.assertEqual(set(), codes - LEVELS.keys())

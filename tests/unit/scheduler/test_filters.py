@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import logging
 import pathlib
 import random
 
@@ -15,6 +16,7 @@ from nova_perfvm import conf
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.scheduler import filters, numa_filter
+from tests.unit.generate import filter_lists
 from tests.unit.scheduler import states
 
 CONF = nova_conf.CONF
@@ -65,27 +67,13 @@ class StartTest(FilterCase):
         self.assertEqual("labelled", filters.PerfVMFilter().policy.managed_hosts)
         self.assertIn(path, self.log.output)
 
-    def test_order_of_filters(self):
-        for enabled, words in (
-            (["NUMATopologyFilter", "PerfVMFilter"], "Swap them"),
-            (["PerfVMNUMATopologyFilter", "PerfVMFilter"], "Swap them"),
-            (["PerfVMFilter"], "lacks PerfVMNUMATopologyFilter or NUMATopologyFilter"),
-            (
-                ["PerfVMFilter", "NUMATopologyFilter", "PerfVMNUMATopologyFilter"],
-                "judged twice; take NUMATopologyFilter out",
-            ),
-        ):
-            self.assertIn(words, self.warned(enabled))
-        for name in ("NUMATopologyFilter", "PerfVMNUMATopologyFilter"):
-            self.assertEqual("", self.warned(["PerfVMFilter", name]))
-
-    def test_what_costs_less_is_a_hint(self):
-        hint = "PerfVMNUMATopologyFilter in the place of NUMATopologyFilter"
-        for name, said in (
-            ("NUMATopologyFilter", True),
-            ("PerfVMNUMATopologyFilter", False),
-        ):
-            self.assertEqual(said, hint in self.warned(["PerfVMFilter", name], 20))
+    def test_what_is_said_of_the_list_of_filters(self):
+        for text, expected, words in filter_lists.LISTS:
+            said = self.warned(text.split(","), logging.INFO)
+            self.assertIn(words, said)
+            self.assertEqual(len(expected), said.count("options."))
+        # What costs less is a hint.
+        self.assertEqual("", self.warned(["PerfVMFilter", "NUMATopologyFilter"]))
 
     def warned(self, enabled, level=30):
         self.config.config(group="filter_scheduler", enabled_filters=enabled)

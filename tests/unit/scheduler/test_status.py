@@ -5,7 +5,8 @@ import sys
 
 import testtools
 
-from nova_perfvm.scheduler import status, upgrade_check
+from nova_perfvm import findings
+from nova_perfvm.scheduler import upgrade_check
 
 # A Python in which a package cannot be imported.
 WITHOUT = """
@@ -35,7 +36,7 @@ class StatusTest(testtools.TestCase):
     def test_without_nova_it_says_so_in_a_line(self):
         for blocked in ("nova", "oslo_upgradecheck", "packaging"):
             ran = run_without(blocked)
-            self.assertEqual((status.CANNOT_CHECK, ""), (ran.returncode, ran.stdout))
+            self.assertEqual((findings.CANNOT_TELL, ""), (ran.returncode, ran.stdout))
             (line,) = ran.stderr.splitlines()
             self.assertIn(f"nothing was checked: No module named '{blocked}", line)
             self.assertIn("after pip install nova-perfvm there", line)
@@ -46,4 +47,4 @@ class StatusTest(testtools.TestCase):
         self.assertIn("Traceback", ran.stderr)
 
     def test_no_check_has_that_code(self):
-        self.assertNotIn(status.CANNOT_CHECK, list(upgrade_check.Code))
+        self.assertNotIn(findings.CANNOT_TELL, list(upgrade_check.Code))

@@ -13,9 +13,11 @@ from oslo_config import fixture as config_fixture
 from oslo_upgradecheck import upgradecheck
 
 from nova_perfvm import conf
+from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.generate import options
 from nova_perfvm.scheduler import upgrade_check
 from tests import documented
+from tests.unit.generate import filter_lists
 
 FILTERS = (
     "[filter_scheduler]\n"
@@ -66,19 +68,12 @@ class UpgradeCheckTest(testtools.TestCase):
             0,
             [
                 *("Users' scheduler hints", "Fallback query", "Success"),
-                "PerfVMNUMATopologyFilter in the place of NUMATopologyFilter",
+                "PerfVMNUMATopologyFilter in its place gives",
             ],
             FILTERS,
             "[workarounds]\ndisable_fallback_pcpu_query = True\n",
             policy='schema_version: "1.0"\nhost_shape: 2x22\n',
             typed=typed,
-        )
-
-    def test_two_filters_of_numa_topologies(self):
-        self.check(
-            1,
-            ["every host is judged twice", "take NUMATopologyFilter out"],
-            FILTERS.replace(",NUMA", ",PerfVMNUMATopologyFilter,NUMA"),
         )
 
     def test_bad_policy(self):
@@ -137,20 +132,36 @@ class UpgradeCheckTest(testtools.TestCase):
         )
 
 
-class KnownFilterTest(testtools.TestCase):
-    def test_a_filter_of_nova_that_is_not_known(self):
-        config = self.useFixture(config_fixture.Config(nova_conf.CONF))
+class FiltersTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.config = self.useFixture(config_fixture.Config(nova_conf.CONF))
         conf.register_opts(nova_conf.CONF)
-        config.config(
+
+    def check(self, *enabled):
+        self.config.config(
             group="filter_scheduler",
             available_filters=list(options.AVAILABLE_FILTERS.values),
-            enabled_filters=[options.FILTER, options.NUMA_FILTER],
+            enabled_filters=enabled,
         )
-        checks = upgrade_check.Checks()
-        self.assertIsNone(checks.check_filters().details)
+        return upgrade_check.Checks().check_filters()
+
+    def test_what_is_said_of_the_list_of_filters(self):
+        for text, expected, words in filter_lists.LISTS:
+            found = self.check(*text.split(","))
+            details = found.details or ""
+            self.assertIn(words, details)
+            self.assertEqual(len(expected), details.count("options."))
+            worst = max((LEVELS[code] for code in expected), default=Level.OK)
+            names = {Level.WARNING: "WARNING", Level.FAILURE: "FAILURE"}
+            self.assertEqual(names.get(worst, "SUCCESS"), found.code.name)
+
+    def test_a_filter_of_nova_that_is_not_known(self):
+        right = (options.FILTER, options.NUMA_FILTER)
+        self.assertIsNone(self.check(*right).details)
         name = "nova_perfvm.scheduler.numa_filter.is_known"
         self.useFixture(fixtures.MonkeyPatch(name, lambda _method: False))
-        found = checks.check_filters()
+        found = self.check(*right)
         self.assertEqual(upgrade_check.Code.WARNING, found.code)
         self.assertIn("is not the one", found.details)
 

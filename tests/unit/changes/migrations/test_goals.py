@@ -20,6 +20,7 @@ from nova_perfvm.diagnose.explain import request_of, settings_for
 from nova_perfvm.diagnose.explain.verdicts import judge_all
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Migration
+from nova_perfvm.findings import Level
 from tests.unit.changes.migrations import clouds
 
 
@@ -30,8 +31,7 @@ def planning_of(policy, snapshot, **wishes):
 def found_by_audit(policy, snapshot):
     """Return the codes of what the audit finds, but for what it cannot know."""
     findings = audit.run(audit.Subject(policy, snapshot)).findings
-    bad = {audit.Severity.CRITICAL, audit.Severity.WARNING}
-    return {finding.code for finding in findings if finding.severity in bad}
+    return {finding.code for finding in findings if finding.level > Level.UNKNOWN}
 
 
 def taking(policy, snapshot, flavor):

@@ -23,7 +23,7 @@ class CutOffTest(testtools.TestCase):
         (finding,) = self.found(status="ERROR", fault=NO_ANSWER)
         self.assertEqual(codes.BUILD_CUT_OFF, finding.code)
         self.assertEqual("a (i-a)", finding.subject)
-        self.assertIn("in ERROR by MessagingTimeout and on no host", finding.evidence)
+        self.assertIn("in ERROR by MessagingTimeout and on no host", finding.observed)
         self.assertIn("openstack server delete i-a", finding.remedy)
 
     def test_other_ends(self):

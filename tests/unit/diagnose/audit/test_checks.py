@@ -6,9 +6,8 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.diagnose import audit, preflight
+from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import hosts as host_checks
-from nova_perfvm.diagnose.result import Code
 from nova_perfvm.facts.elastic_host import CREATED
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import (
@@ -20,7 +19,7 @@ from nova_perfvm.facts.snapshot import (
     Provider,
     Server,
 )
-from nova_perfvm.findings import SEVERITIES, Severity
+from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.placement import units
 from nova_perfvm.policy import Disk
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
@@ -43,6 +42,10 @@ def small():
     return cloud
 
 
+def named(finding):
+    return finding.code, finding.subject
+
+
 class AuditTest(testtools.TestCase):
     def audit(self, cloud, policy=None, settings=RIGHT):
         subject = audit.Subject(policy or cloud.policy, cloud.snapshot(), settings)
@@ -52,13 +55,13 @@ class AuditTest(testtools.TestCase):
         """Return (code, subject), each finding having been looked at."""
         findings = self.audit(cloud, policy, settings).findings
         for finding in findings:
-            self.assertIn(finding.code, SEVERITIES)
-            self.assertTrue(finding.evidence)
+            self.assertIn(finding.code, LEVELS)
+            self.assertTrue(finding.observed)
             self.assertRegex(finding.remedy, r"^(openstack|nova-\w+|crudini) ")
-        return [(finding.code, finding.subject) for finding in findings]
+        return [named(finding) for finding in findings]
 
-    def evidence(self, cloud, **options):
-        return " ".join(f.evidence for f in self.audit(cloud, **options).findings)
+    def observed(self, cloud, **options):
+        return " ".join(f.observed for f in self.audit(cloud, **options).findings)
 
 
 class CleanTest(AuditTest):
@@ -158,7 +161,7 @@ class ServersTest(AuditTest):
         known = dataclasses.replace(host, cells_source=NOVA_DATABASE)
         found = dataclasses.replace(found, hosts=(known,))
         (finding,) = audit.run(audit.Subject(cloud.policy, found, RIGHT)).findings
-        self.assertEqual((codes.CLASSES_MIXED, "h1"), finding[:2])
+        self.assertEqual((codes.CLASSES_MIXED, "h1"), named(finding))
         self.assertEqual("openstack server migrate i-b", finding.remedy)
 
     def test_three_on_a_host_and_two_on_a_cell(self):
@@ -222,7 +225,7 @@ class ServersTest(AuditTest):
         found = dataclasses.replace(found, hosts=tuple(bare))
         report = audit.run(audit.Subject(POLICY, found, RIGHT))
         self.assertEqual(
-            [(codes.CELLS_UNKNOWN, "hp1")], [f[:2] for f in report.findings]
+            [(codes.CELLS_UNKNOWN, "hp1")], [named(f) for f in report.findings]
         )
         self.assertEqual([0, 1], [report.exit_code(strict=s) for s in (False, True)])
 
@@ -269,8 +272,8 @@ class ClaimsTest(AuditTest):
         cloud.add_hp("a", "hp1")
         found = [f for f in self.audit(cloud).findings if f.subject == "a (i-a)"]
         self.assertEqual([codes.FORMER_SIZE], [finding.code for finding in found])
-        self.assertIs(Severity.NOTE, found[0].severity)
-        self.assertIn("20 vCPUs, a former size", found[0].evidence)
+        self.assertIs(Level.NOTE, found[0].level)
+        self.assertIn("20 vCPUs, a former size", found[0].observed)
         undeclared = hosts.policy(vcpus=18)
         self.assertIn(("audit.wrong_size", "a (i-a)"), self.found(cloud, undeclared))
 
@@ -282,7 +285,7 @@ class ClaimsTest(AuditTest):
         cloud.parts["images"] = (image,)
         cloud.change_server("a", image="i")
         self.assertEqual([("audit.not_of_class", "a (i-a)")], self.found(cloud))
-        self.assertIn("boot from a volume", self.evidence(cloud))
+        self.assertIn("boot from a volume", self.observed(cloud))
 
     def test_image_trait(self):
         cloud = small()
@@ -291,7 +294,7 @@ class ClaimsTest(AuditTest):
         cloud.change_server("c", image="i")
         self.assertEqual([("audit.image_trait", "c (i-c)")], self.found(cloud))
         (finding,) = self.audit(cloud).findings
-        self.assertIn(const.TRAIT_ELASTIC, finding.evidence)
+        self.assertIn(const.TRAIT_ELASTIC, finding.observed)
         self.assertIn("server rebuild --image IMAGE i-c", finding.remedy)
 
     def test_class_unknown(self):
@@ -311,8 +314,8 @@ class ClaimsTest(AuditTest):
         specs = cloud.flavors[GENERAL].extra_specs | {"hw:watchdog_action": "reset"}
         cloud.change_flavor(GENERAL, memory_mb=8192, extra_specs=specs)
         self.assertEqual([(codes.FLAVOR_CHANGED, "c (i-c)")], self.found(cloud))
-        self.assertIn("ram was 4096, is 8192", self.evidence(cloud))
-        self.assertIn("was (not set), is reset", self.evidence(cloud))
+        self.assertIn("ram was 4096, is 8192", self.observed(cloud))
+        self.assertIn("was (not set), is reset", self.observed(cloud))
         (finding,) = self.audit(cloud).findings
         identity = cloud.flavors[GENERAL].id
         resize = "openstack server resize --flavor"
@@ -353,10 +356,10 @@ class ClaimsTest(AuditTest):
                 self.assertEqual(
                     [(codes.FLAVOR_DIFFERS, f"flavor {HP}")], self.found(cloud)
                 )
-                self.assertIn(words, self.evidence(cloud))
+                self.assertIn(words, self.observed(cloud))
         cloud = Cloud()
         cloud.change_flavor(HP, vcpus=16)
-        self.assertIn("16 vCPUs, should be 20", self.evidence(cloud))
+        self.assertIn("16 vCPUs, should be 20", self.observed(cloud))
         sync = "openstack perfvm flavor sync"
         for name, remedy in (
             (HP, sync),
@@ -366,7 +369,9 @@ class ClaimsTest(AuditTest):
         ):
             cloud.flavors[HP] = dataclasses.replace(cloud.flavors[HP], name=name)
             (finding,) = self.audit(cloud).findings
-            self.assertEqual((f"flavor {name}", remedy), (finding[1], finding.remedy))
+            self.assertEqual(
+                (f"flavor {name}", remedy), (finding.subject, finding.remedy)
+            )
         # Where aggregates isolate the hosts, flavors need not.
         cloud = Cloud()
         specs = dict(cloud.flavors[GENERAL].extra_specs)
@@ -467,7 +472,7 @@ class HostsTest(AuditTest):
             "hp1", inventories={**inventories, const.RC_SLOT: Inventory(3, 1)}
         )
         self.assertEqual([(codes.INVENTORY_DIFFERS, "hp1")], self.found(cloud))
-        self.assertIn("room for 2", self.evidence(cloud))
+        self.assertIn("room for 2", self.observed(cloud))
         cloud.change_provider(
             "hp1", inventories={**inventories, const.RC_SLOT: Inventory(2, 2)}
         )
@@ -504,7 +509,7 @@ class HostsTest(AuditTest):
         total = 130 * 1024
         inventories["MEMORY_MB"] = Inventory(total, total, reserved=8192)
         cloud.change_provider("h1", inventories=inventories)
-        self.assertIn("room for 1", self.evidence(cloud))
+        self.assertIn("room for 1", self.observed(cloud))
 
     def test_what_goes_together_where_cells_are_not_known(self):
         cloud = small()
@@ -521,19 +526,22 @@ class HostsTest(AuditTest):
             bare = [dataclasses.replace(h, cells=(), shape=None) for h in found.hosts]
             found = dataclasses.replace(found, hosts=tuple(bare), servers=())
             subject = audit.Subject(POLICY, found, RIGHT)
-            self.assertEqual(expected, [f[:2] for f in host_checks.check(subject)])
+            self.assertEqual(
+                expected, [named(f) for f in host_checks.check_offers(subject)]
+            )
 
     def test_iops(self):
         policy = hosts.policy(disk=Disk("volume", read_iops=5000))
         cloud = Cloud(policy)
         cloud.add_host("h1")
-        self.assertIn("0 CUSTOM_PERFVM_READ_IOPS", self.evidence(cloud))
+        self.assertIn("0 CUSTOM_PERFVM_READ_IOPS", self.observed(cloud))
 
     def test_label_unknown(self):
         cloud = small()
         label = {const.CLASS_KEY: "gold, high-performance"}
         cloud.parts["aggregates"] = (Aggregate(1, "u", "a", label, frozenset({"hp1"})),)
-        self.assertEqual([(codes.LABEL_UNKNOWN, "hp1")], self.found(cloud))
+        self.assertEqual([(codes.LABEL_UNKNOWN, "aggregate a")], self.found(cloud))
+        self.assertIn("nothing comes to hp1", self.observed(cloud))
 
     def test_what_nova_knows_of_a_host_makes_no_sense(self):
         for change, words in (
@@ -547,9 +555,9 @@ class HostsTest(AuditTest):
             subject = audit.Subject(
                 POLICY, dataclasses.replace(found, hosts=odd), RIGHT
             )
-            (finding,) = host_checks.check(subject)
-            self.assertEqual((codes.HOST_UNREADABLE, "hp1"), finding[:2])
-            self.assertIn(words, finding.evidence)
+            (finding,) = host_checks.check_offers(subject)
+            self.assertEqual((codes.HOST_UNREADABLE, "hp1"), named(finding))
+            self.assertIn(words, finding.observed)
 
 
 class LabelMissingTest(AuditTest):
@@ -603,18 +611,6 @@ class LabelMissingTest(AuditTest):
             self.remedies(elastic_cloud(), ELASTIC),
         )
 
-    def test_preflight_says_the_same(self):
-        cloud = Cloud()
-        cloud.add_host("hp1")
-        policy = dataclasses.replace(POLICY, managed_hosts="labelled")
-        view = preflight.CloudView(snapshot=cloud.snapshot())
-        found = dict(preflight.preflight(policy, view))[
-            "Hosts with slots have their label"
-        ]
-        self.assertEqual(Code.WARNING, found.code)
-        self.assertIn("hp1: it offers CUSTOM_PERFVM_SLOT", found.details[0])
-        self.assertIn("openstack aggregate add host", found.remedy)
-
 
 class PlacementTest(AuditTest):
     def test_leaked(self):
@@ -624,7 +620,7 @@ class PlacementTest(AuditTest):
         cloud = small()
         cloud.change_server("c", host=None, status="ERROR")
         self.assertEqual([(codes.LEAKED_ALLOCATION, "i-c")], self.found(cloud))
-        self.assertIn("c (i-c) is in ERROR and on no host", self.evidence(cloud))
+        self.assertIn("c (i-c) is in ERROR and on no host", self.observed(cloud))
 
     def test_missing_and_elsewhere(self):
         cloud = small()
@@ -646,12 +642,12 @@ class PlacementTest(AuditTest):
         cloud = small()
         held = {"PCPU": 20, "MEMORY_MB": 65536}
         cloud.change_provider("hp1", allocations={"i-a": held})
-        remedies = {f[:2]: f[3] for f in self.audit(cloud).findings}
+        remedies = {named(f): f.remedy for f in self.audit(cloud).findings}
         self.assertEqual(heal, remedies[codes.NOT_CLAIMED, "a (i-a)"])
         inventories = dict(cloud.providers["hp1"].inventories)
         del inventories[const.RC_SLOT]
         cloud.change_provider("hp1", inventories=inventories, allocations={})
-        remedies = {f[:2]: f[3] for f in self.audit(cloud).findings}
+        remedies = {named(f): f.remedy for f in self.audit(cloud).findings}
         self.assertEqual(heal, remedies[codes.ALLOCATION_MISSING, "a (i-a)"])
         self.assertIn("server resize", remedies[codes.NOT_CLAIMED, "a (i-a)"])
 
@@ -742,8 +738,8 @@ class PlacementTest(AuditTest):
         self.assertEqual([(codes.CLAIMED_TOO_MUCH, "a (i-a)")], self.found(cloud))
         (finding,) = self.audit(cloud).findings
         self.assertEqual(1, self.audit(cloud).exit_code())
-        self.assertIn("take 1 CUSTOM_PERFVM_SLOT", finding.evidence)
-        self.assertIn("holds 1 CUSTOM_PERFVM_SLOT more", finding.evidence)
+        self.assertIn("take 1 CUSTOM_PERFVM_SLOT", finding.observed)
+        self.assertIn("holds 1 CUSTOM_PERFVM_SLOT more", finding.observed)
         self.assertIn("openstack server resize ", finding.remedy)
         # While it is resized it may hold what both flavors take.
         cloud.change_server("a", status="VERIFY_RESIZE")
@@ -753,7 +749,7 @@ class PlacementTest(AuditTest):
         cloud = small()
         cloud.allocate("i-c", "g1", {"VCPU": 2, const.RC_SLOT: 1})
         (finding,) = self.audit(cloud).findings
-        self.assertEqual((codes.CLAIMED_TOO_MUCH, "c (i-c)"), finding[:2])
+        self.assertEqual((codes.CLAIMED_TOO_MUCH, "c (i-c)"), named(finding))
         self.assertEqual(
             "openstack resource provider allocation unset --resource-class "
             "CUSTOM_PERFVM_SLOT i-c",
@@ -772,15 +768,17 @@ class PlacementTest(AuditTest):
             cloud.allocate(consumer, "hp1", taken)
             found = self.audit(cloud).findings
             self.assertEqual([codes.OVER_INVENTORY], [f.code for f in found[:1]])
-            self.assertIn(f"3 of 2 {const.RC_SLOT} allocated: {words}", found[0][2])
-            self.assertNotIn(blamed, found[0].evidence)
+            self.assertIn(
+                f"3 of 2 {const.RC_SLOT} allocated: {words}", found[0].observed
+            )
+            self.assertNotIn(blamed, found[0].observed)
             self.assertTrue(any(code in f.code for f in found[1:]), found)
 
         # The rest is Placement's.
         cloud.allocate("nobody", "hp1", slot)
         cloud.allocate("i-a", "hp1", {"PCPU": 20, const.RC_SLOT: 1})
         cloud.change_inventories("hp1", **{const.RC_SLOT: Inventory(1, 1)})
-        over = self.audit(cloud).findings[0].evidence
+        over = self.audit(cloud).findings[0].observed
         self.assertIn("b (i-b) holds 1 more than its class takes; consumer nob", over)
         self.assertIn(blamed, over)
 
@@ -789,12 +787,12 @@ class PlacementTest(AuditTest):
         cloud.allocate("m", "hp1", {const.RC_SLOT: 1})
         cloud.parts["migrations"] = (Migration("m", "i-c", "migration", "finished"),)
         (finding,) = self.audit(cloud).findings
-        self.assertNotIn("holds", finding.evidence)
-        self.assertIn("allocation_conflict_retry_count", finding.evidence)
+        self.assertNotIn("holds", finding.observed)
+        self.assertIn("allocation_conflict_retry_count", finding.observed)
 
     def test_helpers_of_the_storms(self):
         (finding,) = audit.check_usage([audit.Usage("h", "PCPU", 40, 41)])
-        self.assertEqual(Severity.CRITICAL, finding.severity)
+        self.assertEqual(Level.FAILURE, finding.level)
 
 
 class ElasticTest(AuditTest):
@@ -817,6 +815,7 @@ class ElasticTest(AuditTest):
         )
 
     def test_enrolled_for_another_number_of_children(self):
+        """It fails closed: nothing here is a failure."""
         cloud = elastic_cloud()
         other = f"{const.TRAIT_ELASTIC}_4"
         traits = cloud.providers["e1"].traits - {TRAIT} | {other}
@@ -844,7 +843,7 @@ class ElasticTest(AuditTest):
         finding = next(
             f for f in self.audit(cloud).findings if f.code == codes.FLAVOR_LEFT_BEHIND
         )
-        self.assertIn("unshelves it to no host", finding.evidence)
+        self.assertIn("unshelves it to no host", finding.observed)
         self.assertIn("openstack server resize --flavor new-hp.20c.", finding.remedy)
 
     def test_a_stray_trait_and_children_of_an_ordinary_host(self):
@@ -900,9 +899,9 @@ class ElasticTest(AuditTest):
         cloud.add_general("c", "x", cells=())
         lacking = (codes.NOT_CLAIMED, "b (i-b)")
         found = [f for f in self.audit(cloud).findings if f.subject == "b (i-b)"]
-        self.assertEqual([lacking], [f[:2] for f in found])
-        self.assertIs(Severity.CRITICAL, found[0].severity)
-        self.assertIn("it lacks 1000 CUSTOM_PERFVM_UNIT", found[0].evidence)
+        self.assertEqual([lacking], [named(f) for f in found])
+        self.assertIs(Level.FAILURE, found[0].level)
+        self.assertIn("it lacks 1000 CUSTOM_PERFVM_UNIT", found[0].observed)
         self.assertEqual("openstack perfvm host enroll x --backfill", found[0].remedy)
         # Hosts that are not managed may hold what they will.
         labelled = dataclasses.replace(ELASTIC, managed_hosts="labelled")
@@ -924,7 +923,7 @@ class ElasticTest(AuditTest):
             ("e1_perfvm_a", 1000, [(codes.CLAIMED_TOO_MUCH, "c (i-c)")]),
         ):
             cloud.allocate("i-c", child, {const.RC_UNIT: held})
-            found = [f[:2] for f in self.audit(cloud).findings]
+            found = [named(f) for f in self.audit(cloud).findings]
             self.assertEqual(
                 expected, [f for f in found if f[0] == codes.CLAIMED_TOO_MUCH]
             )
@@ -935,8 +934,8 @@ class ElasticTest(AuditTest):
         for child in ("e1_perfvm_a", "e1_perfvm_b"):
             cloud.allocate("i-a", child, {const.RC_UNIT: 1})
         (finding,) = self.audit(cloud).findings
-        self.assertEqual((codes.NOT_CLAIMED, "a (i-a)"), finding[:2])
-        self.assertIn("it lacks 998 CUSTOM_PERFVM_UNIT", finding.evidence)
+        self.assertEqual((codes.NOT_CLAIMED, "a (i-a)"), named(finding))
+        self.assertIn("it lacks 998 CUSTOM_PERFVM_UNIT", finding.observed)
         self.assertIn("openstack server resize ", finding.remedy)
 
     def test_nor_those_of_a_flavor_that_asks_for_none(self):
@@ -983,7 +982,7 @@ class SettingsTest(AuditTest):
             cloud.parts["gaps"] = (gap,)
             report = self.audit(cloud)
             (finding,) = report.findings
-            found = (finding.code, f"{finding.subject}: {finding.evidence}")
+            found = (finding.code, f"{finding.subject}: {finding.observed}")
             self.assertEqual((code, gap), found)
             self.assertIn(remedy, finding.remedy)
             self.assertEqual(status, report.exit_code())
@@ -1003,7 +1002,7 @@ class SettingsTest(AuditTest):
             (mine,) = (f for f in found if f.subject == "vm1 (i-vm1)")
             self.assertEqual("audit.wrong_size", mine.code)
             self.assertIn(
-                "16 vCPUs, its class exactly 20; the request's", mine.evidence
+                "16 vCPUs, its class exactly 20; the request's", mine.observed
             )
             self.assertNotIn(codes.FLAVOR_WITHOUT_UNITS, {f.code for f in found})
 
@@ -1013,13 +1012,13 @@ class SettingsTest(AuditTest):
         specs = cloud.flavors[HP].extra_specs | flawed
         cloud.change_server("a", vcpus=16, flavor="old", extra_specs=specs)
         (joined,) = (f for f in self.audit(cloud).findings if f.subject == "a (i-a)")
-        self.assertIn("16 vCPUs", joined.evidence)
-        self.assertIn("queue", joined.evidence)
+        self.assertIn("16 vCPUs", joined.observed)
+        self.assertIn("queue", joined.observed)
         cloud.policy = dataclasses.replace(cloud.policy, accept=(joined.code,))
         found = [f for f in self.audit(cloud).findings if f.subject == "a (i-a)"]
         self.assertEqual([True, False], sorted(f.accepted for f in found)[::-1])
         (other,) = (f for f in found if not f.accepted)
-        self.assertIn("queue", other.evidence)
+        self.assertIn("queue", other.observed)
 
     def test_what_breaks_a_guarantee_is_never_accepted(self):
         """Even if a policy that nobody loaded says so."""
@@ -1039,11 +1038,12 @@ class SettingsTest(AuditTest):
         report = self.audit(cloud, settings=None)
         self.assertEqual(2, report.exit_code())
         self.assertEqual(
-            ["critical", "warning", "unknown"],
-            [finding.severity.value for finding in report.findings],
+            ["failure", "warning", "unknown"],
+            [finding.level.value for finding in report.findings],
         )
         self.assertEqual(
-            [1, 1, 1, 0], [report.count(severity) for severity in reversed(Severity)]
+            [1, 1, 1, 0, 0], [report.count(level) for level in reversed(Level)]
         )
+        self.assertEqual("1 failure, 1 warning, 1 unknown, 0 note", report.counts)
         self.assertEqual(1, report.by_code()[codes.OVER_INVENTORY])
         self.assertEqual(0, report.by_code()[codes.NEAR_MISS])

@@ -40,7 +40,7 @@ def cloud_of(policy, shape, pcpus, vcpus, slots, memory_gb=500):
 
 def check(cloud, snapshot=None):
     subject = audit.Subject(cloud.policy, snapshot or cloud.snapshot())
-    return list(host_checks.check(subject))
+    return list(host_checks.check_offers(subject))
 
 
 class MixedHostsTest(testtools.TestCase):

@@ -11,6 +11,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import progress
 from nova_perfvm.facts.snapshot import Migration
+from nova_perfvm.findings import Level
 from tests.unit.facts.snapshot.clouds import Cloud
 
 # The snapshot is from midnight.
@@ -39,13 +40,13 @@ class StuckTest(testtools.TestCase):
         self.assertEqual(
             "BUILD, task scheduling on no host for 31 minutes; it holds allocations "
             "of hp1",
-            finding.evidence,
+            finding.observed,
         )
         self.assertEqual(
             "openstack server event list i-a\nopenstack server delete i-a",
             finding.remedy,
         )
-        self.assertEqual(1, finding.severity.exit_code)
+        self.assertIs(Level.WARNING, finding.level)
 
     def test_build_that_is_young(self):
         self.cloud.add_hp("a", None, status="BUILD", created=LATE)
@@ -69,7 +70,7 @@ class StuckTest(testtools.TestCase):
             look, _, remedy = finding.remedy.partition("\n")
             self.assertEqual("openstack server event list i-a", look)
             self.assertEqual(command, remedy)
-            self.assertIn(f"task {task} on hp1 for 31 minutes", finding.evidence)
+            self.assertIn(f"task {task} on hp1 for 31 minutes", finding.observed)
 
     def test_state_is_set_only_to_what_it_was(self):
         for vm_state, statuses in common._STATE_MAP.items():
@@ -100,12 +101,12 @@ class StuckTest(testtools.TestCase):
         (finding,) = self.found()
         self.assertEqual("openstack server event list i-a", finding.remedy)
         self.assertThat(
-            finding.evidence,
+            finding.observed,
             matchers.EndsWith("; do not set its state: Nova would never unshelve it"),
         )
         self.cloud.change_server("a", task="deleting")
         (finding,) = self.found()
-        self.assertNotIn("do not", finding.evidence)
+        self.assertNotIn("do not", finding.observed)
 
     def test_migration_of_a_busy_guest(self):
         self.cloud.add_hp(
@@ -125,7 +126,7 @@ class StuckTest(testtools.TestCase):
         host = self.cloud.hosts["hp1"]
         self.cloud.hosts["hp1"] = dataclasses.replace(host, up=False)
         (finding,) = self.found()
-        self.assertIn(f"task {task} on hp1 for 31 minutes", finding.evidence)
+        self.assertIn(f"task {task} on hp1 for 31 minutes", finding.observed)
 
     def test_tasks_that_copy_are_as_nova_names_them(self):
         known = {str(value) for value in fields.InstanceTaskState.ALL}

@@ -25,7 +25,7 @@ class CheckServersTest(testtools.TestCase):
     def codes(self, *servers):
         found = audit.check_servers(POLICY, CELLS, servers)
         for finding in found:
-            self.assertIn(finding.evidence, str(finding))
+            self.assertIn(finding.observed, str(finding))
         return [finding.code for finding in found]
 
     def test_what_the_policy_wants(self):
@@ -90,8 +90,8 @@ class CheckServersTest(testtools.TestCase):
         small = hp("small", 0, count=10)._replace(vcpus=10)
         found = audit.check_servers(POLICY, CELLS, [small, hp("b", 20)])
         self.assertEqual([codes.SLOT_STRANDED], [f.code for f in found])
-        self.assertEqual("critical", found[0].severity.value)
-        self.assertIn("NUMA node 0: small, not of the 20 vCPUs", found[0].evidence)
+        self.assertEqual("failure", found[0].level.value)
+        self.assertIn("NUMA node 0: small, not of the 20 vCPUs", found[0].observed)
         self.assertIn("resize", found[0].remedy)
         # With ten CPUs more on the node, or as a size from before, it takes none.
         wide = {"h": hosts.host("2x30").cells}
@@ -228,10 +228,12 @@ class CheckUsageTest(testtools.TestCase):
             [Usage("h", "PCPU", 40, 40), Usage("h", "CUSTOM_PERFVM_SLOT", 2, 3)]
         )
         self.assertEqual([codes.OVER_INVENTORY], [finding.code for finding in found])
-        self.assertIn("3 of 2 CUSTOM_PERFVM_SLOT", found[0].evidence)
+        self.assertIn("3 of 2 CUSTOM_PERFVM_SLOT", found[0].observed)
 
 
 class CheckConsumersTest(testtools.TestCase):
     def test_allocations_of_nobody(self):
         found = audit.check_consumers(["a", "b", "m", "x"], ["a", "b"], ["m"])
-        self.assertEqual([(codes.LEAKED_ALLOCATION, "x")], [f[:2] for f in found])
+        self.assertEqual(
+            [(codes.LEAKED_ALLOCATION, "x")], [(f.code, f.subject) for f in found]
+        )

@@ -109,7 +109,7 @@ class ViolationsTest(testtools.TestCase):
             if f.code == codes.FLAVOR_CHANGED
         ]
         self.assertEqual(2, len(changed))
-        self.assertNotIn(const.CLASS_KEY, changed[0].evidence)
+        self.assertNotIn(const.CLASS_KEY, changed[0].observed)
 
     def test_nobody_is_accused_of_what_was_not_seen(self):
         cloud = clouds.pools()

@@ -10,7 +10,7 @@ import fixtures
 import testtools
 import yaml
 
-from nova_perfvm.diagnose import preflight
+from nova_perfvm.diagnose import audit
 from nova_perfvm.facts import elastic_host
 from nova_perfvm.generate.hosts import deployers, playbook, rendering
 from tests import ansible
@@ -127,7 +127,7 @@ class NamesTest(testtools.TestCase):
             self.assertIn(path, deployers.KNOWN["plain"])
 
     def test_the_checks_of_preflight(self):
-        titles = [title for title, _ in preflight.CHECKS]
+        titles = [c.title for c in audit.selected(audit.Selection.PREFLIGHT)]
         self.assertEqual(
             set(), set(self.own["own_cloud_checks"]) - set(titles), "other titles"
         )

@@ -230,7 +230,7 @@ class PageTest(CertifyTestCase):
     def test_why_it_is_refused(self):
         _, found = self.planted("vm1: 4 queue(s) on the host").made(self.directory)
         text = page.html(found)
-        self.assertIn('class="verdict critical">refused', text)
+        self.assertIn('class="verdict failure">refused', text)
         self.assertLess(
             text.index("hypervisor.interface_queues"), text.index("Promised")
         )

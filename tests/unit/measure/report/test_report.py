@@ -51,9 +51,9 @@ class ReportTest(testtools.TestCase):
         ranks = [("fail", "inconclusive", "pass").index(word) for word in order]
         self.assertEqual(sorted(ranks), ranks)
         # LY's tail is the first that is seen.
-        (first, *_) = re.findall(r'<td class="critical">fail</td><td>(.*?)</td>', text)
+        (first, *_) = re.findall(r'<td class="failure">fail</td><td>(.*?)</td>', text)
         self.assertEqual("cpu.latency_max_ms", first)
-        overall = '<p class="verdict critical">fail</p>'
+        overall = '<p class="verdict failure">fail</p>'
         self.assertLess(text.index(overall), text.index('class="counts"'))
         summary = f"{found.count(Verdict.PASS)} pass, "
         self.assertTrue(content.summary(found).startswith(summary))

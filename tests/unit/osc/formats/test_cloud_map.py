@@ -75,5 +75,5 @@ class PageTest(testtools.TestCase):
         self.cloud.add_hp("b", "hp1", count=0)
         words = Elements(page(self.cloud)).text
         self.assertIn("0 of 2slots free for high-performance", words)
-        self.assertIn("1critical", words)
+        self.assertIn("1failure", words)
         self.assertIn("1 host(s) and 2 server(s), seen 1 Jan 2026, 00:00 UTC", words)

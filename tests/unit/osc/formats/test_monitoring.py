@@ -210,10 +210,10 @@ class AlertsTest(PromtoolCase):
     def test_nothing_fires_where_nothing_is_wrong(self):
         self.assertEqual(set(), self.firing(small()))
 
-    def test_what_is_critical(self):
+    def test_a_failure(self):
         cloud = small()
         cloud.add_hp("b", "hp2", count=0)
-        self.assertIn("PerfVMAuditCritical", self.firing(cloud))
+        self.assertIn("PerfVMAuditFailure", self.firing(cloud))
 
     def test_a_warning(self):
         cloud = small()

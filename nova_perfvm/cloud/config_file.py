@@ -1,52 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gather what preflight looks at, from the cloud and from copies of files."""
+"""Read a configuration file of Nova or Placement, or a copy of one."""
 
 from __future__ import annotations
 
 from oslo_config import iniparser
 
 from nova_perfvm import textfile
-from nova_perfvm.cloud import observe, placement_database, snapshot
-from nova_perfvm.cloud.api import API
-from nova_perfvm.diagnose.preflight import CloudView
 from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
 from nova_perfvm.generate.options import FileOptions
 
 
 class SettingsError(PerfVMError):
     """A configuration file that cannot be read."""
-
-
-def view_cloud(
-    api: API,
-    hosts: frozenset[str] = frozenset(),
-    nova_conf: str | None = None,
-    placement_conf: str | None = None,
-) -> CloudView:
-    """Look at a whole cloud.
-
-    :param hosts: those that are to be enrolled
-    :param nova_conf: path of nova-scheduler's configuration file
-    :param placement_conf: path of that of Placement
-    :raises SettingsError: when a file cannot be read
-    :raises CloudError: when a request fails
-    """
-    settings = read_settings(nova_conf) if nova_conf else None
-    placement_settings = read_settings(placement_conf) if placement_conf else None
-    database = placement_database.read(placement_conf) if placement_conf else None
-    views = observe.view_hosts(api, hosts)
-    seen = snapshot.take(api)
-    return CloudView(
-        hosts=tuple(views),
-        wanted=hosts,
-        snapshot=seen,
-        servers=seen.servers,
-        aggregates=seen.aggregates,
-        stray=observe.stray_providers(api, views),
-        settings=settings,
-        placement_settings=placement_settings,
-        placement_database=database,
-    )
 
 
 def read_settings(path: str) -> FileOptions:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a policy suits a cloud: its scheme, its flavors, what it would refuse."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.enforcing import refused_flavors
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.policy import advice
+
+_SYNC: Final = "openstack perfvm flavor sync"
+
+
+def check_policy(subject: Subject) -> Iterator[Finding]:
+    """Name the policy, and say what it costs or what it is not made for."""
+    policy = subject.policy
+    yield Finding("", Level.OK, "policy", f"SHA-256 {policy.digest}")
+    for code, problem in advice(policy):
+        yield Finding.of(code, "policy", str(problem))
+    if policy.placement != "units":
+        for host in subject.elastic.hosts:
+            yield Finding.of(
+                codes.NOT_UNITS,
+                host.host,
+                f"the policy says placement: {policy.placement}, and elastic hosts "
+                "need units",
+                "name the policy file with --policy, or set placement: units",
+            )
+
+
+def check_sync(subject: Subject) -> Iterator[Finding]:
+    """List what ``flavor sync`` would change, or why it would change nothing."""
+    for refusal in subject.sync.refusals:
+        yield Finding.of(codes.FLAVORS_REFUSED, "flavors", refusal, _SYNC)
+    if not subject.sync.refusals:
+        for change in subject.sync.changes:
+            yield Finding.of(codes.FLAVORS_DIFFER, "flavors", f"would {change}", _SYNC)
+
+
+def check_refused(subject: Subject) -> Iterator[Finding]:
+    """List the flavors that the filter would refuse, of running VMs above all."""
+    for refused in refused_flavors(subject.policy, subject.snapshot):
+        found = Finding.of(
+            codes.FLAVORS_TO_REFUSE,
+            f"flavor {refused.flavor}",
+            str(refused),
+            "managed_hosts: labelled in the policy, which leaves hosts without a label "
+            "alone; or give the flavor a class (openstack flavor set --property "
+            f"{const.CLASS_KEY}=CLASS FLAVOR), and resize its VMs to it",
+        )
+        # A flavor that nobody uses need not go.
+        yield found if refused.vms else found._replace(level=Level.NOTE)

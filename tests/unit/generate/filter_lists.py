@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of lists of enabled filters, whoever is asked."""
+
+from nova_perfvm import findings as codes
+
+# (filters as nova.conf has them, codes, words of the findings)
+LISTS = (
+    ("ComputeFilter,PerfVMFilter,PerfVMNUMATopologyFilter", [], ""),
+    (
+        "ComputeFilter,PerfVMFilter,NUMATopologyFilter",
+        [codes.CHEAPER_FILTER],
+        "PerfVMNUMATopologyFilter in its place gives the same verdicts",
+    ),
+    (
+        "PerfVMNUMATopologyFilter,PerfVMFilter",
+        [codes.FILTER_ORDER],
+        "lists PerfVMNUMATopologyFilter before PerfVMFilter, which costs far less",
+    ),
+    (
+        "NUMATopologyFilter,PerfVMFilter",
+        [codes.CHEAPER_FILTER, codes.FILTER_ORDER],
+        "lists NUMATopologyFilter before PerfVMFilter",
+    ),
+    (
+        "PerfVMFilter,PerfVMNUMATopologyFilter,NUMATopologyFilter",
+        [codes.JUDGED_TWICE],
+        "every host is judged twice",
+    ),
+    # To take Nova's out is all that there is to do.
+    (
+        "NUMATopologyFilter,PerfVMFilter,PerfVMNUMATopologyFilter",
+        [codes.JUDGED_TWICE],
+        "lists PerfVMNUMATopologyFilter and NUMATopologyFilter",
+    ),
+    (
+        "PerfVMNUMATopologyFilter,PerfVMFilter,NUMATopologyFilter",
+        [codes.JUDGED_TWICE, codes.FILTER_ORDER],
+        "lists PerfVMNUMATopologyFilter before PerfVMFilter",
+    ),
+    (
+        "PerfVMFilter",
+        [codes.FILTER_MISSING],
+        "lacks PerfVMNUMATopologyFilter: pinned VMs are sent to hosts that refuse",
+    ),
+    (
+        "NUMATopologyFilter",
+        [codes.FILTER_MISSING, codes.CHEAPER_FILTER],
+        "lacks PerfVMFilter: only Placement enforces the policy",
+    ),
+    ("", [codes.FILTER_MISSING, codes.FILTER_MISSING], "lacks PerfVMFilter"),
+)
