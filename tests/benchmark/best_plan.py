@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from nova_perfvm.changes.migrations.room import cost
-from nova_perfvm.changes.migrations.sequence import order
+from nova_perfvm.changes.migrations.openings import groups_of
+from nova_perfvm.changes.migrations.sequence import find_order
 
 MOST_CHANGES = 100_000
 # So many choices are tried that no order of migrations leads to.
@@ -50,13 +50,13 @@ def best_order(start, demanded, known, most_moves):
     :raises UnsolvedError: when the best is not found
     """
     enough = demanded.room(known.end) >= demanded.count
-    most_cost = cost(known, demanded.weight) if enough else math.inf
+    most_cost = known.weight(demanded.weight) if enough else math.inf
     most_moves = math.inf if most_moves is None else most_moves
     changes = list(_changes(start, demanded, most_cost, most_moves))
     found = _reached(start, demanded, changes, most_moves)
     return max(
         (found, known),
-        key=lambda each: (demanded.room(each.end), -cost(each, demanded.weight)),
+        key=lambda each: (demanded.room(each.end), -each.weight(demanded.weight)),
     )
 
 
@@ -68,17 +68,14 @@ def _changes(start, demanded, most_cost, most_moves):
     )
     number = 0
     for name in start.hosts:
-        alike = collections.defaultdict(list)
-        for server in start.movable(name):
-            cells = tuple((c.host_node, len(c.cpu_pinning)) for c in server.cells or ())
-            alike[kind_of(server), cells].append(server)
+        alike = groups_of(start, name)
         here = collections.Counter(map(kind_of, start.movable(name)))
-        for counts in itertools.product(*(range(len(g) + 1) for g in alike.values())):
+        for counts in itertools.product(*(range(len(g) + 1) for g in alike)):
             leaving = tuple(
-                s for g, n in zip(alike.values(), counts, strict=True) for s in g[:n]
+                s for g, n in zip(alike, counts, strict=True) for s in g[:n]
             )
             kinds = set(map(kind_of, leaving))
-            spent = sum(demanded.weight(kind_of(server)) for server in leaving)
+            spent = sum(demanded.weight(kind_of(server).cost_mb) for server in leaving)
             if spent > most_cost or len(leaving) > most_moves:
                 continue
             # Who leaves a host does not come back.
@@ -113,7 +110,9 @@ def _reached(start, demanded, changes, most_moves):
     """Return the migrations of the best choice that some order leads to."""
     kind_of = start.planning.kind
     leaving = [collections.Counter(map(kind_of, c.leaving)) for c in changes]
-    weights = [sum(demanded.weight(k) * n for k, n in c.items()) for c in leaving]
+    weights = [
+        sum(demanded.weight(k.cost_mb) * n for k, n in c.items()) for c in leaving
+    ]
     kinds = {kind for change in changes for kind in change.coming}
     # Each row counts something of the changes that are chosen.
     rows = [[change.host == host for change in changes] for host in start.hosts]
@@ -135,10 +134,10 @@ def _reached(start, demanded, changes, most_moves):
         limits = [*rows, rooms], [*least, gained], [*most, math.inf]
         chosen = _chosen(np.divide(weights, max(weights) or 1), limits)
         found = [change for change, x in zip(changes, chosen, strict=True) if x]
-        reached = order(start, _destinations(kind_of, found))
+        reached = find_order(start, _destinations(kind_of, found))
         if (
             reached is not None
-            and len(reached.steps) <= most_moves
+            and len(reached.moves) <= most_moves
             and demanded.room(reached.end) >= gained
         ):
             return reached

@@ -18,7 +18,7 @@ import time
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import Planning
-from nova_perfvm.changes.migrations.room import Demanded, cost, enlarged
+from nova_perfvm.changes.migrations.room import Demanded, enlarged
 from nova_perfvm.diagnose.explain import request_of, settings_for
 from tests.benchmark.best_plan import UnsolvedError, best_order
 from tests.benchmark.command import positive, tell
@@ -63,12 +63,12 @@ def compare(planning, demanded, most_moves=None):
     """
     start = Arrangement(planning)
     found = enlarged(start, demanded, most_moves)
-    gained, spent = demanded.gain(start, found.end), cost(found, demanded.weight)
+    gained, spent = demanded.gain(start, found.end), found.weight(demanded.weight)
     try:
         best = best_order(start, demanded, found, most_moves)
     except UnsolvedError:
         return gained, None, spent, None
-    return gained, demanded.gain(start, best.end), spent, cost(best, demanded.weight)
+    return gained, demanded.gain(start, best.end), spent, best.weight(demanded.weight)
 
 
 def summary(found):

@@ -7,32 +7,31 @@ have found a host there is room; if not, another order might have found some.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Hashable, Iterator
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import ServerKind
-from nova_perfvm.diagnose import moves as ways
+from nova_perfvm.diagnose import moves
 from nova_perfvm.facts.demand import RequestError
 from nova_perfvm.facts.snapshot import Server
 
 
-def unsafe_hosts(
-    arrangement: Arrangement, ignored: Collection[str] = ()
-) -> Iterator[str]:
+def unsafe_hosts(now: Arrangement, ignored: Collection[str] = ()) -> Iterator[str]:
     """Yield the hosts whose servers would not find room if they failed.
 
     :param ignored: hosts that do not count, such as one that is given up
     """
     taken: dict[Hashable, frozenset[str]] = {}
-    for name, host in arrangement.hosts.items():
+    for name, host in now.hosts.items():
         if name in ignored or not host.view.host.up:
             continue
-        servers = list(_evacuated(arrangement, host.view.servers))
+        servers = list(_evacuated(now, host.view.servers))
         key = tuple(sorted(id(kind) for _, kind in servers))
         # Servers that ask for the same have found hosts that this one is none of.
         if not servers or (key in taken and name not in taken[key]):
             continue
-        found = _elsewhere(arrangement, name, servers, ignored)
+        found = _elsewhere(now, servers, now.hosts.keys() - {name, *ignored})
         if found is None:
             yield name
         else:
@@ -40,39 +39,26 @@ def unsafe_hosts(
 
 
 def _evacuated(
-    arrangement: Arrangement, servers: Collection[Server]
+    now: Arrangement, servers: Collection[Server]
 ) -> Iterator[tuple[Server, ServerKind]]:
     for server in servers:
-        if not ways.goes_elsewhere(server):
-            continue
-        try:
-            yield server, arrangement.planning.kind(server)
-        except RequestError:
-            # Nova takes it nowhere, whatever room there is.
-            continue
+        if moves.goes_elsewhere(server):
+            # What nova-api would refuse today, Nova takes nowhere, whatever room
+            # there is.
+            with contextlib.suppress(RequestError):
+                yield server, now.planning.kind(server)
 
 
 def _elsewhere(
-    arrangement: Arrangement,
-    name: str,
-    servers: list[tuple[Server, ServerKind]],
-    ignored: Collection[str],
+    now: Arrangement, servers: list[tuple[Server, ServerKind]], among: Collection[str]
 ) -> frozenset[str] | None:
     """Return the hosts that servers go to; None if one finds none."""
     found = set()
     for server, kind in sorted(servers, key=lambda pair: -pair[1].cost_mb):
-        hosts = arrangement.hosts
-        taking = [
-            other
-            for other in hosts
-            if other != name and other not in ignored and hosts[other].fits(kind)
-        ]
-        if not taking:
-            return None
-        best = max(taking, key=lambda other: (hosts[other].score(kind), other))
-        after = arrangement.joined(server, kind, best)
+        taking = now.taking(kind, among)
+        after = now.joined(server, kind, taking[0]) if taking else None
         if after is None:
             return None
-        arrangement = after
-        found.add(best)
+        now = after
+        found.add(taking[0])
     return frozenset(found)

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.failure import unsafe_hosts
-from nova_perfvm.changes.migrations.model import MigrationPlan, Move, MoveError
+from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.changes.migrations.room import (
     Demanded,
+    by_cost,
+    by_number,
     enlarged,
     newcomers,
 )
-from nova_perfvm.changes.migrations.sequence import Order, destinations, order
+from nova_perfvm.changes.migrations.sequence import Order, destinations, find_order
 from nova_perfvm.changes.migrations.settling import Settling
 from nova_perfvm.diagnose.capacity import request_of_class
 from nova_perfvm.exceptions import unknown_host
@@ -41,8 +43,9 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
     wishes = planning.wishes
     have = _room(start, kind, count)
     found, gained = Order((), start), have
-    spare = 0
-    while gained < count and spare <= (_MOST_SPARE if wishes.keep_one else 0):
+    for spare in range(1 + (_MOST_SPARE if wishes.keep_one else 0)):
+        if gained >= count:
+            break
         demanded = Demanded(kind, count + spare)
         trial = enlarged(start, demanded, wishes.max_moves)
         room = _room(trial.end, kind, count)
@@ -51,27 +54,35 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
         if demanded.room(trial.end) < demanded.count:
             # There is no more to be had.
             break
-        spare += 1
     reasons: list[str] = []
     if gained < count:
-        reasons += _why(planning, found, count, gained)
-    notes = [f"there is room for {have} of {count} already"] if have else []
+        kept = ", with room kept for the failure of a host" if wishes.keep_one else ""
+        reasons.append(
+            f"no migrations were found that make room for {count}{kept}, only for "
+            f"{gained}"
+        )
+        if wishes.max_moves is not None and len(found.moves) >= wishes.max_moves:
+            reasons.append(
+                f"there are to be no more than {wishes.max_moves} migration(s)"
+            )
+        reasons += [*_unsafe(found.end), *_not_moved(planning)]
+    there = f"there is room for {have} of {count} already"
     return MigrationPlan(
-        moves=_moves(found, start),
+        moves=found.moves,
         gained=gained - have,
         wanted=count - have,
         reasons=tuple(reasons),
-        notes=(*notes, *_notes(planning)),
+        notes=(*([there] if have else []), *_notes(planning)),
     )
 
 
-def _room(arrangement: Arrangement, kind: ServerKind, count: int) -> int:
+def _room(now: Arrangement, kind: ServerKind, count: int) -> int:
     """Return how many VMs find room, so that what is to be kept is kept."""
-    most = Demanded(kind, count).room(arrangement)
-    if not arrangement.planning.wishes.keep_one:
+    most = Demanded(kind, count).room(now)
+    if not now.planning.wishes.keep_one:
         return most
     for number in range(most, 0, -1):
-        end, _ = newcomers(arrangement, kind, number)
+        end, _ = newcomers(now, kind, number)
         if next(unsafe_hosts(end), None) is None:
             return number
     return 0
@@ -93,69 +104,57 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         key=lambda server: (-planning.kind(server).cost_mb, server.id),
     )
     found = _emptied(start, host, leaving)
-    gone = [server for server in leaving if found.end.host_of(server.id) != host]
+    remaining = [s for s in leaving if found.end.host_of(s.id) == host]
     reasons = [f"{server} stays: {planning.why_not(server)}" for server in staying]
     reasons += [
         f"{server} stays: no host was found for it, nor by migrating others"
-        for server in leaving
-        if server not in gone
+        for server in remaining
     ]
-    if planning.wishes.keep_one:
-        unsafe = list(unsafe_hosts(found.end, {host}))
-        if unsafe:
-            reasons.append(_unsafe(unsafe))
     return MigrationPlan(
-        moves=_moves(found, start),
-        gained=len(gone),
+        moves=found.moves,
+        gained=len(leaving) - len(remaining),
         wanted=len(servers),
-        reasons=tuple(reasons),
+        reasons=(*reasons, *_unsafe(found.end, {host})),
         notes=tuple(_notes(planning)),
     )
 
 
 def _emptied(start: Arrangement, host: str, leaving: list[Server]) -> Order:
-    """Return the order in which the most servers leave a host."""
+    """Return the migrations by which the most servers leave a host."""
     most = start.planning.wishes.max_moves
     together = _left(start, host, leaving, tries=400)
-    if together is not None and (most is None or len(together.steps) <= most):
+    if together is not None and (most is None or len(together.moves) <= most):
         return together
     found = Order((), start)
     for server in leaving:
-        if found.end.host_of(server.id) != host:
-            continue
-        step = _left(found.end, host, [server], tries=100)
-        if step is None or (
-            most is not None and len(found.steps) + len(step.steps) > most
-        ):
-            continue
-        found = found.then(step)
+        if found.end.host_of(server.id) == host:
+            step = _left(found.end, host, [server], tries=100)
+            if step is not None and (
+                most is None or len(found.moves) + len(step.moves) <= most
+            ):
+                found = found.then(step)
     return found
 
 
 def _left(
     start: Arrangement, host: str, servers: list[Server], *, tries: int
 ) -> Order | None:
-    """Return the order in which all of these servers leave a host, if one was found."""
+    """Return migrations by which all of these servers leave a host; None if none."""
     names = tuple(server.id for server in servers)
     lifted = start.lifted(names)
     for depth in range(3):
         settling = Settling(
-            cost_of_kind,
+            by_cost,
             avoided=frozenset({host}),
             depth=depth,
-            tries=tries,
-            moved=frozenset(names),
+            staying=frozenset(names),
+            tries=iter(range(tries)),
         )
         end = settling.settle(lifted, tuple((name, host) for name in names))
-        found = None if end is None else order(start, destinations(start, end))
+        found = None if end is None else find_order(start, destinations(start, end))
         if found is not None:
             return found
     return None
-
-
-def cost_of_kind(kind: ServerKind) -> int:
-    """Return what one migration costs, as MiB of memory to copy."""
-    return kind.cost_mb
 
 
 def defragment(planning: Planning, vm_class: VMClass, budget: int) -> MigrationPlan:
@@ -167,16 +166,12 @@ def defragment(planning: Planning, vm_class: VMClass, budget: int) -> MigrationP
     demanded = slots(planning, vm_class)
     found = enlarged(start, demanded, budget)
     gained = demanded.gain(start, found.end)
-    reasons = []
-    if planning.wishes.keep_one and found.steps:
-        unsafe = list(unsafe_hosts(found.end))
-        if unsafe:
-            reasons.append(_unsafe(unsafe))
+    reasons = list(_unsafe(found.end)) if found.moves else []
     if not gained:
         reasons.append(f"no slot was found to be won by {budget} migration(s)")
         reasons += _not_moved(planning)
     return MigrationPlan(
-        moves=_moves(found, start),
+        moves=found.moves,
         gained=gained,
         wanted=max(1, gained),
         reasons=tuple(reasons),
@@ -187,45 +182,20 @@ def defragment(planning: Planning, vm_class: VMClass, budget: int) -> MigrationP
 def slots(planning: Planning, vm_class: VMClass) -> Demanded:
     """Return what slots are: room for VMs of a class, by as few moves as can be."""
     kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
-    return Demanded(kind, _ALL, _moves_first)
+    return Demanded(kind, _ALL, by_number)
 
 
-def _moves_first(kind: ServerKind) -> int:
-    """Return a weight by which fewer migrations are better, whatever they cost."""
-    return (1 << 32) + kind.cost_mb
+def _unsafe(now: Arrangement, ignored: Collection[str] = ()) -> Iterator[str]:
+    """Yield which hosts may not fail, where room is to be kept for the failure of one.
 
-
-def _moves(found: Order, start: Arrangement) -> tuple[Move, ...]:
-    planning = start.planning
-    servers = planning.snapshot.server_by_id
-    return tuple(
-        planning.move(servers[step.server], step.source, step.target)
-        for step in found.steps
-    )
-
-
-def _unsafe(hosts: list[str]) -> str:
-    return (
-        "no room was found for the servers of one host if it failed: "
-        f"{some_of(hosts, _MOST_NAMED)}"
-    )
-
-
-def _why(planning: Planning, found: Order, count: int, gained: int) -> Iterator[str]:
-    """Yield why there is no more room."""
-    wishes = planning.wishes
-    kept = ", with room kept for the failure of a host" if wishes.keep_one else ""
-    yield (
-        f"no migrations were found that make room for {count}{kept}, only for {gained}"
-    )
-    most = wishes.max_moves
-    if most is not None and len(found.steps) >= most:
-        yield f"there are to be no more than {most} migration(s)"
-    if wishes.keep_one:
-        unsafe = list(unsafe_hosts(found.end))
-        if unsafe:
-            yield _unsafe(unsafe)
-    yield from _not_moved(planning)
+    :param ignored: hosts that do not count
+    """
+    found = list(unsafe_hosts(now, ignored)) if now.planning.wishes.keep_one else []
+    if found:
+        yield (
+            "no room was found for the servers of one host if it failed: "
+            f"{some_of(found, _MOST_NAMED)}"
+        )
 
 
 def _not_moved(planning: Planning) -> Iterator[str]:

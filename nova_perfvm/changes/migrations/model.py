@@ -7,6 +7,7 @@ as for every other request; see :mod:`nova_perfvm.diagnose.explain.verdicts`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,6 +32,8 @@ from nova_perfvm.policy import Policy
 EACH_MB: Final = 1024
 # A VM that owns CPUs was promised not to be disturbed.
 PINNED_FACTOR: Final = 2
+# From what a migration costs, in MiB, to what plans are to have the least of.
+Weight = Callable[[int], int]
 
 
 class MoveError(PerfVMError):

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Collection, Hashable, Iterator
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement, PlannedHost
+from nova_perfvm.changes.migrations.model import Weight
 from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.facts.snapshot import Server
 
 # So many answers are looked at one by one.
 _MOST_SETS = 256
-# What a migration costs is compared, whatever its unit is.
-Weight = Callable[[ServerKind], int]
 
+# How many servers of each group leave.
 _Counts = tuple[int, ...]
 
 
@@ -30,7 +32,7 @@ _Counts = tuple[int, ...]
 class Opening:
     """What one host gives when some of its servers leave.
 
-    :ivar servers: those that leave
+    :ivar servers: IDs of those that leave
     :ivar gain: so many VMs it takes then, and not before
     :ivar cost: of their migrations, wherever they go
     """
@@ -42,14 +44,14 @@ class Opening:
 
 
 def openings(
-    arrangement: Arrangement,
+    now: Arrangement,
     kind: ServerKind,
     weight: Weight,
     hosts: Collection[str],
     *,
-    wanted: int,
-    limit: int,
-    staying: Collection[str] = (),
+    wanted: int = 1,
+    limit: int = 1,
+    staying: frozenset[str] = frozenset(),
 ) -> Iterator[Opening]:
     """Yield openings of hosts, those first that cost the least for each VM.
 
@@ -58,86 +60,80 @@ def openings(
     :param staying: IDs of servers that are not moved
     """
     number = itertools.count()
-    planning = arrangement.planning
-    least: list[tuple[float, str]] = []
-    for name in hosts:
-        costs = [weight(planning.kind(s)) for s in arrangement.movable(name)]
+    # Of a host, by what it costs at least, or of an opening, by what it costs.
+    heap: list[tuple[float, int, str | Opening]] = []
+    for name in sorted(hosts):
+        costs = [weight(now.kind(s.id).cost_mb) for s in now.movable(name)]
         if costs and (kind.allowed is None or name in kind.allowed):
-            least.append((min(costs) / wanted, name))
-    least.sort(reverse=True)
-    heap: list[tuple[float, int, Opening]] = []
-    while heap or least:
-        # A host is looked at when nothing cheaper is left.
-        if least and (not heap or least[-1][0] < heap[0][0]):
-            _, name = least.pop()
-            for found in _of_host(arrangement, name, kind, weight, limit, staying):
-                price = found.cost / min(found.gain, wanted)
-                heapq.heappush(heap, (price, next(number), found))
+            heap.append((min(costs) / wanted, next(number), name))
+    heapq.heapify(heap)
+    while heap:
+        _, _, found = heapq.heappop(heap)
+        if isinstance(found, Opening):
+            yield found
             continue
-        yield heapq.heappop(heap)[2]
+        # A host is looked at when nothing cheaper is left.
+        for opening in _openings_of(now, found, kind, weight, limit, staying):
+            price = opening.cost / min(opening.gain, wanted)
+            heapq.heappush(heap, (price, next(number), opening))
 
 
-def _of_host(
-    arrangement: Arrangement,
+def _openings_of(
+    now: Arrangement,
     name: str,
     kind: ServerKind,
     weight: Weight,
     limit: int,
-    staying: Collection[str],
+    staying: frozenset[str],
 ) -> list[Opening]:
     """Return the openings of one host; nobody leaves in vain."""
-    host = arrangement.hosts[name]
-    here = frozenset(s.id for s in host.view.servers if s.id in staying)
+    host = now.hosts[name]
+    here = staying.intersection(server.id for server in host.view.servers)
     key = kind, weight, limit, here
     if key not in host.openings:
-        host.openings[key] = _find(arrangement, name, kind, weight, limit, here)
+        host.openings[key] = _find_openings(now, name, kind, weight, limit, here)
     found: list[Opening] = host.openings[key]
     return found
 
 
-def _find(
-    arrangement: Arrangement,
+def _find_openings(
+    now: Arrangement,
     name: str,
     kind: ServerKind,
     weight: Weight,
     limit: int,
-    staying: Collection[str],
+    staying: frozenset[str],
 ) -> list[Opening]:
-    groups = _groups(arrangement, name, staying)
-    if not groups:
-        return []
-    host = arrangement.hosts[name]
-    planning = arrangement.planning
-    costs = [weight(planning.kind(servers[0])) for servers in groups]
-    now = host.room(kind, limit)
-    seen: dict[_Counts, int] = {}
+    host = now.hosts[name]
+    groups = [
+        [server for server in group if server.id not in staying]
+        for group in groups_of(now, name)
+    ]
+    costs = [weight(now.kind(g[0].id).cost_mb) if g else 0 for g in groups]
+    room = host.room(kind, limit)
+    gains: dict[_Counts, int] = {}
 
     def gain(counts: _Counts) -> int:
-        if counts not in seen:
-            some = _some(groups, counts)
-            after = PlannedHost(planning, host.view.without(some))
-            seen[counts] = after.room(kind, now + limit) - now
-        return seen[counts]
-
-    everybody = tuple(map(len, groups))
-    most = gain(everybody)
-    if most <= 0:
-        return []
+        if counts not in gains:
+            view = host.view.without(_leaving(groups, counts))
+            after = PlannedHost(now.planning, view).room(kind, room + limit)
+            gains[counts] = after - room
+        return gains[counts]
 
     def cost(counts: _Counts) -> int:
         return sum(n * c for n, c in zip(counts, costs, strict=True))
 
-    sets = 1
-    for count in everybody:
-        sets *= count + 1
-    if sets <= _MOST_SETS:
-        chosen = _all(everybody, cost, gain, most)
+    everybody = tuple(map(len, groups))
+    if gain(everybody) <= 0:
+        return []
+    if math.prod(count + 1 for count in everybody) <= _MOST_SETS:
+        chosen = _all_minimal(everybody, cost, gain)
     else:
-        chosen = _some_minimal(everybody, costs, gain, most)
+        chosen = _some_minimal(everybody, costs, gain)
     return [
         Opening(
             name,
-            tuple(s.id for s in _some(groups, counts)),
+            tuple(server.id for server in _leaving(groups, counts)),
             gain(counts),
             cost(counts),
         )
@@ -145,76 +141,49 @@ def _find(
     ]
 
 
-def _groups(
-    arrangement: Arrangement, name: str, staying: Collection[str]
-) -> list[list[Server]]:
-    """Return the servers that may leave, those together that are alike."""
+def groups_of(now: Arrangement, name: str) -> Sequence[Sequence[Server]]:
+    """Return the servers of a host that may leave, those together that are alike."""
     found: dict[Hashable, list[Server]] = {}
-    for server in arrangement.movable(name):
-        if server.id in staying:
-            continue
+    for server in now.movable(name):
         cells = tuple((c.host_node, len(c.cpu_pinning)) for c in server.cells or ())
-        key = arrangement.planning.kind(server), cells
-        found.setdefault(key, []).append(server)
+        found.setdefault((now.kind(server.id), cells), []).append(server)
     return list(found.values())
 
 
-def _some(groups: list[list[Server]], counts: _Counts) -> list[Server]:
+def _leaving(groups: Sequence[Sequence[Server]], counts: _Counts) -> list[Server]:
     return [s for group, n in zip(groups, counts, strict=True) for s in group[:n]]
 
 
-def _all(
-    everybody: _Counts,
-    cost: Callable[[_Counts], int],
-    gain: Callable[[_Counts], int],
-    most: int,
+def _all_minimal(
+    everybody: _Counts, cost: Callable[[_Counts], int], gain: Callable[[_Counts], int]
 ) -> list[_Counts]:
     """Return, for each gain that there is, the sets that need all their servers."""
-    kept: list[tuple[_Counts, int]] = []
+    kept: list[_Counts] = []
     ranges = [range(count + 1) for count in everybody]
     for counts in sorted(itertools.product(*ranges), key=cost):
         # What gives no more than a part of it gives needs not all of them.
-        best = max(
-            (
-                g
-                for part, g in kept
-                if all(p <= c for p, c in zip(part, counts, strict=True))
-            ),
-            default=0,
-        )
-        if best < most and gain(counts) > best:
-            kept.append((counts, gain(counts)))
-    return [counts for counts, _ in kept]
+        parts = [part for part in kept if all(map(int.__le__, part, counts))]
+        best = max(map(gain, parts), default=0)
+        if best < gain(everybody) and gain(counts) > best:
+            kept.append(counts)
+    return kept
 
 
 def _some_minimal(
-    everybody: _Counts,
-    costs: list[int],
-    gain: Callable[[_Counts], int],
-    most: int,
+    everybody: _Counts, costs: list[int], gain: Callable[[_Counts], int]
 ) -> list[_Counts]:
     """Return a set for each gain, or two, of which nobody can be left out."""
     found: dict[_Counts, None] = {}
-    order = sorted(range(len(everybody)), key=lambda index: costs[index])
-    for wanted in range(1, most + 1):
+    order = sorted(range(len(everybody)), key=costs.__getitem__)
+    for wanted in range(1, gain(everybody) + 1):
         for indexes in (order[::-1], order):
-            counts = list(everybody)
+            counts = everybody
             for index in indexes:
-                counts[index] = _fewest(counts, index, gain, wanted)
-            found[tuple(counts)] = None
+                # The fewest of a group that have to leave, by halving.
+                trials = [
+                    (*counts[:index], few, *counts[index + 1 :])
+                    for few in range(counts[index] + 1)
+                ]
+                counts = trials[bisect_left(trials, wanted, key=gain)]
+            found[counts] = None
     return list(found)
-
-
-def _fewest(
-    counts: list[int], index: int, gain: Callable[[_Counts], int], wanted: int
-) -> int:
-    """Return how few of one group have to leave, by halving."""
-    low, high = 0, counts[index]
-    while low < high:
-        middle = (low + high) // 2
-        trial = (*counts[:index], middle, *counts[index + 1 :])
-        if gain(trial) >= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return low

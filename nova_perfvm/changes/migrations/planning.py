@@ -81,16 +81,14 @@ class Planning:
 
         :raises RequestError: when nova-api would refuse its flavor and image today
         """
-        found = self._kind_of.get(server.id)
-        if found is None:
+        if server.id not in self._kind_of:
             key = self._key(server)
             if key not in self._kinds:
-                request = request_to_move(
-                    self.snapshot, server, any_zone=self.wishes.any_zone
-                )
+                any_zone = self.wishes.any_zone
+                request = request_to_move(self.snapshot, server, any_zone=any_zone)
                 self._kinds[key] = self.kind_of_request(request)
-            found = self._kind_of[server.id] = self._kinds[key]
-        return found
+            self._kind_of[server.id] = self._kinds[key]
+        return self._kind_of[server.id]
 
     def kind_of_request(self, request: Request) -> ServerKind:
         """Return the kind of the servers that ask for this."""

@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts for servers that have left theirs, if need be by moving others.
 
-Here servers leave and come in thought, all at once; in which order they can is the
-question of :mod:`nova_perfvm.changes.migrations.sequence`.
+Servers leave and come all at once here; in which order they can is the question of
+:mod:`nova_perfvm.changes.migrations.sequence`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.openings import Weight, openings
+from nova_perfvm.changes.migrations.model import Weight
+from nova_perfvm.changes.migrations.openings import openings
 from nova_perfvm.changes.migrations.planning import ServerKind
 
-# How many hosts are tried for one server, and openings where none takes it.
+# So many hosts are tried for one server, and openings where none takes it.
 _MOST_HOSTS: Final = 3
 _MOST_OPENINGS: Final = 6
 # So many hosts that would lose room are compared by how much.
 _MOST_COMPARED: Final = 8
 
+# IDs of servers, each with the host to which it does not return.
+Floating = tuple[tuple[str, str], ...]
 
-@dataclass
+
+@dataclass(frozen=True)
 class Settling:
     """How servers are to be settled.
 
@@ -30,8 +35,9 @@ class Settling:
     :ivar limit: of VMs of the goal that are counted on a host
     :ivar avoided: hosts that nobody comes to
     :ivar lossless: whether only hosts are chosen that lose no room for the goal
-    :ivar depth: how often the hosts of servers may be made room for by others
-    :ivar tries: how many more hosts are tried
+    :ivar depth: how often hosts may be made room on by moving others
+    :ivar staying: servers that are not moved to make room
+    :ivar tries: an item for each host that may still be tried
     """
 
     weight: Weight
@@ -40,95 +46,65 @@ class Settling:
     avoided: frozenset[str] = frozenset()
     lossless: bool = False
     depth: int = 1
-    tries: int = 200
-    moved: frozenset[str] = field(default=frozenset())
+    staying: frozenset[str] = frozenset()
+    tries: Iterator[int] = field(default_factory=lambda: iter(range(200)))
 
-    def settle(
-        self, arrangement: Arrangement, floating: tuple[tuple[str, str], ...]
-    ) -> Arrangement | None:
-        """Return an arrangement in which all have a host; None if none was found.
-
-        :param floating: IDs of servers, and the host to which each does not return
-        """
+    def settle(self, now: Arrangement, floating: Floating) -> Arrangement | None:
+        """Return an arrangement in which all have a host; None if none was found."""
         if not floating:
-            return arrangement
-        (server_id, left), *rest = floating
-        kind = arrangement.planning.kind(arrangement.server(server_id))
-        for host in self._hosts(arrangement, server_id, kind, left):
-            self.tries -= 1
-            if self.tries < 0:
+            return now
+        (server, left), *rest = floating
+        for host in self._hosts(now, server, left):
+            if next(self.tries, None) is None:
                 return None
-            after = arrangement.placed(server_id, host)
+            after = now.placed(server, host)
             found = None if after is None else self.settle(after, tuple(rest))
             if found is not None:
                 return found
-        if self.depth <= 0:
-            return None
-        return self._with_others(arrangement, server_id, kind, left, tuple(rest))
+        return self._with_others(now, server, left, tuple(rest)) if self.depth else None
 
-    def _hosts(
-        self, arrangement: Arrangement, server_id: str, kind: ServerKind, left: str
-    ) -> Iterator[str]:
+    def _hosts(self, now: Arrangement, server: str, left: str) -> Iterator[str]:
         """Yield hosts that take a server, the best first."""
-        hosts = arrangement.hosts
-        taking = sorted(
-            (
-                name
-                for name in arrangement.planning.targets - self.avoided
-                if name != left and hosts[name].fits(kind)
-            ),
-            key=lambda name: (hosts[name].score(kind), name),
-            reverse=True,
-        )
-        goal = self.goal
+        taking = now.taking(now.kind(server), self._targets(now, left))
+        goal, limit = self.goal, self.limit
         if goal is None:
             yield from taking[:_MOST_HOSTS]
             return
-        full = [name for name in taking if not hosts[name].room(goal, self.limit)]
+        full = [name for name in taking if not now.hosts[name].room(goal, limit)]
         yield from full[:_MOST_HOSTS]
         if len(full) >= _MOST_HOSTS:
             return
-        losses = []
-        for name in [n for n in taking if n not in set(full)][:_MOST_COMPARED]:
-            after = arrangement.placed(server_id, name)
+        losses = {}
+        for name in [name for name in taking if name not in full][:_MOST_COMPARED]:
+            after = now.placed(server, name)
             if after is not None:
-                now = hosts[name].room(goal, self.limit)
-                losses.append((now - after.hosts[name].room(goal, self.limit), name))
-        # Sorting keeps the order of those that lose as much.
-        losses.sort(key=lambda pair: pair[0])
-        for loss, name in losses[:_MOST_HOSTS]:
-            if not (loss > 0 and self.lossless):
+                room = now.hosts[name].room(goal, limit)
+                losses[name] = room - after.hosts[name].room(goal, limit)
+        for name in sorted(losses, key=losses.__getitem__)[:_MOST_HOSTS]:
+            if losses[name] <= 0 or not self.lossless:
                 yield name
 
     def _with_others(
-        self,
-        arrangement: Arrangement,
-        server_id: str,
-        kind: ServerKind,
-        left: str,
-        rest: tuple[tuple[str, str], ...],
+        self, now: Arrangement, server: str, left: str, rest: Floating
     ) -> Arrangement | None:
         """Make room for a server by moving others, and settle those."""
-        targets = arrangement.planning.targets - self.avoided - {left}
-        deeper = replace(
-            self, depth=self.depth - 1, moved=self.moved | {server_id}, tries=self.tries
-        )
+        deeper = replace(self, depth=self.depth - 1, staying=self.staying | {server})
         found = openings(
-            arrangement,
-            kind,
+            now,
+            now.kind(server),
             self.weight,
-            targets,
-            wanted=1,
-            limit=1,
-            staying=deeper.moved,
+            self._targets(now, left),
+            staying=deeper.staying,
         )
-        for _, opening in zip(range(_MOST_OPENINGS), found, strict=False):
-            after = arrangement.lifted(opening.servers).placed(server_id, opening.host)
+        for opening in itertools.islice(found, _MOST_OPENINGS):
+            after = now.lifted(opening.servers).placed(server, opening.host)
             if after is None:
                 continue
             others = tuple((other, opening.host) for other in opening.servers)
             settled = deeper.settle(after, others + rest)
-            self.tries = deeper.tries
             if settled is not None:
                 return settled
         return None
+
+    def _targets(self, now: Arrangement, left: str) -> frozenset[str]:
+        return now.planning.targets - self.avoided - {left}

@@ -14,7 +14,7 @@ from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.failure import unsafe_hosts
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.changes.migrations.room import Demanded, newcomers
-from nova_perfvm.changes.migrations.sequence import order
+from nova_perfvm.changes.migrations.sequence import find_order
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.explain import request_of, settings_for
 from nova_perfvm.diagnose.explain.verdicts import judge_all
@@ -320,8 +320,9 @@ class FreeTest(FewHostsCase):
         request, _ = request_of(self.snapshot, flavor="hp48")
         planning = planning_of(self.policy, self.snapshot)
         kind = planning.kind_of_request(request)
-        _, hosts = newcomers(Arrangement(planning), kind, 3)
-        self.assertEqual(["a", "b"], sorted(hosts))
+        end, count = newcomers(Arrangement(planning), kind, 3)
+        self.assertEqual(2, count)
+        self.assertEqual([1, 1], [len(end.hosts[n].view.servers) for n in "ab"])
 
 
 class OrderTest(FewHostsCase):
@@ -332,19 +333,19 @@ class OrderTest(FewHostsCase):
         self.add("a", 1, 64, 16)
         self.add("b", 1, 64, 32)
         swapped = {"i-a-16": "b", "i-b-32": "a"}
-        self.assertIsNone(order(self.start(), swapped))
+        self.assertIsNone(find_order(self.start(), swapped))
         self.add("c", 1, 64)
-        found = order(self.start(), swapped)
-        self.assertEqual(3, len(found.steps))
-        self.assertEqual(swapped, found.goals)
-        self.assertEqual(1, sum(step.target == "c" for step in found.steps))
+        found = find_order(self.start(), swapped)
+        self.assertEqual(3, len(found.moves))
+        self.assertEqual(swapped, found.destinations)
+        self.assertEqual(1, sum(step.target == "c" for step in found.moves))
 
     def test_one_waits_for_the_other(self):
         self.add("a", 1, 64, 16)
         self.add("b", 1, 64, 32)
         self.add("c", 1, 64)
-        found = order(self.start(), {"i-a-16": "b", "i-b-32": "c"})
-        self.assertEqual(["i-b-32", "i-a-16"], [step.server for step in found.steps])
+        found = find_order(self.start(), {"i-a-16": "b", "i-b-32": "c"})
+        self.assertEqual(["i-b-32", "i-a-16"], [step.server for step in found.moves])
 
 
 class DrainTest(FewHostsCase):
