@@ -263,7 +263,7 @@ def _unlabelled(
     if root.mode == "mixed":
         classes += [c for c in policy.classes if not c.pinned]
     words = ", ".join(text for found in offered.values() for text in found)
-    commands = labels.commands(classes, [name], snapshot.aggregates)
+    commands = labels.label_commands(classes, [name], snapshot.aggregates)
     return f"it offers {words}", commands
 
 

@@ -19,7 +19,7 @@ def label_of(classes: Iterable[VMClass]) -> str:
     return ",".join(vm_class.name for vm_class in classes)
 
 
-def commands(
+def label_commands(
     classes: Sequence[VMClass], hosts: Iterable[str], known: Collection[Aggregate] = ()
 ) -> tuple[str, ...]:
     """Return the commands that give hosts their label.

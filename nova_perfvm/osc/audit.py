@@ -114,7 +114,7 @@ class Audit(ReportingLister, ChangingCommand):
                 "the snapshot was taken with another policy "
                 f"({seen.policy_digest}): name that with --policy"
             )
-        known = (policy, seen, settings, extensions.load())
+        known = (policy, seen, settings, extensions.load_generators())
         return Subject(*known, parsed_args.stuck_after, database)
 
     def judged(self, report: AuditReport, parsed_args: argparse.Namespace) -> Table:

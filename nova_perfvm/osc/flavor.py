@@ -54,7 +54,7 @@ def flavors_of(
         memory_gb=parsed_args.memory_gb,
         prefix=parsed_args.prefix,
         isolated_aggregates=parsed_args.isolated_aggregates,
-        generators=extensions.load(),
+        generators=extensions.load_generators(),
     )
 
 

@@ -72,8 +72,8 @@ class ConfigHost(PolicyCommand):
                 "--topology",
                 metavar="SHAPE|FILE",
                 help="NUMA nodes x cores[x threads], such as 2x20x2; or a file with "
-                "the output of lscpu -J -e, of lscpu -J, or, with the memory of each "
-                "node, of nova-perfvm host collect (JSON)",
+                "the output of lscpu -J -e, or, with the memory of each node, of "
+                "nova-perfvm host collect (JSON)",
             ),
             required=True,
         ),
@@ -154,7 +154,7 @@ class ConfigHost(PolicyCommand):
                 **{name: getattr(parsed_args, name) for name in _AS_GIVEN},
                 residents=None
                 if parsed_args.servers is None
-                else residents.parse(
+                else residents.parse_residents(
                     textfile.read(parsed_args.servers), parsed_args.servers
                 ),
             ),
@@ -178,7 +178,7 @@ class ConfigHost(PolicyCommand):
         tool = parsed_args.format
         files = deployers.below(tool, config) if tool else rendering.as_files(config)
         known = deployers.known_below(tool) if tool else rendering.FILES
-        output.write(directory, files, known, force=parsed_args.force)
+        output.write_files(directory, files, known, force=parsed_args.force)
         self.write("".join(f"{directory / name}\n" for name in files))
 
 
@@ -199,7 +199,9 @@ def _topology(parsed_args: argparse.Namespace) -> Topology:
         raise HostConfigError(
             f"--memory-gb {memory_gb}: expected 1 to {_MAX_MEMORY_GB} GiB"
         )
-    found = sysfs.read() if parsed_args.local else _described(parsed_args.topology)
+    found = (
+        sysfs.read_sysfs() if parsed_args.local else _described(parsed_args.topology)
+    )
     return found if memory_gb is None else found.with_memory(memory_gb)
 
 
@@ -213,4 +215,4 @@ def _described(text: str) -> Topology:
     content = textfile.read(text, reading.MOST_BYTES)
     if filekinds.known(content) == filekinds.COLLECTED["host"]:
         return topology.read(reading.loads(content, text, "host"))
-    return lscpu.parse(content, text)
+    return lscpu.parse_lscpu(content, text)

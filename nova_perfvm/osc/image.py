@@ -52,7 +52,9 @@ class GenerateImage(PolicyCommand):
             )
         policy = self.policy(parsed_args)
         properties = generate_image_properties(
-            policy, class_name=parsed_args.class_name, generators=extensions.load()
+            policy,
+            class_name=parsed_args.class_name,
+            generators=extensions.load_generators(),
         )
         classes = classes_of(policy, parsed_args.class_name)
         self.write(render(parsed_args.format, properties, image, classes))

@@ -56,5 +56,5 @@ class OverviewCommand(LookingCommand):
             snapshot,
             settings,
             flavors=parsed_args.flavors,
-            generators=extensions.load(),
+            generators=extensions.load_generators(),
         )

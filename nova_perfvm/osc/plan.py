@@ -115,7 +115,9 @@ class PlanDisk(JudgingCommand, Lister):
         if parsed_args.output_dir is not None:
             directory = Path(parsed_args.output_dir)
             files = _files(found, parsed_args.network_volume)
-            output.write(directory, files, guarantees.FILES, force=parsed_args.force)
+            output.write_files(
+                directory, files, guarantees.FILES, force=parsed_args.force
+            )
             self.app.stderr.write("".join(f"{directory / name}\n" for name in files))
         self.exit_status = _status(found)
         columns = ("Count", "VMs", "Limit", "Latency ms", "Evidence")

@@ -37,7 +37,7 @@ class _WritePlaybook(PerfVMCommand):
         :param known: every name that an earlier version may have left
         """
         directory = Path(parsed_args.output_dir)
-        output.write(directory, files, known, force=parsed_args.force)
+        output.write_files(directory, files, known, force=parsed_args.force)
         self.write("".join(f"{directory / name}\n" for name in known))
         return directory
 

@@ -106,7 +106,7 @@ class DiffPolicy(PerfVMCommand, Lister):
     ) -> tuple[tuple[str, ...], list[Difference]]:
         """Compare the policies; both have to be valid."""
         old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
-        found = compare(old, new, extensions.load())
+        found = compare(old, new, extensions.load_generators())
         cloud = self.snapshot(parsed_args)
         if cloud is not None:
             found += compare_servers(old, new, cloud)

@@ -139,7 +139,7 @@ class SyncImages(SyncCommand):
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
         policy = self.checked_policy(parsed_args)
-        desired = tagged_properties(policy, extensions.load())
+        desired = tagged_properties(policy, extensions.load_generators())
         tag = tag_of(parsed_args.class_name)
         if parsed_args.class_name is not None:
             policy.get_class(parsed_args.class_name)

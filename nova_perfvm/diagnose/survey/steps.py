@@ -85,7 +85,7 @@ def steps(
             yield AdoptionStep(
                 "Label them",
                 "From now on the filter judges these hosts, and no others.",
-                "\n".join(labels.commands([vm_class], map(_name, first)))
+                "\n".join(labels.label_commands([vm_class], map(_name, first)))
                 + _enable(first),
             )
     yield AdoptionStep(

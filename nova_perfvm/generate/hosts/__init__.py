@@ -5,8 +5,9 @@ Pure: reads no configuration of Nova and imports none of it.  What Nova refuses
 is refused here, with the remedy, before nova-compute would.
 """
 
+from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.errors import HostConfigError, TopologyError
-from nova_perfvm.generate.hosts.generate import HostConfig, generate
+from nova_perfvm.generate.hosts.generate import generate
 from nova_perfvm.generate.hosts.request import (
     MODES,
     RESERVED_MEMORY_GB,

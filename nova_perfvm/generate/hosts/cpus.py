@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.generate.hosts.topology import Node, Topology
+from nova_perfvm.generate.hosts.topology import Node
 from nova_perfvm.policy import VMClass
 
 
@@ -52,7 +52,7 @@ class CPUSets:
         }
 
 
-def divide(request: HostRequest, vm_class: VMClass | None) -> CPUSets:
+def divide_cpus(request: HostRequest, vm_class: VMClass | None) -> CPUSets:
     """Divide a host's CPUs for a mode.
 
     The first cores of each node are kept for the host, since Linux puts its
@@ -100,8 +100,3 @@ def _cpus(
         for core in node.cores[first:last]
         for cpu in (core[:1] if first_thread else core)
     )
-
-
-def owned_nodes(topology: Topology, cpus: CPUSets) -> tuple[Node, ...]:
-    """Return the nodes that have CPUs which pinned VMs may own."""
-    return tuple(node for node in topology.nodes if node.cpus & cpus.pinnable)

@@ -24,7 +24,7 @@ from typing import Any, Final
 import yaml
 
 from nova_perfvm.generate.hosts import kubernetes, rendering
-from nova_perfvm.generate.hosts.generate import HostConfig
+from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.options import Setting, by_section
 
 _WIDTH: Final = 88

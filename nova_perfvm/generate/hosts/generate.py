@@ -3,75 +3,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from nova_perfvm.facts import NUMACell
 from nova_perfvm.generate import labels, options
-from nova_perfvm.generate.hosts import (
-    admission,
-    kernel,
-    memory,
-    nova_conf,
-    provider,
-    remarks,
-    residents,
-)
-from nova_perfvm.generate.hosts import cpus as cpu_sets
-from nova_perfvm.generate.hosts.cpus import CPUSets
-from nova_perfvm.generate.hosts.kernel import KernelAdvice
-from nova_perfvm.generate.hosts.memory import NodeMemory
+from nova_perfvm.generate.hosts import admission, remarks
+from nova_perfvm.generate.hosts.config import HostConfig
+from nova_perfvm.generate.hosts.cpus import CPUSets, divide_cpus
+from nova_perfvm.generate.hosts.kernel import advise_kernel
+from nova_perfvm.generate.hosts.memory import NodeMemory, divide_memory
+from nova_perfvm.generate.hosts.nova_conf import nova_settings
+from nova_perfvm.generate.hosts.provider import provider_document
 from nova_perfvm.generate.hosts.request import HostRequest
+from nova_perfvm.generate.hosts.residents import refuse_residents
 from nova_perfvm.generate.hosts.topology import Topology
-from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement import units
-from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.slots import cell_cpus, host_slots
-
-
-@dataclass(frozen=True, slots=True)
-class HostConfig:
-    """The configuration of one compute host, and what it rests on elsewhere.
-
-    :ivar vm_class: the pinned class that the host is for, None for none
-    :ivar classes: those whose VMs come to it
-    :ivar iops: for ``read`` and ``write`` the capacity, and the guarantee
-    :ivar cells: the NUMA nodes that nova-compute will report, without VMs
-    :ivar room: VMs of the class that fit the empty host
-    :ivar slots: VMs of the class that it may hold
-    :ivar nova: nova.conf of the host
-    :ivar provider: content of provider.yaml, None where the host needs none
-    :ivar scheduler: nova.conf of the nova-scheduler hosts
-    :ivar placement: placement.conf
-    :ivar warnings: what may go wrong, or costs more than it seems
-    :ivar notes: what to do beside copying the lines
-    :ivar label_commands: those that give the host its label; empty if it needs none
-    """
-
-    request: HostRequest
-    vm_class: VMClass | None
-    classes: list[VMClass]
-    iops: dict[str, tuple[int, int]]
-    cpus: CPUSets
-    memory: tuple[NodeMemory, ...]
-    cells: tuple[NUMACell, ...]
-    room: int
-    slots: int
-    nova: tuple[Setting, ...]
-    provider: dict[str, Any] | None
-    kernel: KernelAdvice
-    scheduler: tuple[Setting, ...]
-    placement: tuple[Setting, ...]
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    label_commands: tuple[str, ...] = ()
-
-    @property
-    def usable(self) -> tuple[int, ...]:
-        """CPUs of each cell that VMs of the pinned class may own."""
-        if self.vm_class is None:
-            return ()
-        return tuple(cell_cpus(self.vm_class, cell)[0] for cell in self.cells)
+from nova_perfvm.rules.slots import host_slots
 
 
 def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig:
@@ -87,10 +34,12 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     vm_class = admission.pinned_class(request)
     classes = admission.served_classes(request.policy, request.mode, vm_class)
     iops = admission.iops_capacity(request, classes)
-    cpus = cpu_sets.divide(request, vm_class)
+    cpus = divide_cpus(request, vm_class)
     if request.residents is not None:
-        residents.check(request.residents, cpus)
-    shares = memory.divide(request, cpus, classes)
+        refuse_residents(
+            request.residents, dedicated=bool(cpus.dedicated), shared=bool(cpus.shared)
+        )
+    shares = divide_memory(request, cpus, classes)
     cells = _cells(request.topology, cpus, shares)
     # Memory that is not known is no limit.
     needed_mb = 0 if request.topology.memory_mb is None else None
@@ -106,9 +55,9 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         cells=cells,
         room=room,
         slots=count,
-        nova=nova_conf.settings(cpus, shares, classes),
-        provider=provider.document(request, vm_class, count, iops),
-        kernel=kernel.advise(request.topology, cpus, shares),
+        nova=nova_settings(cpus, shares, classes),
+        provider=provider_document(request, vm_class, count, iops),
+        kernel=advise_kernel(request.topology, cpus, shares),
         scheduler=(
             *options.wanted(request.policy, options.SCHEDULER),
             options.policy_file(policy_file),
@@ -117,8 +66,8 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     )
     return replace(
         config,
-        warnings=remarks.warnings(config),
-        notes=remarks.notes(config),
+        warnings=tuple(remarks.warnings_of(config)),
+        notes=tuple(remarks.notes_of(config)),
         label_commands=_label_commands(config),
     )
 
@@ -133,7 +82,7 @@ def _label_commands(config: HostConfig) -> tuple[str, ...]:
         or not config.slots
     ):
         return ()
-    return labels.commands(config.classes, ["HOST"])
+    return labels.label_commands(config.classes, ["HOST"])
 
 
 def _cells(

@@ -31,7 +31,7 @@ class KernelAdvice:
     why: tuple[str, ...]
 
 
-def advise(
+def advise_kernel(
     topology: Topology, cpus: CPUSets, memory: Sequence[NodeMemory]
 ) -> KernelAdvice:
     """Return the kernel arguments and the tuned profile for a host."""

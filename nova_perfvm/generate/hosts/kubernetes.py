@@ -22,7 +22,7 @@ import yaml
 
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import rendering
-from nova_perfvm.generate.hosts.generate import HostConfig
+from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.options import Setting
 
 # To be replaced by the host's name in the tool's inventory.

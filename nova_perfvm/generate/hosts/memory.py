@@ -36,7 +36,7 @@ class NodeMemory:
         return self.vms_mb * 1024 // self.page_kb
 
 
-def divide(
+def divide_memory(
     request: HostRequest, cpus: CPUSets, classes: Sequence[VMClass]
 ) -> tuple[NodeMemory, ...]:
     """Divide each node's memory between the host and VMs.

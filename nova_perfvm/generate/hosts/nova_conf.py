@@ -18,7 +18,7 @@ from nova_perfvm.policy import VMClass
 _SMALL_PAGE_KB: Final = 4
 
 
-def settings(
+def nova_settings(
     cpus: CPUSets, memory: Sequence[NodeMemory], classes: Sequence[VMClass]
 ) -> tuple[Setting, ...]:
     """Return the options of a compute host.

@@ -14,7 +14,7 @@ from nova_perfvm import textfile
 from nova_perfvm.generate.hosts.errors import HostConfigError
 
 
-def write(
+def write_files(
     directory: Path, files: Mapping[str, str], known: Iterable[str], *, force: bool
 ) -> None:
     """Write files into a directory, which is made if it is missing.

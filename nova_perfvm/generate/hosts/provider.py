@@ -17,7 +17,7 @@ SCHEMA_VERSION: Final = "1.0"
 _CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
 
 
-def document(
+def provider_document(
     request: HostRequest,
     vm_class: VMClass | None,
     count: int,

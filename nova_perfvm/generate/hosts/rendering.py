@@ -12,7 +12,7 @@ import yaml
 
 from nova_perfvm import cpuset
 from nova_perfvm.generate import labels
-from nova_perfvm.generate.hosts.generate import HostConfig
+from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
 from nova_perfvm.generate.options import Setting, by_section
 from nova_perfvm.placement.slots import traits_to_avoid

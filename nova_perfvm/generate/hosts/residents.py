@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.generate.hosts.errors import HostConfigError
 from nova_perfvm.printable import some_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from nova_perfvm.generate.hosts.cpus import CPUSets
-
 _PCPU: Final = re.compile(r"resources([1-9][0-9]*)?:PCPU")
 _NAMES_SHOWN: Final = 10
+# Servers in one of these states are on no host.
+_ELSEWHERE: Final = ("SHELVED_OFFLOADED", "DELETED")
 _SHOW: Final = (
     "give the output of: for id in $(openstack server list --all-projects --host HOST "
     "-f value -c ID); do openstack --os-compute-api-version 2.47 server show -f json "
@@ -40,7 +38,7 @@ class Resident:
     host: str | None = None
 
 
-def parse(text: str, source: str) -> tuple[Resident, ...]:
+def parse_residents(text: str, source: str) -> tuple[Resident, ...]:
     """Read a host's servers.
 
     Accepted are a list of servers, an object whose key ``servers`` holds one
@@ -55,14 +53,13 @@ def parse(text: str, source: str) -> tuple[Resident, ...]:
         not in it, or the servers are on several hosts
     """
     residents = []
-    for number, server in enumerate(_servers(_documents(text, source), source)):
-        where = f"{source}: server {number + 1}"
+    for number, server in enumerate(_servers(text, source), 1):
+        where = f"{source}: server {number}"
         if not isinstance(server, dict):
             raise HostConfigError(f"{where} is no object: {_SHOW}")
         fields = {str(key).lower(): value for key, value in server.items()}
-        if str(fields.get("status", "")).upper() in {"SHELVED_OFFLOADED", "DELETED"}:
-            continue
-        residents.append(_resident(fields, where))
+        if str(fields.get("status", "")).upper() not in _ELSEWHERE:
+            residents.append(_resident(fields, where))
     hosts = sorted({r.host for r in residents if r.host})
     if len(hosts) > 1:
         raise HostConfigError(
@@ -72,35 +69,22 @@ def parse(text: str, source: str) -> tuple[Resident, ...]:
     return tuple(residents)
 
 
-def _documents(text: str, source: str) -> Iterator[Any]:
-    """Return the JSON documents of a text, which may hold several."""
-    decoder = json.JSONDecoder()
-    position = 0
-    while position < len(text):
-        if text[position].isspace():
-            position += 1
-            continue
+def _servers(text: str, source: str) -> Iterator[Any]:
+    """Yield the servers of JSON documents, of which a text may hold several."""
+    decoder, rest = json.JSONDecoder(), text.lstrip()
+    while rest:
         try:
-            document, position = decoder.raw_decode(text, position)
+            document, end = decoder.raw_decode(rest)
         except (ValueError, RecursionError) as exc:
             raise HostConfigError(f"{source}: no JSON ({exc}): {_SHOW}") from exc
-        yield document
-
-
-def _servers(documents: Iterator[Any], source: str) -> Iterator[Any]:
-    for document in documents:
-        if isinstance(document, dict) and "servers" in document:
-            yield from _list(document["servers"], source)
-        elif isinstance(document, dict):
-            yield document
-        else:
-            yield from _list(document, source)
-
-
-def _list(value: Any, source: str) -> Sequence[Any]:
-    if not isinstance(value, list):
-        raise HostConfigError(f"{source}: {value!r:.40} is no list of servers: {_SHOW}")
-    return value
+        rest = rest[end:].lstrip()
+        if isinstance(document, dict):
+            document = document.get("servers", [document])
+        if not isinstance(document, list):
+            raise HostConfigError(
+                f"{source}: {document!r:.40} is no list of servers: {_SHOW}"
+            )
+        yield from document
 
 
 def _resident(fields: Mapping[str, Any], where: str) -> Resident:
@@ -132,21 +116,27 @@ def _cpu_policy(specs: Mapping[str, Any], image: Mapping[str, Any]) -> str:
     return policy if policy in {"dedicated", "mixed"} else "shared"
 
 
-def check(residents: Sequence[Resident], cpus: CPUSets) -> None:
+def refuse_residents(
+    residents: Sequence[Resident], *, dedicated: bool, shared: bool
+) -> None:
     """Refuse cpu sets with which nova-compute would not start.
 
     These are the conditions of LibvirtDriver._validate_pinning_configuration in
     Nova's virt/libvirt/driver.py.
 
+    :param dedicated: whether the host is to have dedicated CPUs
+    :param shared: whether it is to have shared ones
     :raises HostConfigError: naming the VMs that are in the way
     """
-    only_dedicated = bool(cpus.dedicated and not cpus.shared)
-    only_shared = bool(cpus.shared and not cpus.dedicated)
-    both = bool(cpus.shared and cpus.dedicated)
     for refused, policy, words, remedy in (
-        (only_dedicated, "shared", "are not pinned", "shared CPUs"),
-        (only_shared, "dedicated", "are pinned", "dedicated CPUs"),
-        (not both, "mixed", "have pinned and unpinned CPUs", "CPUs of both kinds"),
+        (dedicated and not shared, "shared", "are not pinned", "shared CPUs"),
+        (shared and not dedicated, "dedicated", "are pinned", "dedicated CPUs"),
+        (
+            not (shared and dedicated),
+            "mixed",
+            "have pinned and unpinned CPUs",
+            "CPUs of both kinds",
+        ),
     ):
         names = [r.name for r in residents if r.cpu_policy == policy]
         if refused and names:

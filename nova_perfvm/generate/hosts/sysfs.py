@@ -16,7 +16,7 @@ ROOT = Path("/sys")
 _MEMORY = re.compile(r"MemTotal:\s*(\d+) kB")
 
 
-def read(root: Path = ROOT) -> Topology:
+def read_sysfs(root: Path = ROOT) -> Topology:
     """Read the online CPUs, their nodes and cores, and each node's memory.
 
     :param root: where sysfs is mounted

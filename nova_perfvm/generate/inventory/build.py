@@ -69,7 +69,7 @@ class Builder:
             self._say(path, str(exc))
             return ()
         memory_mb = _memory_mb(host) // len(topology.nodes)
-        sets = cpus.divide(request, vm_class)
+        sets = cpus.divide_cpus(request, vm_class)
         return tuple(
             HostCell(memory_mb=memory_mb, **sets.cell(node)) for node in topology.nodes
         )

@@ -14,7 +14,7 @@ from nova_perfvm.generate.properties.combine import PropertiesError
 NAMESPACE: Final = "nova_perfvm.properties"
 
 
-def load() -> dict[str, Generator]:
+def load_generators() -> dict[str, Generator]:
     """Return all registered generators by ``name (module:function)``.
 
     :raises PropertiesError: when one cannot be imported, is no function, or a
@@ -26,13 +26,13 @@ def load() -> dict[str, Generator]:
     found = sorted(
         (_label(ext.entry_point), ext.name, ext.plugin) for ext in manager.extensions
     )
-    return check(found)
+    return check_generators(found)
 
 
-def check(found: list[tuple[str, str, Any]]) -> dict[str, Generator]:
+def check_generators(found: list[tuple[str, str, Any]]) -> dict[str, Generator]:
     """Return generators by label, from ``(label, name, plugin)`` of each.
 
-    :raises PropertiesError: as :func:`load`
+    :raises PropertiesError: as :func:`load_generators`
     """
     for label, _, plugin in found:
         if not callable(plugin):

@@ -78,7 +78,7 @@ def make_content(
     _make_image(connection.image, policy)
     tell(f"network {NETWORK}, image {IMAGE}")
     api = API(connection)
-    flavors = generate_flavors(policy, generators=extensions.load())
+    flavors = generate_flavors(policy, generators=extensions.load_generators())
     flavors_of_cloud.sync(api, flavors, lambda _change: None)
     tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
     policy_record.record(api, policy.digest, "that of the sandbox")
@@ -107,7 +107,9 @@ def _make_network(network: Any) -> None:
 def _make_image(image: Any, policy: Policy) -> None:
     if image.find_image(IMAGE) is not None:
         return
-    properties = generate_image_properties(policy, generators=extensions.load())
+    properties = generate_image_properties(
+        policy, generators=extensions.load_generators()
+    )
     body = {
         "name": IMAGE,
         "disk_format": "raw",

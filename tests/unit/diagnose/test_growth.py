@@ -64,7 +64,7 @@ def counted(snapshot):
 
 def audited(snapshot):
     """Audit."""
-    audit.run(audit.Subject(POLICY, snapshot, None, extensions.load()))
+    audit.run(audit.Subject(POLICY, snapshot, None, extensions.load_generators()))
 
 
 def steps(work, *arguments):

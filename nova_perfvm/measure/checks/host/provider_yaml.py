@@ -197,7 +197,7 @@ def _wanted(subject: HostSubject, policy: Policy, vm_class: VMClass | None) -> O
         mode = "mixed" if sets.shared else "dedicated"
     dedicated = vm_class is not None and bool(sets.dedicated)
     room = host_slots(vm_class, cells, 0) if vm_class and dedicated else 0
-    document = provider.document(
+    document = provider.provider_document(
         HostRequest(policy, topology, mode),
         vm_class if dedicated else None,
         units.usable_slots(policy, room),

@@ -12,7 +12,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import hosts as host_checks
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
-from nova_perfvm.generate.hosts.cpus import divide
+from nova_perfvm.generate.hosts.cpus import divide_cpus
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import from_shape
 from nova_perfvm.policy import HostShape, loader
@@ -120,7 +120,7 @@ class RemedyTest(CommandCase):
                     reserve=reserve,
                     shared_nodes=nodes,
                 )
-                cpus = divide(request, policy.classes[0])
+                cpus = divide_cpus(request, policy.classes[0])
                 totals = (len(cpus.dedicated), len(cpus.shared))
                 command = self.remedy(cloud_of(policy, shape, *totals, 0))
                 found = self.configure(command, policy)

@@ -15,7 +15,7 @@ from nova_perfvm.facts.snapshot import (
     assume_cells,
     host_facts,
 )
-from nova_perfvm.generate.hosts.cpus import divide
+from nova_perfvm.generate.hosts.cpus import divide_cpus
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import from_shape
 from nova_perfvm.policy import HostShape
@@ -79,7 +79,7 @@ class CellsTest(testtools.TestCase):
                 request = HostRequest(
                     POLICY, topology, "mixed", reserve=reserve, shared_nodes=nodes
                 )
-                cpus = divide(request, dataclasses.replace(HP, smt=smt))
+                cpus = divide_cpus(request, dataclasses.replace(HP, smt=smt))
                 cells = assume_cells(
                     HostShape.parse(shape), len(cpus.dedicated), len(cpus.shared), 1000
                 )

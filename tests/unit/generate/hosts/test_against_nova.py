@@ -19,9 +19,9 @@ from oslo_config import fixture as config_fixture
 
 from nova_perfvm import conf as perfvm_conf
 from nova_perfvm import cpuset
-from nova_perfvm.generate.hosts import HostConfigError, rendering, residents
+from nova_perfvm.generate.hosts import HostConfigError, rendering
 from nova_perfvm.generate.hosts.cpus import CPUSets
-from nova_perfvm.generate.hosts.residents import Resident
+from nova_perfvm.generate.hosts.residents import Resident, refuse_residents
 from nova_perfvm.sandbox import releases
 from tests.unit.generate.hosts.requests import configs, configured, policy_of
 
@@ -158,7 +158,11 @@ class ResidentsTest(NovaCase):
 
     def we_refuse(self, policy, cpus):
         try:
-            residents.check([Resident("vm", policy)], cpus)
+            refuse_residents(
+                [Resident("vm", policy)],
+                dedicated=bool(cpus.dedicated),
+                shared=bool(cpus.shared),
+            )
         except HostConfigError:
             return True
         return False

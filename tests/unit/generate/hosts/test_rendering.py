@@ -67,7 +67,7 @@ class OutputTest(testtools.TestCase):
         self.path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "new/dir"
 
     def write(self, files, force=False):
-        output.write(self.path, files, self.KNOWN, force=force)
+        output.write_files(self.path, files, self.KNOWN, force=force)
 
     def content(self):
         return {

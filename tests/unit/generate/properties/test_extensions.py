@@ -60,14 +60,14 @@ class ExtensionsTest(testtools.TestCase):
         )
 
     def test_the_built_in_ones_are_registered(self):
-        loaded = extensions.load()
+        loaded = extensions.load_generators()
         for name, generate in BUILT_IN.items():
             label = f"{name} (nova_perfvm.generate.properties.{name}:generate)"
             self.assertIs(generate, loaded[label])
 
     def test_an_operators_package_adds_one(self):
         self.install("acme_perfvm:sockets")
-        given = flavors.properties_of(POLICY, HIGH, extensions.load()).flavor
+        given = flavors.properties_of(POLICY, HIGH, extensions.load_generators()).flavor
         expected = flavors.properties_of(POLICY, HIGH).flavor | {
             "hw:cpu_max_sockets": "1"
         }
@@ -80,7 +80,7 @@ class ExtensionsTest(testtools.TestCase):
             flavors.properties_of,
             POLICY,
             HIGH,
-            extensions.load(),
+            extensions.load_generators(),
         )
         self.assertIn("acme (acme_perfvm:against)", str(error))
         self.assertIn("cpu (nova_perfvm.generate.properties.cpu:generate)", str(error))
@@ -93,14 +93,14 @@ class ExtensionsTest(testtools.TestCase):
         ):
             with self.subTest(target):
                 self.install(target)
-                error = self.assertRaises(PropertiesError, extensions.load)
+                error = self.assertRaises(PropertiesError, extensions.load_generators)
                 self.assertIn(f"acme ({target})", str(error))
                 self.assertIn(words, str(error))
                 self.assertIn("uninstall", str(error))
 
     def test_without_entry_points_nothing_is_generated(self):
         error = self.assertRaises(
-            PropertiesError, extensions.check, [("cpu (x:y)", "cpu", print)]
+            PropertiesError, extensions.check_generators, [("cpu (x:y)", "cpu", print)]
         )
         self.assertIn("disk, memory, network is not registered", str(error))
         self.assertIn("install nova-perfvm again", str(error))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of one compute host, as it is generated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nova_perfvm.facts import NUMACell
+from nova_perfvm.generate.hosts.cpus import CPUSets
+from nova_perfvm.generate.hosts.kernel import KernelAdvice
+from nova_perfvm.generate.hosts.memory import NodeMemory
+from nova_perfvm.generate.hosts.request import HostRequest
+from nova_perfvm.generate.options import Setting
+from nova_perfvm.policy import VMClass
+from nova_perfvm.rules.slots import cell_cpus
+
+
+@dataclass(frozen=True, slots=True)
+class HostConfig:
+    """The configuration of one compute host, and what it rests on elsewhere.
+
+    :ivar vm_class: the pinned class that the host is for, None for none
+    :ivar classes: those whose VMs come to it
+    :ivar iops: for ``read`` and ``write`` the capacity, and the guarantee
+    :ivar cells: the NUMA nodes that nova-compute will report, without VMs
+    :ivar room: VMs of the class that fit the empty host
+    :ivar slots: VMs of the class that it may hold
+    :ivar nova: nova.conf of the host
+    :ivar provider: content of provider.yaml, None where the host needs none
+    :ivar scheduler: nova.conf of the nova-scheduler hosts
+    :ivar placement: placement.conf
+    :ivar warnings: what may go wrong, or costs more than it seems
+    :ivar notes: what to do beside copying the lines
+    :ivar label_commands: those that give the host its label; empty if it needs none
+    """
+
+    request: HostRequest
+    vm_class: VMClass | None
+    classes: list[VMClass]
+    iops: dict[str, tuple[int, int]]
+    cpus: CPUSets
+    memory: tuple[NodeMemory, ...]
+    cells: tuple[NUMACell, ...]
+    room: int
+    slots: int
+    nova: tuple[Setting, ...]
+    provider: dict[str, Any] | None
+    kernel: KernelAdvice
+    scheduler: tuple[Setting, ...]
+    placement: tuple[Setting, ...]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    label_commands: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> tuple[int, ...]:
+        """CPUs of each cell that VMs of the pinned class may own."""
+        if self.vm_class is None:
+            return ()
+        return tuple(cell_cpus(self.vm_class, cell)[0] for cell in self.cells)
