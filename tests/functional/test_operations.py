@@ -21,59 +21,51 @@ class TestMoves(base.FunctionalTest):
         used = {host: self.cloud.usages(host)["PCPU"] for host in pcpus}
         self.assertEqual(pcpus, used)
 
-    def test_cold_migration_confirmed(self):
-        server = self.boot(host="hp1")
-
-        moved = self.servers.cold_migrate(server)
-        self.assert_moved(moved)
-        self.assert_usage(hp1=20, hp2=20)
-
-        confirmed = self.servers.confirm(moved)
-        self.assert_moved(confirmed)
-        self.assert_usage(hp1=0, hp2=20)
-
-    def test_cold_migration_reverted(self):
-        server = self.boot(host="hp1")
+    def test_migrations(self):
+        there, server = self.boot(host="hp2"), self.boot(host="hp1")
         before = self.cloud.guest(server)
+        self.assertEqual({0}, before.host_nodes)
 
-        reverted = self.servers.revert(self.servers.cold_migrate(server))
-
+        # Which finds the free node.
+        moved = self.servers.cold_migrate(server)
+        self.assert_apart(there, moved)
+        self.assert_usage(hp1=20, hp2=40)
+        reverted = self.servers.revert(moved)
         self.assertEqual("hp1", reverted.host)
         self.assertEqual(before.pins, self.assert_high_performance(reverted).pins)
-        self.assert_usage(hp1=20, hp2=0)
+        self.assert_usage(hp1=20, hp2=20)
+        confirmed = self.servers.confirm(self.servers.cold_migrate(server))
+        self.assert_moved(confirmed)
+        self.assert_usage(hp1=0, hp2=40)
 
-    def test_cold_migration_finds_the_free_node(self):
-        there = self.boot(host="hp2")
-        server = self.boot(host="hp1")
-
-        moved = self.servers.cold_migrate(server)
-
-        self.assert_apart(there, moved)
-
-    def test_live_migration(self):
-        there = self.boot(host="hp2")
-        server = self.boot(host="hp1")
-        self.assertEqual({0}, self.cloud.guest(server).host_nodes)
-
+        self.cloud.run_periodics()
+        self.assert_moved(self.servers.live_migrate(server, "hp1"), "hp1")
+        self.cloud.run_periodics()
         moved = self.servers.live_migrate(server)
-
         # The pins are worked out anew: on hp2, node 0 is taken.
         self.assertEqual({1}, self.assert_moved(moved).host_nodes)
         self.assert_apart(there, moved)
         self.assert_usage(hp1=0, hp2=40)
 
-    def test_live_migration_to_a_named_host(self):
-        server = self.boot(host="hp1")
+    def test_rebuild_and_evacuation(self):
+        there, server = self.boot(host="hp2"), self.boot(host="hp1")
+        before = self.cloud.guest(server)
+        image = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
 
-        self.assert_moved(self.servers.live_migrate(server, "hp2"))
+        rebuilt = self.servers.rebuild(server, image)
 
-    def test_evacuation(self):
-        there = self.boot(host="hp2")
-        server = self.boot(host="hp1")
+        self.assertEqual("hp1", rebuilt.host)
+        self.assertEqual(before.pins, self.assert_high_performance(rebuilt).pins)
+        # Also where the host is full.
+        other = self.boot(host="hp1")
+        self.servers.rebuild(other, self.cloud.create_image())
+        self.assert_apart(server, other)
+        self.cloud.restart_host("hp1")
+        self.assert_apart(server, other)
+        self.boot_refused(host="hp1")
+
         self.cloud.fail_host("hp1")
-
         moved = self.servers.evacuate(server)
-
         self.assert_moved(moved)
         self.assert_apart(there, moved)
 
@@ -87,44 +79,16 @@ class TestMoves(base.FunctionalTest):
         self.assert_moved(self.servers.unshelve(shelved, "hp2"))
         self.assert_usage(hp1=0, hp2=20)
 
-    def test_slot_of_a_shelved_vm_is_given_away(self):
-        server = self.boot(host="hp1")
+        # Its slot is given away.
         shelved = self.servers.shelve(server)
         # The pins of a shelved VM stay in the host's report until the
         # compute's next audit.
         self.cloud.run_periodics()
         for _ in range(4):
             self.boot()
-
         error = self.assertRaises(ActionFailedError, self.servers.unshelve, shelved)
-
         self.assertIn("No valid host", error.detail)
         self.assertEqual("SHELVED_OFFLOADED", self.servers.show(server).status)
-
-    def test_rebuild_with_another_image(self):
-        server = self.boot(host="hp1")
-        before = self.cloud.guest(server)
-        image = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
-
-        rebuilt = self.servers.rebuild(server, image)
-
-        self.assertEqual("hp1", rebuilt.host)
-        self.assertEqual(before.pins, self.assert_high_performance(rebuilt).pins)
-
-    def test_rebuild_on_a_full_host(self):
-        servers = [self.boot(host="hp1"), self.boot(host="hp1")]
-
-        self.servers.rebuild(servers[0], self.cloud.create_image())
-
-        self.assert_apart(*servers)
-
-    def test_compute_restart_keeps_what_is_there(self):
-        servers = [self.boot(host="hp1"), self.boot(host="hp1")]
-
-        self.cloud.restart_host("hp1")
-
-        self.assert_apart(*servers)
-        self.boot_refused(host="hp1")
 
 
 class TestResize(base.FunctionalTest):
@@ -136,23 +100,23 @@ class TestResize(base.FunctionalTest):
 
     def test_to_more_memory(self):
         self.cloud.start_host("hp2", dedicated="0-39")
+        self.cloud.create_flavor("hp-16", 16, 65536, 0, base.CLAIMS_HP)
         server = self.boot(host="hp1")
+
+        # Not of its class
+        self.assertRaises(ActionFailedError, self.servers.resize, server, "hp-16")
+        self.assert_reason(server, "flavor.vcpus")
+        self.assertEqual(("ACTIVE", base.HP_64), self._status_and_flavor(server))
+
+        reverted = self.servers.revert(self.servers.resize(server, base.HP_128))
+        self.assert_high_performance(reverted)
+        self.assertEqual((base.HP_64, "hp1"), (reverted.flavor, reverted.host))
 
         resized = self.servers.resize(server, base.HP_128)
         self.assert_high_performance(resized)
-
         confirmed = self.servers.confirm(resized)
         self.assert_high_performance(confirmed)
         self.assertEqual((base.HP_128, "hp2"), (confirmed.flavor, confirmed.host))
-
-    def test_to_more_memory_reverted(self):
-        self.cloud.start_host("hp2", dedicated="0-39")
-        server = self.boot(host="hp1")
-
-        reverted = self.servers.revert(self.servers.resize(server, base.HP_128))
-
-        self.assert_high_performance(reverted)
-        self.assertEqual((base.HP_64, "hp1"), (reverted.flavor, reverted.host))
 
     def test_to_the_other_class_and_back(self):
         self.cloud.start_host("general1", shared="0-39")
@@ -169,16 +133,6 @@ class TestResize(base.FunctionalTest):
         back = self.servers.resize(general, base.HP_64)
         self.assertEqual("hp1", back.host)
         self.assert_high_performance(self.servers.confirm(back))
-
-    def test_to_a_flavor_that_is_not_of_its_class(self):
-        self.cloud.start_host("hp2", dedicated="0-39")
-        self.cloud.create_flavor("hp-16", 16, 65536, 0, base.CLAIMS_HP)
-        server = self.boot(host="hp1")
-
-        self.assertRaises(ActionFailedError, self.servers.resize, server, "hp-16")
-
-        self.assert_reason(server, "flavor.vcpus")
-        self.assertEqual(("ACTIVE", base.HP_64), self._status_and_flavor(server))
 
     def _status_and_flavor(self, server):
         shown = self.servers.show(server)
@@ -204,21 +158,15 @@ class TestRefusedMoves(base.FunctionalTest):
         self.assert_reason(server, "1 host.class_conflict")
         self.assertEqual(before.host, self.servers.show(server).host)
 
-    def test_cold_migration(self):
-        self.assert_stays(self.servers.cold_migrate, self.server)
-
-    def test_cold_migration_to_a_named_host(self):
-        self.assert_stays(self.servers.cold_migrate, self.server, "open2")
-
-    def test_live_migration(self):
-        self.assert_stays(self.servers.live_migrate, self.server)
-
-    def test_live_migration_of_a_general_vm(self):
-        self.assert_stays(self.servers.live_migrate, self.other, "open1")
-
-    def test_evacuation(self):
+    def test_migrations_and_evacuation(self):
+        for move, server, *host in (
+            (self.servers.cold_migrate, self.server),
+            (self.servers.cold_migrate, self.server, "open2"),
+            (self.servers.live_migrate, self.server),
+            (self.servers.live_migrate, self.other, "open1"),
+        ):
+            self.assert_stays(move, server, *host)
         self.cloud.fail_host("open1")
-
         self.assert_stays(self.servers.evacuate, self.server)
 
     def test_unshelve(self):

@@ -52,43 +52,37 @@ class TestRebuildHint(ElasticCase):
         server = self.boot_refused(flavor, hints=HINT, **options)
         self.assert_reason(server, "request.not_a_rebuild")
 
-    def test_beside_a_high_performance_vm(self):
+    def test_on_any_host(self):
+        """It would run without an allocation, and others would come beside it."""
+        self.refused(HIGH)
+        self.refused(GENERAL)
+        server = self.boot(GENERAL)
+        self.refused(HIGH)
+        self.servers.delete(server)
         self.boot(HIGH)
         self.refused(GENERAL)
         self.refused(GENERAL, az="nova:e1")
         self.assertEqual([1000], self.taken("e1"))
 
-    def test_beside_a_general_vm(self):
-        self.boot(GENERAL)
-        self.refused(HIGH)
-
-    def test_on_an_empty_host(self):
-        """It would run without an allocation, and others would come beside it."""
-        self.refused(HIGH)
-        self.refused(GENERAL)
-
-    def test_a_rebuild_of_a_full_hosts_servers(self):
-        servers = [self.boot(HIGH), self.boot(HIGH)]
-        image = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
-        for server in servers:
-            self.assertEqual("e1", self.servers.rebuild(server, image).host)
-        self.assert_apart(*servers)
-        self.assertEqual({"a": [1000], "b": [1000]}, self.units("e1"))
-
-    def test_a_rebuild_is_judged_by_its_image(self):
+    def test_true_rebuilds(self):
+        """They are judged by their image, whether the host is full or not."""
         (generated,) = (f for f in generate_flavors(self.policy) if f.name == HIGH)
         specs = dict(generated.extra_specs)
         del specs["hw:vif_multiqueue_enabled"]
         flavor = self.cloud.create_flavor("by-image", 20, 65536, 0, specs)
         image = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
-        server = self.boot(flavor, image=image)
+        servers = [self.boot(HIGH), self.boot(flavor, image=image)]
+        for server in servers:
+            self.assertEqual("e1", self.servers.rebuild(server, image).host)
+        self.assert_apart(*servers)
+        self.assertEqual({"a": [1000], "b": [1000]}, self.units("e1"))
 
+        plain = self.cloud.create_image()
         error = self.assertRaises(
-            ActionFailedError, self.servers.rebuild, server, self.cloud.create_image()
+            ActionFailedError, self.servers.rebuild, servers[1], plain
         )
-
         self.assertIn("No valid host", error.detail)
-        self.assert_reason(server, "request.no_multiqueue")
+        self.assert_reason(servers[1], "request.no_multiqueue")
 
 
 class TestHintFromBefore(ElasticCase):

@@ -38,14 +38,7 @@ class TestCap(SlotsCase):
 
         self.assertEqual(3, len(self.active(servers)))
 
-    def test_three_at_once_are_two(self):
-        servers = self.cloud.boot_at_once([base.HP_64] * 3)
-
-        self.assertEqual(2, len(self.active(servers)))
-        self.assert_apart(*self.active(servers))
-        self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
-
-    def test_one_request_takes_no_two_slots(self):
+    def test_at_once_or_forced(self):
         self.assertEqual(
             ["ERROR"] * 3,
             [server.status for server in self.cloud.boot(base.HP_64, count=3)],
@@ -53,46 +46,27 @@ class TestCap(SlotsCase):
         # Nothing of it is left behind.
         self.assertEqual(0, self.cloud.usages("hp1")[const.RC_SLOT])
 
-    def test_forced_host(self):
-        self.boot()
-        self.boot()
-
+        servers = self.active(self.cloud.boot_at_once([base.HP_64] * 3))
+        self.assertEqual(2, len(servers))
+        self.assert_apart(*servers)
         server = self.cloud.boot(base.HP_64, az="nova:hp1")
-
         self.assertEqual("ERROR", server.status)
 
-    def test_forced_live_migration(self):
-        self.boot()
-        self.boot()
         self.start("hp2", shape="4x20", memory_gb=1000)
         server = self.boot()
         self.assertEqual("hp2", server.host)
-
-        error = self.assertRaises(
-            ActionFailedError, self.servers.live_migrate, server, "hp1", force=True
-        )
-
-        self.assertEqual("hp2", error.server.host)
-        self.assertIn("not enough capacity", error.detail)
-        self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
-
-    def test_forced_evacuation(self):
-        self.boot()
-        self.boot()
-        self.start("hp2", shape="4x20", memory_gb=1000)
-        server = self.boot()
+        self.assert_not_forced(self.servers.live_migrate, server)
         self.cloud.fail_host("hp2")
+        self.assert_not_forced(self.servers.evacuate, server)
 
-        error = self.assertRaises(
-            ActionFailedError, self.servers.evacuate, server, "hp1", force=True
-        )
-
+    def assert_not_forced(self, move, server):
+        error = self.assertRaises(ActionFailedError, move, server, "hp1", force=True)
         self.assertEqual("hp2", error.server.host)
         self.assertIn("not enough capacity", error.detail)
         self.assertEqual(2, self.cloud.usages("hp1")[const.RC_SLOT])
 
     def test_slots_outlive_periodic_tasks_and_restarts(self):
-        self.boot()
+        server = self.boot()
         restart = functools.partial(self.cloud.restart_host, "hp1")
         for change in (self.cloud.run_periodics, restart):
             change()
@@ -100,16 +74,10 @@ class TestCap(SlotsCase):
             self.assertEqual(1, self.cloud.usages("hp1")[const.RC_SLOT])
             self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("hp1"))
 
-    def test_compute_does_not_start_without_the_slots_that_are_in_use(self):
-        server = self.boot()
-
+        # No compute starts without the slots that are in use.
         error = self.assertRaises(
-            exception.PlacementPciException,
-            self.cloud.restart_host,
-            "hp1",
-            provider_yaml=None,
+            exception.PlacementPciException, restart, provider_yaml=None
         )
-
         self.assertIn("in use", str(error))
         self.assertEqual("ACTIVE", self.servers.show(server).status)
 
@@ -148,15 +116,13 @@ class TestMoves(SlotsCase):
 
         shelved = self.servers.shelve(moved)
         self.assert_slots(hp1=0, hp2=0)
-        self.servers.unshelve(shelved, "hp2")
+        moved = self.servers.unshelve(shelved, "hp2")
         self.assert_slots(hp1=0, hp2=1)
 
-    def test_resize_and_revert(self):
-        server = self.boot(host="hp1")
-        resized = self.servers.resize(server, base.HP_128)
+        resized = self.servers.resize(moved, base.HP_128)
         self.assert_slots(hp1=1, hp2=1)
         self.servers.revert(resized)
-        self.assert_slots(hp1=1, hp2=0)
+        self.assert_slots(hp1=0, hp2=1)
 
 
 class TestClasses(SlotsCase):
@@ -170,25 +136,22 @@ class TestClasses(SlotsCase):
             "both", dedicated="0-19", shared="20-39", provider_yaml=yaml
         )
 
-    def test_generated_general_flavor(self):
-        self.start_with_slots_for_general()
+    def assert_plain(self, flavor):
+        """Judge what becomes of a flavor that does not forbid the trait."""
+        self.assertEqual("both", self.boot(flavor).host)
 
+    def test_flavors(self):
+        # High-performance ones need the trait.
+        self.cloud.start_host("plain", dedicated="0-39")
+        self.boot_refused()
+
+        self.start_with_slots_for_general()
         self.boot_refused(base.GENERAL_2)
         self.boot_refused(base.GENERAL_2, az="nova:both")
+        self.assert_plain(self.cloud.create_flavor("plain", 2, 2048, 10))
 
         self.start("general1", "shared")
         self.assertEqual("general1", self.boot(base.GENERAL_2).host)
-
-    def test_flavors_that_do_not_forbid_the_trait_get_there(self):
-        self.start_with_slots_for_general()
-        flavor = self.cloud.create_flavor("plain", 2, 2048, 10)
-
-        self.assertEqual("both", self.boot(flavor).host)
-
-    def test_high_performance_flavors_need_it(self):
-        self.cloud.start_host("plain", dedicated="0-39")
-
-        self.boot_refused()
 
 
 class TestIsolatedAggregate(TestClasses):
@@ -202,9 +165,6 @@ class TestIsolatedAggregate(TestClasses):
         super().start_with_slots_for_general()
         self.cloud.isolate_hosts(const.TRAIT_HIGH_PERFORMANCE, "both", "donor")
 
-    def test_flavors_that_do_not_forbid_the_trait_get_there(self):
-        self.start_with_slots_for_general()
-        flavor = self.cloud.create_flavor("plain", 2, 2048, 10)
-
+    def assert_plain(self, flavor):
         self.boot_refused(flavor)
         self.boot_refused(flavor, az="nova:both")
