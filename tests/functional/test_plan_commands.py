@@ -2,30 +2,21 @@
 """Plans carried out by commands on a real Nova and Placement, and resumed."""
 
 import json
-import os
 import pathlib
-import signal
-import threading
-import time
 
 import fixtures
-import testtools
 
 from nova_perfvm import textfile
 from nova_perfvm.changes.migrations import record
-from nova_perfvm.sandbox import releases
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.minutes import MinutesPass
 from tests.functional.test_plan_execution import (
-    DRIVER,
-    LIMIT_S,
     PlanTest,
-    libvirt_driver,
 )
 
 
-class TestResume(ClientMixin, PlanTest):
+class ResumeCase(ClientMixin, PlanTest):
     def setUp(self):
         super().setUp()
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -43,37 +34,35 @@ class TestResume(ClientMixin, PlanTest):
         status, stdout, stderr = self.run_command(*found, "-f", "json", *options)
         return status, json.loads(stdout) if stdout else None, stderr
 
-    def test_to_the_end(self):
-        status, rows, said = self.resume("--yes")
 
-        self.assertEqual(0, status, said)
-        self.assertEqual(["done", "done"], [row["State"] for row in rows])
-        self.assertEqual(
-            (f"{self.one.name} ({self.one.id})", "h1", "h2", "live"),
-            tuple(rows[0][key] for key in ("Server", "From", "To", "Migration")),
-        )
-        self.assertIn("2 of 2 migration(s) are done", said)
-        self.assertEqual(("ACTIVE", "h2"), self.host(self.one))
-        self.assertEqual(["done", "done"], self.states(record.read(self.path)))
-        status, rows, said = self.resume("--yes")
-        self.assertEqual((0, 2), (status, len(rows)))
-        self.assertIn("nothing to do", said)
-
+class TestResume(ResumeCase):
     def test_something_is_in_the_way(self):
         """Then nothing further is done, until it is away."""
+        self._what_it_does_not_begin_with()
         other = self.boot(host="h3"), self.boot(host="h3")
         status, rows, said = self.resume("--yes")
 
         self.assertEqual(1, status)
         self.assertEqual(["done", "pending"], [row["State"] for row in rows])
+        self.assertEqual(
+            (f"{self.one.name} ({self.one.id})", "h1", "h2", "live"),
+            tuple(rows[0][key] for key in ("Server", "From", "To", "Migration")),
+        )
         self.assertIn("h3 takes it no more", rows[1]["Note"])
         self.assertIn("1 of 2 migration(s) are done, and 1 remain", said)
         self.assertIn(f"openstack perfvm plan resume {self.path}", said)
         self.servers.delete(other[0])
-        self.assertEqual(0, self.resume("--yes")[0])
+        status, rows, said = self.resume("--yes")
+        self.assertEqual(0, status, said)
+        self.assertEqual(["done", "done"], [row["State"] for row in rows])
+        self.assertIn("2 of 2 migration(s) are done", said)
         self.assertEqual(("ACTIVE", "h3"), self.host(self.two))
+        self.assertEqual(["done", "done"], self.states(record.read(self.path)))
+        status, rows, said = self.resume("--yes")
+        self.assertEqual((0, 2), (status, len(rows)))
+        self.assertIn("nothing to do", said)
 
-    def test_what_it_does_not_begin_with(self):
+    def _what_it_does_not_begin_with(self):
         execution = record.read(self.path)
         status, rows, said = self.resume()
         self.assertEqual((1, None), (status, rows))
@@ -92,38 +81,6 @@ class TestResume(ClientMixin, PlanTest):
         self.assertIn("is no record of a plan that can be resumed", said)
         self.write(execution)
         self.assertEqual(("ACTIVE", "h1"), self.host(self.one))
-
-    @testtools.skipUnless(
-        releases.tests_in_native_threads(),
-        "under eventlet the signal ends what Nova does in this thread, too",
-    )
-    def test_interrupted(self):
-        """Once: the migration under way is finished; twice: Nova does that."""
-        original = libvirt_driver.LibvirtDriver.live_migration
-        times, go_on = [2], threading.Event()
-        self.addCleanup(go_on.set)
-
-        def interrupt(*args, **options):
-            for _ in range(times.pop()):
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(1)
-            go_on.wait(LIMIT_S)
-            original(*args, **options)
-
-        handler = signal.getsignal(signal.SIGINT)
-        with fixtures.MonkeyPatch(f"{DRIVER}.live_migration", interrupt):
-            status, rows, said = self.resume("--yes")
-            self.assertEqual((130, "asked"), (status, rows[0]["State"]), said)
-            self.assertIn("stopped: left to Nova", said)
-            go_on.set()
-            self.assertEqual(handler, signal.getsignal(signal.SIGINT))
-            times.append(1)
-            status, rows, said = self.resume("--yes")
-        # It was the last one, so nothing remains.
-        self.assertEqual(0, status, said)
-        self.assertEqual(["done", "done"], [row["State"] for row in rows])
-        self.assertIn("the migration under way is finished", said)
-        self.assertEqual(("ACTIVE", "h3"), self.host(self.two))
 
 
 class TestPlans(ClientMixin, base.FunctionalTest):
@@ -175,8 +132,9 @@ class TestPlans(ClientMixin, base.FunctionalTest):
         for server, expected in ((one, "ACTIVE"), (two, "SHUTOFF")):
             shown = self.servers.show(server)
             self.assertEqual((expected, "small"), (shown.status, shown.host))
+        self._what_does_not_go_together()
 
-    def test_what_does_not_go_together(self):
+    def _what_does_not_go_together(self):
         self.path.write_text("{}")
         drain = ["drain", "large"]
         for words, *options in (

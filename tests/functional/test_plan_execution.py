@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans carried out on a real Nova and Placement, and what can come between."""
 
-import contextlib
-import threading
-
 import fixtures
-from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.model import Move
@@ -101,18 +97,8 @@ class TestMoves(PlanTest):
         )
         self.assertEqual(f"1 of 3: {one.name}", told[0])
 
-    def test_room_of_a_cold_move_is_there_at_once(self):
-        """Of a class with a cap, as the source counts the server no more."""
-        kept, moved = self.boot(host="h1"), self.boot(host="h1")
-        outcome = self.execute(self.begin(self.move(moved, "h2", live=False)))
 
-        self.assertEqual("", outcome.why)
-        self.assertEqual(1, self.minutes.waits)
-        self.assertEqual("h1", self.boot(host="h1").host)
-        self.assertEqual(("ACTIVE", "h1"), self.host(kept))
-
-
-class TestDeviations(PlanTest):
+class DeviationCase(PlanTest):
     """Something comes between: nothing further is started."""
 
     def at(self, state, action):
@@ -141,16 +127,8 @@ class TestDeviations(PlanTest):
         self.assertTrue(outcome.why.endswith(f": {note}"), outcome.why)
         return outcome.execution
 
-    def test_server_deleted(self):
-        one, two = self.boot(host="h1"), self.boot(host="h1")
-        execution = self.begin(self.move(one, "h2"), self.move(two, "h3"))
-        watched = self.at("done", lambda: self.servers.delete(two))
 
-        left = self.stopped("was deleted", execution, watched=watched)
-
-        self.assertEqual(["done", "pending"], self.states(left))
-        self.assertEqual(("ACTIVE", "h2"), self.host(one))
-
+class TestDeviations(DeviationCase):
     def test_target_disabled_down_or_full(self):
         one, two = self.boot(host="h1"), self.boot(host="h1")
         execution = self.begin(self.move(one, "h2"), self.move(two, "h2"))
@@ -172,95 +150,8 @@ class TestDeviations(PlanTest):
         self.assertEqual("", outcome.why)
         self.assertEqual(("ACTIVE", "h2"), self.host(two))
 
-    def test_scheduler_refuses(self):
-        """What the rules allowed a moment before."""
-        server = self.boot(host="h1")
-        for live in (True, False):
-            with self.subTest(live=live):
-                execution = self.begin(self.move(server, "h2", live=live))
-                watched = self.at("asked", lambda: self.disable("h2"))
 
-                left = self.stopped("No valid host", execution, watched=watched)
-
-                self.assertEqual(["pending"], self.states(left))
-                self.assertEqual(("ACTIVE", "h1"), self.host(server))
-                self.disable("h2", "enabled")
-        outcome = self.execute(left)
-        self.assertEqual("", outcome.why)
-        self.assertEqual(("ACTIVE", "h2"), self.host(server))
-
-    def test_target_counts_a_server_that_has_left(self):
-        """Nova does so until the next periodic task, which its tests do not run."""
-        gone = self.boot(host="h1")
-        self.servers.confirm(self.servers.cold_migrate(gone, "h2"))
-        other = self.boot(host="h2")
-        self.servers.delete(gone)
-        server = self.boot(host="h1")
-        told = []
-
-        execution = self.begin(self.move(server, "h2"))
-        outcome = self.execute(execution, watched={"tell": told.append})
-
-        self.assertEqual("", outcome.why)
-        self.assertEqual(("ACTIVE", "h2"), self.host(server))
-        self.assertEqual(4, len(told), told)
-        self.assertEqual(("ACTIVE", "h2"), self.host(other))
-
-    def test_migration_fails(self):
-        """On the target, when nova-scheduler has allowed it."""
-        server = self.boot(host="h1")
-        execution = self.begin(self.move(server, "h2"))
-
-        def fail(*_args, **_options):
-            raise RuntimeError("no such bridge")
-
-        with fixtures.MonkeyPatch(f"{DRIVER}.pre_live_migration", fail):
-            left = self.stopped("did not move", execution)
-
-        self.assertEqual(["pending"], self.states(left))
-        self.assertEqual(("ACTIVE", "h1"), self.host(server))
-        self.assertEqual(["done"], self.states(self.execute(left).execution))
-
-    def test_somebody_else_moves_it(self):
-        one = self.boot(host="h1")
-        execution = self.begin(self.move(one, "h2"))
-        self.servers.cold_migrate(one, "h3")
-
-        left = self.stopped("somebody else", execution)
-        self.servers.confirm(one)
-        left = self.stopped("ACTIVE on h3", left)
-        self.servers.live_migrate(one, "h2")
-        # It is where it was to go, whoever did it.
-        self.assertEqual(["done"], self.states(self.execute(left).execution))
-
-    def test_audit_finds_something_new(self):
-        server = self.boot(host="h1")
-        execution = self.begin(self.move(server, "h2"))
-
-        def plant():
-            (provider,) = [
-                host.provider
-                for host in snapshot.take(self.api).hosts
-                if host.host == "h2"
-            ]
-            body = {
-                "allocations": {provider: {"resources": {"PCPU": 1}}},
-                "project_id": STRANGER,
-                "user_id": STRANGER,
-                "consumer_generation": None,
-            }
-            self.api.placement("PUT", f"/allocations/{STRANGER}", body)
-
-        with fixtures.MonkeyPatch("nova_perfvm.cloud.migrate._SETTLE_S", 1):
-            left = self.stopped(
-                "audit.leaked_allocation", execution, watched=self.at("asked", plant)
-            )
-        self.assertEqual(["asked"], self.states(left))
-        self.api.placement("DELETE", f"/allocations/{STRANGER}")
-        self.assertEqual(["done"], self.states(self.execute(left).execution))
-
-
-class TestInterrupted(PlanTest):
+class InterruptedCase(PlanTest):
     """A run ends where it may, and another goes on from what it has written."""
 
     def die_in(self, method):
@@ -271,32 +162,8 @@ class TestInterrupted(PlanTest):
 
         return fixtures.MonkeyPatch(f"nova_perfvm.cloud.migrate._Run.{method}", die)
 
-    def test_by_its_user(self):
-        one, two = self.boot(host="h1"), self.boot(host="h1")
-        execution = self.begin(self.move(one, "h2"), self.move(two, "h3"))
-        stopping = {"stopping": lambda: bool(self.kept)}
 
-        outcome = self.execute(execution, watched=stopping)
-
-        self.assertTrue(outcome.interrupted)
-        self.assertEqual(["done", "pending"], self.states(outcome.execution))
-        self.assertEqual(("ACTIVE", "h2"), self.host(one))
-        self.assertEqual(("ACTIVE", "h1"), self.host(two))
-        outcome = self.execute(outcome.execution)
-        self.assertEqual(["done", "done"], self.states(outcome.execution))
-
-    def test_before_nova_was_asked(self):
-        server = self.boot(host="h1")
-        with self.die_in("_act"):
-            self.assertRaises(
-                DeathError, self.execute, self.begin(self.move(server, "h2"))
-            )
-        self.assertEqual(["asked"], self.states(self.kept[-1]))
-        self.assertEqual(("ACTIVE", "h1"), self.host(server))
-
-        self.assertEqual(["done"], self.states(self.execute(self.kept[-1]).execution))
-        self.assertEqual(("ACTIVE", "h2"), self.host(server))
-
+class TestInterrupted(InterruptedCase):
     def test_before_a_cold_migration_is_confirmed(self):
         server = self.boot(host="h1")
         execution = self.begin(self.move(server, "h2", live=False))
@@ -308,71 +175,3 @@ class TestInterrupted(PlanTest):
 
         self.assertEqual(["done"], self.states(self.execute(self.kept[0]).execution))
         self.assertEqual(("ACTIVE", "h2"), self.host(server))
-
-    def test_while_nova_is_at_it(self):
-        """And for those who have no patience."""
-        server = self.boot(host="h1")
-        execution = self.begin(self.move(server, "h2"))
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
-        original = libvirt_driver.LibvirtDriver.live_migration
-
-        def wait(*args, **options):
-            go_on.wait(LIMIT_S)
-            original(*args, **options)
-
-        with fixtures.MonkeyPatch(f"{DRIVER}.live_migration", wait):
-            outcome = self.execute(execution, patience_min=1 / 60)
-            self.assertIn("Nova is not done with it", outcome.why)
-            self.assertEqual(["asked"], self.states(outcome.execution))
-            with self.die_in("_show"):
-                self.assertRaises(DeathError, self.execute, outcome.execution)
-            self.assertIn("somebody else", self.execute(execution).why)
-            timer = threading.Timer(1, go_on.set)
-            timer.start()
-            outcome = self.execute(outcome.execution)
-            timer.join()
-        self.assertEqual(("", ["done"]), (outcome.why, self.states(outcome.execution)))
-        self.assertEqual(("ACTIVE", "h2"), self.host(server))
-
-
-class TestTwoAtOnce(PlanTest):
-    def test_the_same_plan(self):
-        """Both have looked, and ask in the same moment."""
-        one, two = self.boot(host="h1"), self.boot(host="h1")
-        execution = self.begin(self.move(one, "h2"), self.move(two, "h3"))
-        together = threading.Barrier(2)
-        met, outcomes = set(), []
-
-        def keep(found):
-            # Who is refused may ask once more; then nobody waits for it.
-            if self.states(found)[0] == "asked" and threading.get_ident() not in met:
-                met.add(threading.get_ident())
-                with contextlib.suppress(threading.BrokenBarrierError):
-                    together.wait(LIMIT_S)
-
-        def run():
-            outcomes.append(self.execute(execution, watched={"keep": keep}))
-
-        threads = [threading.Thread(target=run) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-        self.assertFalse(together.broken)
-        self.assertEqual(
-            {("ACTIVE", "h2"), ("ACTIVE", "h3")}, {self.host(one), self.host(two)}
-        )
-        stopped = [o for o in outcomes if o.why]
-        self.assertLess(len(stopped), 2, outcomes)
-        # Each server was moved once.
-        for server in (one, two):
-            query = f"/os-migrations?instance_uuid={server.id}"
-            found = self.cloud.api.api_get(query).body["migrations"]
-            self.assertEqual(["completed"], [m["status"] for m in found])
-        for outcome in stopped or outcomes:
-            ended = self.execute(outcome.execution)
-            self.assertEqual(
-                ("", ["done"] * 2), (ended.why, self.states(ended.execution))
-            )
