@@ -126,11 +126,11 @@ class TestEnabling(client.ClientMixin, base.FunctionalTest):
     def refused(self, reason="1 host.classless_pinned"):
         """Return flavor and host where no new VM comes beside those that run."""
         found = set()
-        for server in self.running:
-            created = self.cloud.boot(server.flavor, host=server.host)
+        for flavor, host in sorted({(s.flavor, s.host) for s in self.running}):
+            created = self.cloud.boot(flavor, host=host)
             if created.status == "ERROR":
                 self.assert_reason(created, reason)
-                found.add((server.flavor, server.host))
+                found.add((flavor, host))
             self.servers.delete(created)
         return found
 

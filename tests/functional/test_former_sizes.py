@@ -10,7 +10,6 @@ from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base, client
-from tests.functional.elastic import ElasticTest
 
 OLD, OLD_LARGE = base.HP_64, base.HP_128
 NEW, NEW_LARGE = "hp.18c.64g", "hp.18c.128g"
@@ -150,16 +149,6 @@ class TestSlots(client.ClientMixin, SizeCase, base.FunctionalTest):
         return {pair for pair in found if pair[0] in {"proposal", "server"}}
 
 
-class TestUnits(SizeCase, ElasticTest):
-    """Elastic hosts: a VM of either size takes a child provider."""
-
-    def setUp(self):
-        super().setUp()
-        for name in ("hp1", "hp2"):
-            self.cloud.start_host(name)
-            self.enroll(name)
-
-
 class TestExclusivity(PolicyChange, base.FunctionalTest):
     """Hosts that either class may use, as far as Placement knows."""
 
@@ -172,23 +161,17 @@ class TestExclusivity(PolicyChange, base.FunctionalTest):
         self.start_cloud(policy_file=self.path, disable_fallback_pcpu_query=False)
 
     def test_former_sizes_and_general_vms_keep_off_each_other(self):
-        self.cloud.start_host("open1")
-        self.cloud.start_host("open2")
+        """And a general VM of that size gets no former size."""
+        for name in ("open1", "open2"):
+            self.cloud.start_host(name)
+        # A flavor with a root disk of its own is no target for a volume.
+        large = self.cloud.create_flavor("general-volume", 20, 65536, 0)
         old = self.boot(OLD, host="open1")
-        self.boot(base.GENERAL_2, host="open2")
+        general = self.boot(large, host="open2")
         self.change_policy([20])
 
         refused = self.boot_refused(base.GENERAL_2, host="open1")
 
         self.assert_reason(refused, "host.class_conflict")
         self.assert_fails("host.class_conflict", self.servers.cold_migrate, old)
-
-    def test_a_general_vm_of_that_size_gets_no_former_size(self):
-        self.cloud.start_host("open1")
-        self.cloud.start_host("open2")
-        # A flavor with a root disk of its own is no target for a volume.
-        large = self.cloud.create_flavor("general-volume", 20, 65536, 0)
-        server = self.boot(large, host="open1")
-        self.change_policy([20])
-
-        self.assert_fails("flavor.vcpus", self.servers.resize, server, OLD)
+        self.assert_fails("flavor.vcpus", self.servers.resize, general, OLD)
