@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dedicated and shared hosts, whose slots Placement counts."""
 
-import datetime as dt
 import itertools
-import pathlib
-import sys
 
 from nova_perfvm import constants as const
 from nova_perfvm.sandbox.processes import ports, waiting
@@ -14,11 +11,6 @@ from tests.sandbox import base, looking
 from tests.sandbox.base import GENERAL, HP
 from tests.sandbox.documented import DocumentedCommands
 from tests.sandbox.host_playbook import HostPlaybookMistakes
-from tests.unit.measure import hosts
-
-# The client of the tests, which has what judges measurements: OpenStack's
-# environment of a sandbox lacks it.
-MEASURING = pathlib.Path(sys.executable).with_name("openstack")
 
 
 class SlotsTest(
@@ -113,41 +105,6 @@ class SlotsTest(
         aggregate = self.compute.find_aggregate(name)
         self.compute.remove_host_from_aggregate(aggregate, host)
         self.compute.delete_aggregate(aggregate)
-
-    def test_server_check(self):
-        """Nova by its API and by MariaDB, libvirt by the XML that Nova wrote."""
-        server = self.boot(HP, host="dedicated1")
-        xml = self.sandbox.domain_xml(
-            "dedicated1", server["OS-EXT-SRV-ATTR:instance_name"]
-        )
-        directory = self._directory()
-        files = {}
-        for name, changed in (("agreeing", {}), ("other", {"v3": 7, "v4": 27})):
-            collected = hosts.of_domains(
-                "dedicated1",
-                {server["id"]: xml},
-                dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-                **changed,
-            )
-            files[name] = directory / f"{name}.json"
-            files[name].write_text(hosts.as_json(collected))
-        conf = str(self.sandbox.layout.etc / "nova" / "nova.conf")
-        for told in ((), ("--from-nova-db", conf)):
-            for name, expected in (("agreeing", (0, "pass")), ("other", (2, "fail"))):
-                for what in (
-                    [server["id"]],
-                    [server["name"]],
-                    ["--host", "dedicated1"],
-                ):
-                    with self.subTest(told=told, name=name, what=what):
-                        status, (row,), said = self.look(
-                            *("server check", *what, *told),
-                            *("--collected", str(files[name])),
-                            program=str(MEASURING),
-                        )
-                        self.assertEqual(expected, (status, row["Status"]), row)
-                        self.assertIn("check of servers on dedicated1", said)
-            self.assertIn("vCPU 3: libvirt CPU ", row["Observed"])
 
     def test_typo_in_a_flavor_is_refused(self):
         result = self.command(
