@@ -103,7 +103,7 @@ class TestSlots(LostMixin, base.FunctionalTest):
         self.assertEqual((0, []), (status, found))
         self.assertEqual("nothing to do", said.splitlines()[0])
 
-    def test_a_spawn_that_fails(self):
+    def test_a_spawn_that_fails_and_what_others_do_meanwhile(self):
         server = self.boot()
         before = self.held(server)
         failing = fixtures.MonkeyPatch(SPAWN, _fail)
@@ -122,9 +122,6 @@ class TestSlots(LostMixin, base.FunctionalTest):
         self.assertEqual((0, []), self.heal("--yes")[:2])
         self.assertEqual(before, self.held(server))
 
-    def test_what_others_do_meanwhile(self):
-        server = self.boot()
-        before = self.held(server)
         self.lose(server)
         view_host, times = observe.view_host, []
 
@@ -246,14 +243,8 @@ class TestNone(LostMixin, base.FunctionalTest):
         status, _, said = self.heal("--yes")
         self.assertEqual(3, status)
         self.assertIn("changed by another policy, /other.yaml", said)
-
-    def test_what_does_not_go_together(self):
-        for status, options in (
-            (3, ("--dry-run",)),
-            (3, ("--yes",)),
-            (3, ("--heal", "--snapshot", "-")),
-        ):
-            self.assert_command(status, "--heal", "audit", *options)
+        for options in (("--dry-run",), ("--yes",), ("--heal", "--snapshot", "-")):
+            self.assert_command(3, "--heal", "audit", *options)
 
 
 class TestUnits(LostMixin, ElasticTest):

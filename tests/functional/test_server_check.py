@@ -88,6 +88,34 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
                     source = "Nova's database at" if told else "Nova's API at"
                     self.assertIn(source, row["Source"])
                     self.assertIn("/proc/4100/task/*/status", row["Source"])
+        self._without_a_file(server)
+
+    def _without_a_file(self, server):
+        guest = self.cloud.guest(self.servers.show(server))
+        for told in ([], ["--from-nova-db", "nova.conf"]):
+            with self.database():
+                status, found, row = self.check_one(server.name, *told)
+                strict, *_ = self.check(server.name, "--strict", *told)
+            self.assertEqual((0, "skip", 1), (status, found, strict))
+            first = min(guest.pins)
+            words = (
+                f"vCPUs 0-19 on CPUs {first}-{first + 19} of NUMA node {first // 20}"
+            )
+            self.assertIn(f"Nova has {words} (0:", row["Observed"])
+            (third,) = guest.vcpupin[3]
+            self.assertIn(f" 3:{third} ", row["Observed"])
+            self.assertIn("libvirt and the kernel were not asked", row["Observed"])
+            self.assertIn("on hp1: nova-perfvm host collect", row["Remedy"])
+        for format_, word in (
+            ("junit", "<skipped"),
+            ("prometheus", 'status="skip"} 1'),
+        ):
+            status, stdout, stderr = self.run_command(
+                *("server", "check", server.name, "-f", format_)
+            )
+            self.assertEqual(0, status, stderr)
+            self.assertIn(word, stdout)
+            self.assertIn("check of servers on hp1: 0 fail, 0 warn, 1 skip", stderr)
 
     @contextlib.contextmanager
     def database(self):
@@ -127,34 +155,6 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         self.assertIn(f"vCPU 3: libvirt CPU {third}, the kernel CPU", row["Observed"])
         self.assertIn("collect there once more", row["Observed"])
 
-    def test_without_a_file(self):
-        server = self.boot()
-        guest = self.cloud.guest(self.servers.show(server))
-        for told in ([], ["--from-nova-db", "nova.conf"]):
-            with self.database():
-                status, found, row = self.check_one(server.name, *told)
-                strict, *_ = self.check(server.name, "--strict", *told)
-            self.assertEqual((0, "skip", 1), (status, found, strict))
-            first = min(guest.pins)
-            words = (
-                f"vCPUs 0-19 on CPUs {first}-{first + 19} of NUMA node {first // 20}"
-            )
-            self.assertIn(f"Nova has {words} (0:", row["Observed"])
-            (third,) = guest.vcpupin[3]
-            self.assertIn(f" 3:{third} ", row["Observed"])
-            self.assertIn("libvirt and the kernel were not asked", row["Observed"])
-            self.assertIn("on hp1: nova-perfvm host collect", row["Remedy"])
-        for format_, word in (
-            ("junit", "<skipped"),
-            ("prometheus", 'status="skip"} 1'),
-        ):
-            status, stdout, stderr = self.run_command(
-                *("server", "check", server.name, "-f", format_)
-            )
-            self.assertEqual(0, status, stderr)
-            self.assertIn(word, stdout)
-            self.assertIn("check of servers on hp1: 0 fail, 0 warn, 1 skip", stderr)
-
     def test_servers_without_cpus(self):
         self.cloud.start_configured("g1", self.policy, "shared")
         general = self.boot(base.GENERAL_2)
@@ -172,13 +172,22 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
             self.assertEqual((0, "skip"), (status, found))
             self.assertIn("on no host: SHELVED_OFFLOADED", row["Observed"])
 
-    def test_servers_that_came_to_no_host(self):
-        server = self.boot_refused(base.GENERAL_2)
+        refused = self.boot_refused(base.GENERAL_2, host="hp1")
         for told in ([], ["--from-nova-db", "nova.conf"]):
             with self.database():
-                _, found, row = self.check_one(server.id, *told)
+                _, found, row = self.check_one(refused.id, *told)
             self.assertEqual("skip", found)
             self.assertIn("on no host: ERROR", row["Observed"])
+
+    def test_domains_that_nova_does_not_have_there(self):
+        self.boot()
+        gone = self.boot()
+        file = self.collect("hp1")
+        self.servers.delete(gone)
+        status, rows, _ = self.check("--host", "hp1", "--collected", file)
+        self.assertEqual(2, status)
+        self.assertEqual(["fail", "pass"], [row["Status"] for row in rows])
+        self.assertIn("Nova has none of that UUID here", rows[0]["Observed"])
 
     def test_files_of_other_hosts(self):
         server = self.boot()
@@ -208,16 +217,6 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
             self.assertIn(words, row["Observed"] + row["Remedy"])
         _, found, _ = self.check_one(server.id, "--collected", self.collect("hp2"))
         self.assertEqual("pass", found)
-
-    def test_domains_that_nova_does_not_have_there(self):
-        self.boot()
-        gone = self.boot()
-        file = self.collect("hp1")
-        self.servers.delete(gone)
-        status, rows, _ = self.check("--host", "hp1", "--collected", file)
-        self.assertEqual(2, status)
-        self.assertEqual(["fail", "pass"], [row["Status"] for row in rows])
-        self.assertIn("Nova has none of that UUID here", rows[0]["Observed"])
 
     def test_documented_commands(self):
         self.boot(name="rgw1")

@@ -52,7 +52,7 @@ class TestUnits(WhatIfMixin, ElasticTest):
             self.named = self.policy_file()
         return super()._rows(*arguments)
 
-    def test_hosts_that_are_flipped(self):
+    def test_hosts_that_are_flipped_and_added(self):
         seen = snapshot.take(self.api)
         flips = ("plain", "empty")
         options = [word for host in flips for word in ("--flip", f"{host}=elastic")]
@@ -81,7 +81,6 @@ class TestUnits(WhatIfMixin, ElasticTest):
         )
         self.assertEqual(found.names, supposed.names)
 
-    def test_a_host_that_is_added(self):
         _, after = self.what_if("--add", "1x2x20")
         (new,) = after.keys() - self.capacity().keys()
 
