@@ -2,7 +2,7 @@
 """How often the 95 % interval of a ratio holds the ratio that is known.
 
 Host and VM are measured in rounds under noise whose law is known, so that the true
-ratio is.  The table is in doc/source/admin/statistics.rst.
+ratio is.  The table is in doc/source/contributor/statistics.rst.
 
     python -m tests.benchmark.coverage [TRIALS]
 """
@@ -21,7 +21,7 @@ TRIALS = 2000
 SEED = 20201122
 TRUE_RATIO = 0.77
 ROUNDS = (5, 10, 20, 40)
-PAGE = pathlib.Path(__file__).parents[2] / "doc/source/admin/statistics.rst"
+PAGE = pathlib.Path(__file__).parents[2] / "doc/source/contributor/statistics.rst"
 # From one run to the next.  That what one gets of a machine's CPUs is autocorrelated
 # was measured (Wolski, Spring and Hayes, HPDC 1999); how much from one run of minutes
 # to the next is an assumption, so none to nearly all.
@@ -137,11 +137,11 @@ def percent(*arguments):
 
 
 def as_rst(title, head, rows):
-    """Return a list-table."""
-    lines = [f".. list-table:: {title}", "   :header-rows: 1", ""]
+    """Return a csv-table."""
+    lines = [f".. csv-table:: {title}", "   :header-rows: 1", ""]
     for row in (head, *rows):
-        first, *others = row
-        lines += [f"   * - {first}", *(f"     - {cell}" for cell in others)]
+        cells = ",".join(f'"{cell}"' for cell in row)
+        lines += [f"   {cells}"]
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ interval.  Within a round both sides meet the same neighbours, clock and
 temperature, so what drifts from round to round is in both and cancels; who comes
 first is drawn by lot, so that what remains does not lean to one side (randomized
 multiple interleaved trials: Abedi and Brecht, ICPE 2017).  A bootstrap of few
-values is too narrow; doc/source/admin/statistics.rst has both coverages as
+values is too narrow; doc/source/contributor/statistics.rst has both coverages as
 ``tests/benchmark/coverage.py`` measures them.
 """
 

@@ -83,7 +83,7 @@ class CoverageTest(testtools.TestCase):
 
     def test_the_page_has_what_comes_out(self):
         page = coverage.PAGE.read_text()
-        rows = {tuple(row.split("\n     - ")) for row in page.split("\n   * - ")}
+        rows = {tuple(row[4:-1].split('","')) for row in page.splitlines()}
         for noise, autocorrelation in (
             (coverage.NOISES[0], 0.0),
             (coverage.NOISES[2], 0.9),
@@ -105,7 +105,7 @@ class CoverageTest(testtools.TestCase):
         found = coverage.percent(
             coverage.ours, coverage.interleaved, 5, 0.9, coverage.STRAGGLING
         )
-        row = f"   * - {coverage.STRAGGLING.name}\n     - 0.9\n     - {found}\n"
+        row = f'   "{coverage.STRAGGLING.name}","0.9","{found}",'
         self.assertIn(row, coverage.PAGE.read_text())
 
     def test_a_bootstrap_of_five_would_not_do(self):
