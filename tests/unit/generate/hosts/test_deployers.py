@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of tools for deployment, read by Nova's own oslo.config."""
 
-import itertools
 import pathlib
-import textwrap
 
 import fixtures
 import testtools
@@ -14,8 +12,7 @@ from oslo_config import cfg
 
 from nova_perfvm import conf as perfvm_conf
 from nova_perfvm.generate import options
-from nova_perfvm.generate.hosts import deployers, generate, kubernetes, rendering
-from nova_perfvm.policy import loader
+from nova_perfvm.generate.hosts import deployers, generate, rendering
 from tests.unit.generate.hosts.requests import configured, host_request, policy_of
 
 ROOT = pathlib.Path(__file__).parents[4]
@@ -236,44 +233,3 @@ def helm_ini(sections):
             several = value["values"] if isinstance(value, dict) else [value]
             lines += [f"{key} = {one}" for one in several]
     return "\n".join(lines) + "\n"
-
-
-class PageTest(testtools.TestCase):
-    """What the page shows of files is what host config writes."""
-
-    def setUp(self):
-        super().setUp()
-        text = (ROOT / "doc/source/admin/deploy.rst").read_text()
-        blocks = text.split(".. code-block:: yaml\n")[1:]
-        self.documents = [
-            yaml.safe_load(textwrap.dedent(self.indented(block))) for block in blocks
-        ]
-        # As the page's command asks.
-        config = generate(host_request(), "perfvm.yaml")
-        self.files = {
-            name: yaml.safe_load(text)
-            for tool in ("helm", "rhoso")
-            for name, text in deployers.FILES[tool](config).items()
-        }
-
-    @staticmethod
-    def indented(block):
-        lines = block.lstrip("\n").splitlines()
-        margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
-        kept = itertools.takewhile(lambda n: not n or n.startswith(margin), lines)
-        return "\n".join(kept)
-
-    def test_each_file_is_shown(self):
-        for name in ("nova.yaml", *kubernetes.RHOSO):
-            self.assertIn(self.files[name], self.documents, name)
-
-    def test_each_option_that_the_policy_rests_on_is_shown(self):
-        shown = str(self.documents)
-        policy = loader.load()
-        for service in (options.SCHEDULER, options.PLACEMENT):
-            settings = options.wanted(policy, service)
-            self.assertNotEqual((), settings)
-            for setting in settings:
-                self.assertIn(setting.option, shown)
-                for value in setting.values:
-                    self.assertIn(value, shown)
