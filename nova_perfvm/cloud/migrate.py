@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -104,49 +105,45 @@ def execute(
         with it after that
     :returns: how far it came; what it could not make, it has not started
     """
-    run = _Run(api, policy, settings, snapshot, execution)
-    return run(watcher or Watcher(), patience_min * 60)
+    run = _Run(
+        api,
+        policy,
+        settings,
+        snapshot,
+        execution,
+        watcher or Watcher(),
+        patience_min * 60,
+    )
+    return run.outcome()
 
 
+@dataclass
 class _Run:
-    def __init__(
-        self,
-        api: API,
-        policy: Policy,
-        settings: SchedulerSettings | None,
-        snapshot: Snapshot,
-        execution: Execution,
-    ) -> None:
-        self._api = api
-        self._policy = policy
-        self._settings = settings
-        self._snapshot = snapshot
-        self._execution = execution
-        self._watcher = Watcher()
-        self._patience_s = 0.0
+    """An execution, and the cloud as it was seen last."""
 
-    def __call__(self, watcher: Watcher, patience_s: float) -> ExecutionOutcome:
-        """Make the moves; see :func:`execute`."""
-        self._watcher, self._patience_s = watcher, patience_s
-        for number, progress in enumerate(self._execution.moves):
+    api: API
+    policy: Policy
+    settings: SchedulerSettings | None
+    snapshot: Snapshot
+    execution: Execution
+    watcher: Watcher
+    patience_s: float
+
+    def outcome(self) -> ExecutionOutcome:
+        """Make the moves that remain; see :func:`execute`."""
+        for number, progress in enumerate(self.execution.moves):
             if progress.state == "done":
                 continue
-            if self._watcher.stopping():
-                return ExecutionOutcome(
-                    self._execution, "interrupted", interrupted=True
-                )
+            if self.watcher.stopping():
+                return ExecutionOutcome(self.execution, "interrupted", interrupted=True)
             try:
                 self._make(number)
             except PerfVMError as exc:
-                why = self._stopped(number, str(exc))
-                return ExecutionOutcome(self._execution, why)
-        return ExecutionOutcome(self._execution)
-
-    def _stopped(self, number: int, why: str) -> str:
-        """Write down why a move was not made; return it with the move."""
-        progress = self._execution.moves[number]
-        self._keep(number, replace(progress, note=why))
-        return f"{describe(progress.move)}: {why}"
+                now = self.execution.moves[number]
+                self._keep(number, replace(now, note=str(exc)))
+                why = f"{describe(progress.move)}: {exc}"
+                return ExecutionOutcome(self.execution, why)
+        return ExecutionOutcome(self.execution)
 
     def _make(self, number: int) -> None:
         """Make one move.
@@ -154,13 +151,13 @@ class _Run:
         :raises StoppedError: when it cannot be made, or ended otherwise
         :raises CloudError: when a request failed
         """
-        move = self._execution.moves[number].move
+        move = self.execution.moves[number].move
         found: set[tuple[str, str]] | None = None
         asked_now = asked_again = False
         waits = self._waits(number)
         while True:
             server, migrations = self._look(move)
-            progress = self._execution.moves[number]
+            progress = self.execution.moves[number]
             action = next_action(progress, server, migrations, asked_now=asked_now)
             if action.kind == "start":
                 assert server is not None
@@ -175,22 +172,20 @@ class _Run:
                     # Its source counts the server until then, and whoever it made
                     # room for would be refused there.
                     self._counted_anew(move, move.source)
-                self._done(number)
+                self._keep(number, replace(progress, state="done", note=""))
+                self.watcher.tell(f"{move.name} ({move.server}) is on {move.target}")
                 return
             elif action.kind == "stop":
                 why = self._ended(number, action, asked_now=asked_now)
-                if (
-                    asked_again
-                    or not asked_now
-                    or not self._counted_anew(move, move.target)
-                ):
+                again = asked_now and not asked_again
+                if not (again and self._counted_anew(move, move.target)):
                     raise StoppedError(why)
                 asked_now, asked_again = False, True
             next(waits)
 
     def _ended(self, number: int, action: NextAction, *, asked_now: bool) -> str:
         """Write down that it is over, and return why."""
-        progress = self._execution.moves[number]
+        progress = self.execution.moves[number]
         if progress.state != "asked":
             return action.why
         # Whoever goes on looks at everything anew.
@@ -207,7 +202,7 @@ class _Run:
         """
         if not self._overcounted(move, name):
             return False
-        self._watcher.tell(
+        self.watcher.tell(
             f"nova-compute on {name} counts a server that has left it: waiting until "
             "it counts anew"
         )
@@ -221,13 +216,13 @@ class _Run:
     @openstack_errors()
     def _overcounted(self, move: Move, name: str) -> bool:
         self._refresh(move)
-        host = next((h for h in self._snapshot.hosts if h.host == name), None)
+        host = next((h for h in self.snapshot.hosts if h.host == name), None)
         if host is None:
             return False
-        shown = self._api.nova(
+        shown = self.api.nova(
             "GET", f"/os-hypervisors/{host.provider}", key="hypervisor"
         )
-        servers = self._snapshot.servers_by_host.get(name, ())
+        servers = self.snapshot.servers_by_host.get(name, ())
         return int(shown["running_vms"]) > len(servers) or int(
             shown["vcpus_used"]
         ) > sum(server.vcpus for server in servers)
@@ -241,12 +236,12 @@ class _Run:
             try:
                 # First the migrations: what is over then, the server shows.
                 query = urlencode({"instance_uuid": move.server})
-                found = self._api.nova_list(
+                found = self.api.nova_list(
                     f"/os-migrations?{query}", "migrations", "uuid"
                 )
                 migrations = [answers.migration(one) for one in found]
                 path = f"/servers/{quote(move.server)}"
-                server = answers.server(self._api.nova("GET", path, key="server"))
+                server = answers.server(self.api.nova("GET", path, key="server"))
             except NotThereError:
                 return None, []
             except CloudError as exc:
@@ -263,19 +258,19 @@ class _Run:
         :raises StoppedError: when something is in the way
         """
         self._refresh(move)
-        target = next((h for h in self._snapshot.hosts if h.host == move.target), None)
+        target = next((h for h in self.snapshot.hosts if h.host == move.target), None)
         if target is None:
             raise StoppedError(f"host {move.target} is not to be seen any more")
-        seen = self._snapshot.server_by_id.get(move.server)
+        seen = self.snapshot.server_by_id.get(move.server)
         if seen is None or seen.host != move.source:
             raise StoppedError("the server is being moved by somebody else")
         verdict = allows(
-            self._policy,
-            self._snapshot,
+            self.policy,
+            self.snapshot,
             seen,
             move.target,
-            settings=self._settings,
-            any_zone=self._execution.any_zone,
+            settings=self.settings,
+            any_zone=self.execution.any_zone,
         )
         if not verdict.accepted:
             said = "; ".join(words(reason) for reason in verdict.reasons)
@@ -290,14 +285,13 @@ class _Run:
         """
         deadline = time.monotonic() + _SETTLE_S
         while True:
-            known = before
             self._refresh(move)
-            if known is None:
+            new = self._findings()
+            if before is None:
                 # Of the server itself nothing may be wrong then.
-                known = {
-                    found for found in self._findings() if move.server not in found[1]
-                }
-            new = self._findings() - known
+                new = {found for found in new if move.server in found[1]}
+            else:
+                new -= before
             if not new:
                 return
             if time.monotonic() > deadline:
@@ -309,7 +303,7 @@ class _Run:
             time.sleep(_FIRST_PAUSE_S)
 
     def _findings(self) -> set[tuple[str, str]]:
-        report = audit.run(audit.Subject(self._policy, self._snapshot))
+        report = audit.run(audit.Subject(self.policy, self.snapshot))
         return {
             (finding.code, finding.subject)
             for finding in report.findings
@@ -318,18 +312,18 @@ class _Run:
 
     def _refresh(self, move: Move) -> None:
         hosts = (move.source, move.target)
-        self._snapshot = refresh(self._api, self._snapshot, hosts)
+        self.snapshot = refresh(self.api, self.snapshot, hosts)
 
     @openstack_errors()
     def _fault(self, move: Move) -> str:
         """Return what Nova says of the last action on a server, empty if nothing."""
         path = f"/servers/{quote(move.server)}/os-instance-actions"
         try:
-            newest, *_ = self._api.nova("GET", path, key="instanceActions") or [None]
+            newest, *_ = self.api.nova("GET", path, key="instanceActions") or [None]
             if newest is None:
                 return ""
             request = f"{path}/{quote(newest['request_id'])}"
-            shown = self._api.nova_ussuri("GET", request)["instanceAction"]
+            shown = self.api.nova_ussuri("GET", request)["instanceAction"]
         except CloudError:
             return ""
         details = [event.get("details") for event in shown.get("events") or ()]
@@ -339,7 +333,7 @@ class _Run:
 
     def _start(self, number: int, server: Server, migrations: list[Migration]) -> None:
         """Ask Nova for a move; nova-scheduler is to check the host."""
-        progress = self._execution.moves[number]
+        progress = self.execution.moves[number]
         move = progress.move
         after = migrations[0].id if migrations else ""
         asked = replace(
@@ -348,7 +342,7 @@ class _Run:
         # Written down before, as nothing else tells ours from another's.
         self._keep(number, asked)
         # What it is was said before the first began.
-        self._watcher.tell(f"{number + 1} of {self._count}: {move.name}")
+        self.watcher.tell(f"{number + 1} of {len(self.execution.moves)}: {move.name}")
         body: dict[str, Any] = {"migrate": {"host": move.target}}
         if move.live:
             # Without force, which microversions before 2.68 have, Nova asks its
@@ -370,38 +364,26 @@ class _Run:
             return
 
     def _act(self, move: Move, body: dict[str, Any]) -> None:
-        self._api.nova("POST", f"/servers/{quote(move.server)}/action", body)
-
-    def _done(self, number: int) -> None:
-        progress = self._execution.moves[number]
-        self._keep(number, replace(progress, state="done", note=""))
-        self._watcher.tell(
-            f"{progress.move.name} ({progress.move.server}) is on "
-            f"{progress.move.target}"
-        )
+        self.api.nova("POST", f"/servers/{quote(move.server)}/action", body)
 
     def _keep(self, number: int, progress: MoveProgress) -> None:
-        self._execution = self._execution.updated(number, progress)
-        self._watcher.keep(self._execution)
+        self.execution = self.execution.updated(number, progress)
+        self.watcher.keep(self.execution)
 
     # Waiting
-
-    @property
-    def _count(self) -> int:
-        return len(self._execution.moves)
 
     def _waits(self, number: int) -> Iterator[None]:
         """Wait a little longer each time, until patience is at an end.
 
         :raises StoppedError: then
         """
-        move = self._execution.moves[number].move
-        deadline = time.monotonic() + self._patience_s
+        move = self.execution.moves[number].move
+        deadline = time.monotonic() + self.patience_s
         pause_s = _FIRST_PAUSE_S
         while True:
             if time.monotonic() > deadline:
                 raise StoppedError(
-                    f"Nova is not done with it after {self._patience_s / 60:g} minutes "
+                    f"Nova is not done with it after {self.patience_s / 60:g} minutes "
                     "and goes on: see openstack server migration list"
                 )
             self._show(number, move)
@@ -412,22 +394,20 @@ class _Run:
     @openstack_errors()
     def _show(self, number: int, move: Move) -> None:
         """Show how much of a server's memory has been copied, as far as Nova tells."""
-        what = f"{describe(move)}, {number + 1} of {self._count}"
+        count = len(self.execution.moves)
+        what = f"{describe(move)}, {number + 1} of {count}"
         path = f"/servers/{quote(move.server)}/migrations"
-        found: list[dict[str, Any]] = []
-        try:
-            if move.live:
-                found = self._api.nova("GET", path, key="migrations")
-        except CloudError:
-            # It is but for show.
-            found = []
-        total = next((one.get("memory_total_bytes") or 0 for one in found), 0)
-        left = next((one.get("memory_remaining_bytes") or 0 for one in found), 0)
+        found: dict[str, Any] = {}
+        if move.live:
+            with contextlib.suppress(CloudError):
+                found = next(iter(self.api.nova("GET", path, key="migrations")), {})
+        total = found.get("memory_total_bytes") or 0
+        left = found.get("memory_remaining_bytes") or 0
         if total:
             mib = 1024 * 1024
-            self._watcher.show(f"{what}, MiB", (total - left) // mib, total // mib)
+            self.watcher.show(f"{what}, MiB", (total - left) // mib, total // mib)
         else:
-            self._watcher.show(what, len(self._execution.done), self._count)
+            self.watcher.show(what, len(self.execution.done), count)
 
 
 def describe(move: Move) -> str:
