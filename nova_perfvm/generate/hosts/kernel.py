@@ -21,7 +21,7 @@ class KernelAdvice:
     :ivar isolated_cores: for /etc/tuned/cpu-partitioning-variables.conf; empty
         with other profiles
     :ivar host_cpus: for CPUAffinity in /etc/systemd/system.conf; empty: not set
-    :ivar why: sentences that explain the choice
+    :ivar why: what else is to be known
     """
 
     arguments: tuple[str, ...]
@@ -39,17 +39,9 @@ def advise_kernel(
     # if it has nothing better.
     idle = cpus.idle if cpus.housekeeping or cpus.shared else frozenset()
     isolated = cpus.dedicated | idle
-    rest = topology.cpus - isolated
-    arguments: list[str] = []
-    why: list[str] = []
-    profile, cores = "virtual-host", ""
-    if cpus.dedicated:
-        arguments.append("numa_balancing=disable")
-        why.append(
-            "numa_balancing: pinned VMs are bound to their node; scanning their memory "
-            "only costs page faults."
-        )
-    if cpus.dedicated and rest:
+    arguments = ["numa_balancing=disable"] if cpus.dedicated else []
+    profile, cores, why = "virtual-host", "", []
+    if cpus.dedicated and topology.cpus - isolated:
         profile, cores = "cpu-partitioning", cpuset.format_cpus(isolated)
         arguments += [
             f"nohz_full={cores}",
@@ -57,34 +49,22 @@ def advise_kernel(
             f"isolcpus=managed_irq,{cores}",
         ]
         why.append(
-            "nohz_full, rcu_nocbs: no timer ticks and no RCU callbacks on the VMs' "
-            "CPUs; the other CPUs do that work."
+            "tuned's cpu-partitioning sets nohz_full, rcu_nocbs and isolcpus itself. "
+            "Never isolcpus=domain here: QEMU's emulator and vhost threads may run on "
+            "all CPUs of their VM, and would all stay on one."
         )
+    elif cpus.pinnable:
         why.append(
-            "isolcpus: managed_irq only. Never isolcpus=domain here: QEMU's emulator "
-            "and vhost threads may run on all CPUs of their VM, and without load "
-            "balancing they would all stay on one."
+            "No nohz_full, rcu_nocbs or isolcpus: the host's own work, or general VMs, "
+            "share these CPUs, and need the ticks and the balancing."
         )
-        why.append("tuned's cpu-partitioning sets these three itself.")
-    elif cpus.dedicated:
-        why.append(
-            "No nohz_full, rcu_nocbs or isolcpus: every CPU belongs to VMs, and the "
-            "kernel's own work has to run on some of them."
-        )
-    elif cpus.either:
-        why.append(
-            "No nohz_full, rcu_nocbs or isolcpus: while general VMs are here, many "
-            "tasks share each CPU, and need the ticks and the balancing."
-        )
-    host_cpus = "" if cpus.dedicated else cpuset.format_cpus(cpus.housekeeping)
-    if host_cpus:
-        why.append("CPUAffinity keeps the host's own services on its own CPUs.")
     arguments += _huge_pages(memory)
     if any(share.page_kb for share in memory):
         why.append(
-            "hugepages: per node, at boot, when memory is not fragmented yet (needs "
-            "kernel 5.15 or newer)."
+            "hugepages for each node need kernel 5.15 or newer, and are taken at boot, "
+            "when memory is not fragmented."
         )
+    host_cpus = "" if cpus.dedicated else cpuset.format_cpus(cpus.housekeeping)
     return KernelAdvice(tuple(arguments), profile, cores, host_cpus, tuple(why))
 
 

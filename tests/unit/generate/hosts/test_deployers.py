@@ -133,12 +133,6 @@ class DeployersTest(DeployersCase):
             text = files.get("/etc/nova/provider_config/perfvm.yaml")
             self.assertEqual(config.provider, yaml.safe_load(text) if text else None)
 
-    def test_both_filters_are_available(self):
-        for config in self.each():
-            found = self.expected(config)
-            self.assertEqual(2, len(found["available"]))
-            self.assertIn("PerfVMFilter", found["enabled"])
-
     def test_each_file_is_below_its_path(self):
         config = configured()
         for tool, files in deployers.FILES.items():

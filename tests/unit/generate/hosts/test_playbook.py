@@ -2,7 +2,6 @@
 
 import configparser
 import importlib.metadata
-import itertools
 import pathlib
 import re
 
@@ -11,7 +10,6 @@ import testtools
 import yaml
 
 from nova_perfvm.diagnose import audit
-from nova_perfvm.facts import elastic_host
 from nova_perfvm.generate.hosts import deployers, playbook, rendering
 from tests import ansible
 from tests.unit.generate.hosts.requests import configured
@@ -70,24 +68,6 @@ class FilesTest(testtools.TestCase):
             )
             self.assertEqual(value, yaml.safe_load(taken), name)
 
-    def test_the_files_on_the_host_are_those_of_plain_packages(self):
-        text = self.files[playbook.PLAYBOOK]
-        paths = deployers.plain_files(configured(mode="dedicated"))
-        compute, provider = itertools.islice(paths, 2)
-        self.assertIn(f"'{compute}'", text)
-        self.assertIn(f"'{provider}'", text)
-
-    def test_every_file_is_of_a_step_that_can_be_asked_for(self):
-        _, taking = plays()
-        (block,) = taking["tasks"]
-        imported = {
-            task["ansible.builtin.import_tasks"]: task["tags"]
-            for task in block["block"]
-            if "ansible.builtin.import_tasks" in task
-        }
-        expected = {f"{step}.yml": [step] for step in playbook.STEPS}
-        self.assertEqual({"look.yml": ["always"]} | expected, imported)
-
     def test_what_changes_nothing_is_never_changed(self):
         """What runs in check mode must not count as a change."""
         looking = [task for task in tasks() if task.get("check_mode") is False]
@@ -104,11 +84,6 @@ class FilesTest(testtools.TestCase):
             self.assertIs(False, task["vars"]["ansible_become"], task["name"])
             self.assertEqual("local", task["vars"]["ansible_connection"])
 
-    def test_it_stops_at_the_first_host_that_fails(self):
-        _, taking = plays()
-        self.assertEqual(1, taking["serial"])
-        self.assertIs(True, taking["any_errors_fatal"])
-
 
 class NamesTest(testtools.TestCase):
     """What the playbook has in common with the code, by its name."""
@@ -116,10 +91,6 @@ class NamesTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.own = plays()[0]["vars"]
-
-    def test_its_reason_is_not_that_of_enroll(self):
-        self.assertNotEqual(elastic_host.DISABLED_REASON, self.own["own_reason"])
-        self.assertTrue(self.own["own_reason"].startswith("nova-perfvm: "))
 
     def test_files_have_the_paths_of_plain_packages(self):
         for name in ("own_conf", "own_provider"):

@@ -96,16 +96,6 @@ class OutputTest(testtools.TestCase):
         self.write({"x/e": "4"}, force=True)
         self.assertEqual({"x/e": "4"}, self.content())
 
-    def test_directories_of_files_that_cannot_appear_go_again(self):
-        self.path.mkdir(parents=True)
-        (self.path / "mine").write_text("kept")
-        with self.fail_at("hardlink_to", "e"):
-            error = self.assertRaises(
-                HostConfigError, self.write, {"x/y/d": "1", "x/e": "2"}
-            )
-        self.assertIn("No space left", str(error))
-        self.assertEqual([self.path / "mine"], list(self.path.iterdir()))
-
     def test_a_file_in_the_place_of_a_directory(self):
         self.write({"a": "1"})
         (self.path / "x").write_text("mine")
@@ -138,32 +128,6 @@ class OutputTest(testtools.TestCase):
         """The last text cannot be encoded; the first does not appear either."""
         self.assertRaises(UnicodeEncodeError, self.write, {"a": "1", "b": "\ud800"})
         self.assertEqual({}, self.content())
-
-    def fail_at(self, method, name):
-        """Let a method of Path fail where a file is to get its name."""
-        real = getattr(pathlib.Path, method)
-
-        def appear(path, other):
-            if name in {path.name, other.name}:
-                raise OSError(28, "No space left on device")
-            return real(path, other)
-
-        return fixtures.MonkeyPatch(f"pathlib.Path.{method}", appear)
-
-    def test_a_file_that_cannot_appear_takes_the_others_back(self):
-        with self.fail_at("hardlink_to", "b"):
-            error = self.assertRaises(HostConfigError, self.write, {"a": "1", "b": "2"})
-        self.assertIn("No space left", str(error))
-        self.assertEqual({}, self.content())
-
-    def test_with_force_what_was_there_comes_back(self):
-        self.write({"a": "old", "c": "old"})
-        with self.fail_at("replace", "b"):
-            error = self.assertRaises(
-                HostConfigError, self.write, {"a": "1", "b": "2"}, force=True
-            )
-        self.assertIn("No space left", str(error))
-        self.assertEqual({"a": "old", "c": "old"}, self.content())
 
     def test_no_directory(self):
         self.path.parent.mkdir()
