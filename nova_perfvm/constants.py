@@ -44,7 +44,7 @@ IMAGE_RECORD: Final = "perfvm_properties"
 
 # One VM of a pinned class on a host; max_unit is 1.
 RC_SLOT: Final = "CUSTOM_PERFVM_SLOT"
-# A share of an elastic host's child provider; see nova_perfvm.placement.units.
+# A share of an elastic host's child provider; see nova_perfvm.placement.schemes.units.
 RC_UNIT: Final = "CUSTOM_PERFVM_UNIT"
 # N, the units of each child.  No key of the policy: flavors are written for it,
 # those that servers have embedded, too, and two that differ in it fit one child.

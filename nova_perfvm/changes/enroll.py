@@ -22,13 +22,12 @@ from oslo_utils import uuidutils
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
-from nova_perfvm.diagnose.sizing import SlotsError, desired_inventory, slots_to_enroll
+from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.facts.snapshot import Aggregate, Provider
 from nova_perfvm.generate import labels
-from nova_perfvm.placement import units
-from nova_perfvm.placement.units import Child
+from nova_perfvm.placement.schemes import Child, names_of, scheme_of
 from nova_perfvm.policy import Policy
 
 # How the names of the aggregates begin that enrolling makes.
@@ -58,19 +57,21 @@ def plan_enroll(
     :param backfill: give VMs that run on the host the units that they should have
     :param delete_children: delete those that earlier runs have detached
     """
-    if policy.placement != "units":
+    scheme = scheme_of(policy)
+    if not scheme.enrolls:
+        needed = names_of(lambda other: other.enrolls)
         refusal = (
-            f"the policy says placement: {policy.placement}, and elastic hosts need "
-            "units: name the policy file with --policy, or change it"
+            f"the policy says placement: {scheme.name}, and elastic hosts need "
+            f"{needed}: name the policy file with --policy, or change it"
         )
         return do.Plan(refusals=(refusal,))
     try:
         slots = slots_to_enroll(policy, view, slots)
     except SlotsError as exc:
         return do.Plan(refusals=(str(exc),))
-    trait = units.elastic_trait(policy)
+    trait = scheme.enrolled_trait(policy)
     aggregate = aggregate or aggregate_name(trait)
-    children = units.children(policy, view.root.name, slots)
+    children = scheme.children(policy, view.root.name, slots)
     refusals = list(_in_the_way(view, children, trait, aggregate))
     shares = divide(policy, view, children)
     refusals.extend(shares.faults)
@@ -299,7 +300,7 @@ def _child(
         new = child_uuid(view, child.name)
         yield do.CreateChild(view.root.uuid, new, child.name)
         yield do.SetTraits(new, child.name, frozenset({child.trait}))
-        yield do.SetInventory(new, child.name, desired_inventory(child))
+        yield do.SetInventory(new, child.name, child.inventories)
         return
     if provider in (*view.detached, *view.strayed):
         yield do.AdoptChild(view.root.uuid, provider.uuid, child.name)
@@ -307,8 +308,8 @@ def _child(
     traits = frozenset(others | {child.trait})
     if traits != provider.traits:
         yield do.SetTraits(provider.uuid, child.name, traits, provider.traits)
-    if dict(provider.inventories) != desired_inventory(child):
-        yield do.SetInventory(provider.uuid, child.name, desired_inventory(child))
+    if dict(provider.inventories) != child.inventories:
+        yield do.SetInventory(provider.uuid, child.name, child.inventories)
 
 
 def detach_child(provider: Provider) -> Iterator[do.Change]:

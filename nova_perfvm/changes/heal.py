@@ -23,7 +23,7 @@ from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.contract import contract
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import resolve_class
 
@@ -73,7 +73,7 @@ def plan_heal(
             left[server.id] = str(exc)
         else:
             lacking[server.id] = {view.root.uuid: amounts} if amounts else {}
-    if policy.placement == "units" and view.enrolled:
+    if scheme_of(policy).enrolls and view.enrolled:
         _add_units(policy, view, lacking, left)
     left = {
         consumer: f"{view.describe(consumer)} {left[consumer]}" for consumer in left
@@ -99,7 +99,7 @@ def _of_root(policy: Policy, view: ElasticHost, server: Server) -> dict[str, int
     judged = view.enrolled or policy.manages(frozenset(labels))
     if vm_class is None or not judged:
         return amounts
-    for name, wanted in contract(policy, vm_class).amounts.items():
+    for name, wanted in scheme_of(policy).amounts(policy, vm_class).items():
         lacks = wanted - held.get(name, 0)
         if name == const.RC_UNIT or lacks <= 0:
             continue

@@ -28,7 +28,7 @@ from nova_perfvm.facts.elastic_host import (
 )
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.facts.snapshot import Aggregate, Provider, Server
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import child_names, host_of_child
 
 
 @openstack_errors()
@@ -105,7 +105,7 @@ def detached_children(api: API) -> tuple[Provider, ...]:
     found = (
         provider(api, entry)
         for entry in providers(api)
-        if units.is_child_name(entry["name"]) and not entry["parent_provider_uuid"]
+        if host_of_child(entry["name"]) and not entry["parent_provider_uuid"]
     )
     return tuple(child for child in found if child.detached)
 
@@ -226,7 +226,7 @@ def _service(api: API, host: str) -> ComputeService:
 def _elastic_roots(api: API, made: frozenset[str]) -> set[str]:
     """Return the hosts that have a trait of elastic ones, or a child with units."""
     # A child of each host has the first letter's trait.
-    first = units.child_trait(units.SUFFIXES[0])
+    first = f"{const.TRAIT_CHILD}{const.CHILD_LETTERS[0].upper()}"
     traits = elastic_traits(made) | ({first} & made)
     return {
         provider["root_provider_uuid"]
@@ -240,8 +240,7 @@ def _outside(
 ) -> tuple[tuple[Provider, ...], tuple[Provider, ...], dict[str, str]]:
     """Return what has a child's name outside the tree: see ElasticHost."""
     detached, strayed, others = [], [], {}
-    for suffix in units.SUFFIXES:
-        name = units.child_name(root.name, suffix)
+    for name in child_names(root.name):
         if name in tree:
             continue
         strangers = providers(api, name=name)

@@ -20,6 +20,7 @@ from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.slots import host_slots, smallest_size
@@ -141,28 +142,7 @@ def _pinned(view: HostView) -> frozenset[int]:
 def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) -> int:
     """Return how many VMs an empty host in service would take."""
     slots = host_slots(vm_class, view.facts.cells)
-    if policy.placement == "units":
-        return min(slots, sum(child.gives_all_units for child in view.tree))
-    if not any("PCPU" in provider.inventories for provider in view.tree):
-        return 0
-    return slots if policy.placement == "none" else _placed(slots, view, request)
-
-
-def _placed(slots: int, view: HostView, request: Request) -> int:
-    """Return no more slots than Placement has of what a VM takes."""
-    for name, amount in request.demand.groups[0].resources.items():
-        slots = min(
-            slots,
-            max(
-                (
-                    provider.inventories[name].capacity // amount
-                    for provider in view.providers
-                    if name in provider.inventories
-                ),
-                default=0,
-            ),
-        )
-    return slots
+    return scheme_of(policy).capacity(view, request.demand, slots)
 
 
 def filled(

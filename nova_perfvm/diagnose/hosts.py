@@ -20,9 +20,13 @@ from nova_perfvm.facts.snapshot import (
     host_facts,
 )
 from nova_perfvm.generate import labels
-from nova_perfvm.placement import slots
 from nova_perfvm.placement.commands import set_traits
-from nova_perfvm.placement.contract import guaranteed_iops
+from nova_perfvm.placement.schemes import (
+    SCHEMES,
+    guaranteed_iops,
+    scheme_counting,
+    scheme_of,
+)
 from nova_perfvm.policy import HostShape, Policy, VMClass, largest_slots
 from nova_perfvm.rules import slots as room
 
@@ -138,8 +142,11 @@ def offer_faults(
     :param facts: the host as the rules judge it
     :param root: its top resource provider
     """
-    if policy.placement != "slots":
-        for name in filter(slots.is_slot, root.inventories):
+    scheme = scheme_of(policy)
+    counted = {name for name in root.inventories if _is_slot(name)}
+    known = {scheme.slot_class(policy, c) for c in policy.pinned_classes} - {""}
+    if not scheme.offers_slots:
+        for name in sorted(counted):
             yield OfferFault(
                 f"{root.total(name)} {name}, and the policy says placement: "
                 f"{policy.placement}"
@@ -150,8 +157,7 @@ def offer_faults(
     for vm_class in policy.pinned_classes:
         expected = wanted if vm_class is mine else 0
         yield from _class_faults(policy, vm_class, host, root, expected)
-    known = {slots.resource_class(policy, c) for c in policy.pinned_classes}
-    for name in sorted(set(filter(slots.is_slot, root.inventories)) - known):
+    for name in sorted(counted - known):
         yield OfferFault(f"{root.total(name)} {name}, slots of no class of the policy")
 
 
@@ -172,7 +178,8 @@ def _class_faults(
     root: Provider,
     expected: int | None,
 ) -> Iterator[OfferFault]:
-    name, trait = slots.resource_class(policy, vm_class), slots.trait(policy, vm_class)
+    scheme = scheme_of(policy)
+    name, trait = scheme.slot_class(policy, vm_class), scheme.trait(policy, vm_class)
     found = root.total(name)
     if expected is None or (host.cells_source == ASSUMED and 0 < found < expected):
         # Nodes that differ in size hold fewer than as many that are alike.  So only
@@ -246,12 +253,13 @@ def _unlabelled(
 
     :param name: of the host, as a shell takes it
     """
+    scheme = scheme_of(policy)
     offered = {
         vm_class.name: [
             text
             for text, there in (
-                (slots.resource_class(policy, vm_class), root.inventories),
-                (slots.trait(policy, vm_class), root.traits),
+                (scheme.slot_class(policy, vm_class), root.inventories),
+                (scheme.trait(policy, vm_class), root.traits),
             )
             if text in there
         ]
@@ -270,9 +278,9 @@ def _unlabelled(
 def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:
     root = snapshot.provider_by_uuid.get(host.provider)
     tree = snapshot.trees.get(host.provider, ())
-    children = [p for p in tree if p is not root and const.RC_UNIT in p.inventories]
-    count, used = _slots(root, children)
-    mode = _mode(root, children, count)
+    count, used = _slots(tree)
+    below = [p for p in tree if p is not root and scheme_counting(p.inventories)]
+    mode = _mode(root, below, count)
     stale = stale_traits(policy, host, host_facts(snapshot, host), root)
     kept_off = {c.name for c in policy.classes if stale and not c.pinned}
     labels = snapshot.labels(host.host)
@@ -293,17 +301,19 @@ def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSumma
     )
 
 
-def _slots(
-    root: Provider | None, children: Sequence[Provider]
-) -> tuple[int | None, int | None]:
-    counted = list(filter(slots.is_slot, root.inventories)) if root else []
-    if root and counted:
-        return sum(map(root.total, counted)), sum(map(root.used, counted))
-    if not children:
-        return None, None
-    whole = [child for child in children if child.gives_all_units]
-    taken = [c for c in whole if c.total(const.RC_UNIT) in c.units().values()]
-    return len(whole), len(taken)
+def _slots(tree: Sequence[Provider]) -> tuple[int | None, int | None]:
+    """Return the slots that a host's providers show, and those taken of them."""
+    for scheme in SCHEMES.values():
+        found = scheme.slots_seen(tree)
+        if found is not None:
+            return found
+    return None, None
+
+
+def _is_slot(name: str) -> bool:
+    """Return whether a resource class counts VMs on the host's own provider."""
+    scheme = scheme_counting([name])
+    return scheme is not None and not scheme.enrolls
 
 
 def _mode(

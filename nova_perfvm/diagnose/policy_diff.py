@@ -5,12 +5,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from nova_perfvm import constants as const
 from nova_perfvm.diagnose.audit import Subject, check_servers
 from nova_perfvm.diagnose.audit.claims import former_size
 from nova_perfvm.diagnose.audit.servers import server_on_host
 from nova_perfvm.diagnose.audit.units import left_behind, left_behind_fault
-from nova_perfvm.diagnose.hosts import largest_slots_on
 from nova_perfvm.diagnose.views import elastic_hosts
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import FLAVOR_LEFT_BEHIND, FORMER_SIZE
@@ -20,7 +18,7 @@ from nova_perfvm.generate.flavors import (
     properties_of,
 )
 from nova_perfvm.generate.properties import BUILT_IN, Generator
-from nova_perfvm.placement import slots, units
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import HostShape, Policy, shape_slots
 from nova_perfvm.rules import check_request, describe, is_former_size
 from nova_perfvm.rules.request.contract import CODES
@@ -152,20 +150,9 @@ def _hosts(old: Policy, new: Policy) -> Iterator[Difference]:
 
 def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
     """Return what an empty host of a shape has for VMs of pinned classes."""
-    most = largest_slots_on(policy, shape)
-    found = {"slots": str(most)}
-    if policy.placement == "slots":
-        found |= {
-            slots.resource_class(policy, c): str(shape_slots(c, shape))
-            for c in policy.pinned_classes
-        }
-    elif policy.placement == "units":
-        children = units.children(policy, "", most)
-        found["trait"] = units.elastic_trait(policy)
-        found[const.RC_UNIT] = ", ".join(
-            f"{child.total} (at most {child.max_unit} a VM)" for child in children
-        )
-    return found
+    slots = {c.name: shape_slots(c, shape) for c in policy.pinned_classes}
+    found = scheme_of(policy).inventory(policy, slots)
+    return {"slots": str(max(slots.values(), default=0)), **found}
 
 
 def _violations(
@@ -193,12 +180,12 @@ def _violations(
 
 def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Difference]:
     """List servers whose flavors ask for elastic hosts as the new policy has none."""
-    if new.placement != "units":
+    if not scheme_of(new).enrolls:
         return
     hosts = elastic_hosts(snapshot).hosts
     subject = Subject(new, snapshot)
     for server in snapshot.servers:
-        if old.placement == "units" and left_behind(old, server.extra_specs):
+        if scheme_of(old).enrolls and left_behind(old, server.extra_specs):
             continue
         fault = left_behind_fault(new, server, hosts)
         if fault:

@@ -13,8 +13,7 @@ from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.snapshot import Server
-from nova_perfvm.placement import units as scheme
-from nova_perfvm.placement.units import Child
+from nova_perfvm.placement.schemes import Child, enrolling_scheme
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
@@ -70,10 +69,10 @@ def class_or_misfits(
 
 def shares_as_enrolled(policy: Policy, host: ElasticHost) -> Shares:
     """Divide the units of a host by the number of children it was enrolled for."""
-    own = as_enrolled(policy, host)
+    own, scheme = as_enrolled(policy, host), enrolling_scheme(policy)
     slots = enrolled_slots(own, host)
     if slots is None:
-        slots = scheme.children_per_host(own)
+        slots = len(scheme.children(own, host.root.name, 0))
     return divide(own, host, scheme.children(own, host.root.name, slots))
 
 

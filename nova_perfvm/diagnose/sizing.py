@@ -6,18 +6,12 @@ from dataclasses import replace
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import PCPU, VCPU, ElasticHost
-from nova_perfvm.facts.snapshot import Inventory
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import enrolling_scheme
 from nova_perfvm.policy import Elastic, HostShape, Policy, largest_slots
 
 
 class SlotsError(PerfVMError):
     """A number of slots that is not allowed, or cannot be known."""
-
-
-def desired_inventory(child: units.Child) -> dict[str, Inventory]:
-    """Return the inventories of a child provider as they should be."""
-    return {const.RC_UNIT: Inventory(total=child.total, max_unit=child.max_unit)}
 
 
 def slots_to_enroll(policy: Policy, view: ElasticHost, asked: int | None = None) -> int:
@@ -32,7 +26,7 @@ def slots_to_enroll(policy: Policy, view: ElasticHost, asked: int | None = None)
     :raises SlotsError: when the number asked for is more than the policy gives
         any host, or when nothing tells
     """
-    most = units.most_slots(policy)
+    most = enrolling_scheme(policy).most_slots(policy)
     if asked is not None:
         if not 0 <= asked <= most:
             raise SlotsError(
@@ -50,10 +44,11 @@ def slots_to_enroll(policy: Policy, view: ElasticHost, asked: int | None = None)
 def enrolled_slots(policy: Policy, view: ElasticHost) -> int | None:
     """Return the slots that a host's children say, None unless they are right."""
     found = {provider.name: provider for provider in view.children}
-    for slots in range(units.most_slots(policy) + 1):
-        children = units.children(policy, view.root.name, slots)
+    scheme = enrolling_scheme(policy)
+    for slots in range(scheme.most_slots(policy) + 1):
+        children = scheme.children(policy, view.root.name, slots)
         if found.keys() == {child.name for child in children} and all(
-            dict(found[child.name].inventories) == desired_inventory(child)
+            dict(found[child.name].inventories) == child.inventories
             and child.trait in found[child.name].traits
             for child in children
         ):
@@ -79,7 +74,7 @@ def _slots_chosen(policy: Policy, view: ElasticHost) -> int | None:
             return None
     except SlotsError:
         pass
-    return min(slots, units.most_slots(policy))
+    return min(slots, enrolling_scheme(policy).most_slots(policy))
 
 
 def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
@@ -87,11 +82,7 @@ def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
 
     What is there has to be judged by that, whatever is to be.
     """
-    traits = view.root.elastic_traits
-    if not traits or units.elastic_trait(policy) in traits:
-        return policy
-    count = max(map(units.children_of, traits))
-    return replace(policy, elastic=Elastic(count))
+    return enrolling_scheme(policy).as_enrolled(policy, view.root.elastic_traits)
 
 
 def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:
@@ -106,7 +97,7 @@ def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:
     shapes = [view.shape] if view.shape else []
     if not any(cpus in _totals(shape, mode) for shape in shapes):
         shapes = [s for s in policy.host_shapes if cpus in _totals(s, mode)]
-    most = units.most_slots(policy)
+    most = enrolling_scheme(policy).most_slots(policy)
     slots = {
         min(most, largest_slots(replace(policy, host_shapes=(shape,))))
         for shape in shapes

@@ -11,7 +11,7 @@ from nova_perfvm.facts.elastic_host import (
     describe_consumer,
 )
 from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import child_names
 
 
 class ElasticHosts(NamedTuple):
@@ -90,7 +90,7 @@ def _outside(
     snapshot: Snapshot, root: Provider
 ) -> tuple[tuple[Provider, ...], tuple[Provider, ...], dict[str, str]]:
     """Return what has a child's name outside the tree: see ElasticHost."""
-    names = {units.child_name(root.name, suffix) for suffix in units.SUFFIXES}
+    names = set(child_names(root.name))
     found = [p for p in snapshot.providers if p.name in names and p.root != root.uuid]
     return (
         tuple(p for p in found if p.detached),

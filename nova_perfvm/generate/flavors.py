@@ -16,6 +16,7 @@ from nova_perfvm.generate.properties import (
     merge,
 )
 from nova_perfvm.placement.contract import contract
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import FlavorSize, FlavorTemplate, memory_fault, name_fault
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def generate_flavors(
         are not distinct, there is nothing to make, or the policy has no slots
         for the aggregates to isolate
     """
-    if isolated_aggregates and policy.placement != "slots":
+    if isolated_aggregates and not scheme_of(policy).isolates:
         raise FlavorError(
             "isolated aggregates are for hosts with slots, and the policy says "
             f"placement: {policy.placement}: leave --isolated-aggregates out"

@@ -9,16 +9,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm import findings as codes
 from nova_perfvm.findings import Finding
+from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.settings import (
+    COMPUTE,
+    FALLBACK_QUERY,
+    ISOLATED_AGGREGATES,
+    NO_FALLBACK_QUERY,
+    PIN_SET,
+    PLACEMENT,
+    SCHEDULER,
+    Setting,
+    is_true,
+)
 from nova_perfvm.policy import Policy
 
-SCHEDULER: Final = "nova-scheduler"
-COMPUTE: Final = "nova-compute"
-PLACEMENT: Final = "Placement's API"
+__all__ = [
+    "COMPUTE",
+    "FALLBACK_QUERY",
+    "ISOLATED_AGGREGATES",
+    "NO_FALLBACK_QUERY",
+    "PIN_SET",
+    "PLACEMENT",
+    "SCHEDULER",
+    "Setting",
+    "is_true",
+]
 
 POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
 FILTER: Final = "PerfVMFilter"
@@ -33,66 +53,9 @@ _NOVA_FILTERS: Final = (
     "ServerGroupAntiAffinityFilter",
     "ServerGroupAffinityFilter",
 )
-# As oslo.config reads a boolean.
-_TRUE: Final = frozenset({"true", "1", "on", "yes"})
 
 # What a file says: {(section, option): value}.
 FileOptions = dict[tuple[str, str], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One option, and what it should be.
-
-    :ivar section: the section of the file, such as ``compute``
-    :ivar values: one line each; none: the option stays unset on purpose, or each
-        host has a value of its own
-    :ivar why: one or two sentences for the comment above it
-    :ivar service: who reads it
-    :ivar placements: for which values of the policy's ``placement`` this holds
-    :ivar default: what holds where the file does not say
-    :ivar otherwise: what comes of any other value
-    """
-
-    section: str
-    option: str
-    values: tuple[str, ...]
-    why: str
-    service: str = COMPUTE
-    placements: Collection[str] = ("slots", "units", "none")
-    default: str = ""
-    otherwise: str = ""
-
-    def __str__(self) -> str:
-        """Return the option as Nova's documentation writes it."""
-        return f"[{self.section}]{self.option}"
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Section and option."""
-        return (self.section, self.option)
-
-    @property
-    def remedy(self) -> str:
-        """What to do where it has another value."""
-        return (
-            f"set {self} = {', '.join(self.values)} for {self.service}, and restart it"
-        )
-
-    def stated(self, value: str | None) -> str:
-        """Return in words what a file says; None if it does not."""
-        shown = f"not set, which means {self.default}" if value is None else value
-        return f"{self} is {shown}"
-
-    def fault(self, value: str | None) -> str | None:
-        """Return what comes of what a file says, None if it is what should be."""
-        (wanted,) = self.values
-        found = self.default if value is None else value
-        if found == wanted or (
-            wanted.lower() in {"true", "false"} and is_true(found) == is_true(wanted)
-        ):
-            return None
-        return f"{self.stated(value)}: {self.otherwise}"
 
 
 AVAILABLE_FILTERS: Final = Setting(
@@ -124,34 +87,6 @@ WEIGHT_CLASSES: Final = Setting(
     "The weigher packs, so that general VMs do not break into every free slot.",
     SCHEDULER,
 )
-ISOLATED_AGGREGATES: Final = Setting(
-    "scheduler",
-    "enable_isolated_aggregate_filtering",
-    ("True",),
-    "Keeps VMs whose flavors know nothing of units off enrolled hosts.",
-    SCHEDULER,
-    ("units",),
-    default="False",
-    otherwise="VMs without units come to elastic hosts",
-)
-FALLBACK_QUERY: Final = Setting(
-    "workarounds",
-    "disable_fallback_pcpu_query",
-    ("False",),
-    "Elastic hosts report VCPU alone; by this second query pinned VMs get in.",
-    SCHEDULER,
-    ("units",),
-    default="False",
-    otherwise="no pinned VM comes to elastic hosts",
-)
-NO_FALLBACK_QUERY: Final = replace(
-    FALLBACK_QUERY,
-    values=("True",),
-    why="Pinned VMs ask for PCPU alone; else they also get onto hosts that have no "
-    "cpu sets.",
-    placements=("slots", "none"),
-    otherwise="pinned VMs also come to hosts without cpu sets",
-)
 RETRIES: Final = Setting(
     "placement",
     "allocation_conflict_retry_count",
@@ -177,14 +112,6 @@ DELETED_ACTION: Final = Setting(
     ("reap",),
     "Nova's default, said because of the others only shutdown ends such a guest.",
 )
-PIN_SET: Final = Setting(
-    "DEFAULT",
-    "vcpu_pin_set",
-    (),
-    "CPUs of an elastic host, which VMs of either kind may take. Deprecated, and the "
-    "only option that leaves CPUs out without deciding their kind.",
-    placements=("units",),
-)
 DEDICATED_SET: Final = Setting(
     "compute",
     "cpu_dedicated_set",
@@ -197,18 +124,22 @@ SHARED_SET: Final = Setting(
     (),
     "CPUs that all other VMs share: the host's VCPU inventory.",
 )
-TABLE: Final = tuple(
-    row for row in list(globals().values()) if isinstance(row, Setting)
+TABLE: Final = (
+    AVAILABLE_FILTERS,
+    ENABLED_FILTERS,
+    WEIGHT_CLASSES,
+    RETRIES,
+    DELETED_POLL,
+    DELETED_ACTION,
+    DEDICATED_SET,
+    SHARED_SET,
 )
 
 
 def wanted(policy: Policy, service: str) -> tuple[Setting, ...]:
     """Return what a policy wants of a service's file."""
-    return tuple(
-        setting
-        for setting in TABLE
-        if setting.service == service and policy.placement in setting.placements
-    )
+    settings = (*TABLE, *scheme_of(policy).settings())
+    return tuple(setting for setting in settings if setting.service == service)
 
 
 def by_section(
@@ -244,7 +175,8 @@ def as_ini(settings: Iterable[Setting], explained: Collection[Setting] = ()) -> 
 
 def fallback_query(policy: Policy) -> Setting:
     """Return what a policy wants of Nova's query for VCPU in place of PCPU."""
-    return FALLBACK_QUERY if policy.placement == "units" else NO_FALLBACK_QUERY
+    settings = scheme_of(policy).settings()
+    return next(s for s in settings if s.key == FALLBACK_QUERY.key)
 
 
 def policy_file(path: str | None) -> Setting:
@@ -267,11 +199,6 @@ def policy_file(path: str | None) -> Setting:
         "nova-api's nova.conf needs the line, too."
     )
     return replace(unset, values=(POLICY_FILE,), why=why)
-
-
-def is_true(value: str) -> bool:
-    """Return whether a value is one that oslo.config reads as true."""
-    return value.strip().lower() in _TRUE
 
 
 def not_enforced(found: FileOptions) -> Iterator[str]:

@@ -19,7 +19,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import host_of_child
 
 DELETE_CHILDREN: Final = flag(
     "--delete-children",
@@ -133,7 +133,7 @@ class HostsCommand(ChangingCommand):
         found = sorted(
             host
             for child in observe.detached_children(self.cloud)
-            if (host := nodes.get(units.host_name(child.name))) in hosts
+            if (host := nodes.get(host_of_child(child.name) or "")) in hosts
         )
         named = parsed_args.policy
         policy = ["--policy", named] if named else []

@@ -7,13 +7,14 @@ not.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider
+from nova_perfvm.placement.schemes import SCHEMES
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 
@@ -134,9 +135,10 @@ def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
         return
     if any(_gives(provider, part) for provider in suiting):
         return
-    if const.RC_UNIT in part.resources:
-        yield _units(suiting, part.resources[const.RC_UNIT])
-        return
+    for scheme in SCHEMES.values():
+        if reason := scheme.shortage(part.resources, suiting):
+            yield reason
+            return
     for name, amount in part.resources.items():
         if all(shortfall(provider, name, amount) for provider in suiting):
             yield _resource(suiting[0], name, amount)
@@ -184,25 +186,6 @@ def _resource(provider: Provider, name: str, amount: int) -> Reason:
             "used": provider.used(name),
         },
     )
-
-
-def _units(children: list[Provider], amount: int) -> Reason:
-    """Return who holds the units of the children that could have been taken."""
-    found: list[dict[str, Any]] = []
-    for child in children:
-        inventory = child.inventories[const.RC_UNIT]
-        held = child.units()
-        found.append(
-            {
-                "child": child.name,
-                "total": inventory.total,
-                "max_unit": inventory.max_unit,
-                "used": sum(held.values()),
-                "whole": [c for c, n in held.items() if n == inventory.total],
-                "others": sum(1 for n in held.values() if n != inventory.total),
-            }
-        )
-    return Reason(const.PLACEMENT_UNITS, {"amount": amount, "children": found})
 
 
 def _fill(

@@ -9,29 +9,14 @@ Nova shows them one key at a time, and a contract is about all keys of a flavor.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.facts import RequestFacts
 from nova_perfvm.facts.demand import Group, grouped
-from nova_perfvm.placement import slots, units
+from nova_perfvm.placement.schemes import guaranteed_iops, is_ours, scheme_of
 from nova_perfvm.policy import Policy, VMClass
-
-Scheme = Callable[[Policy, VMClass], Iterator[Group]]
-
-
-def _nothing(_policy: Policy, _vm_class: VMClass) -> Iterator[Group]:
-    yield Group("", {})
-
-
-# By the policy's ``placement``: what a class's VM takes of a host.
-_SCHEMES: Final[Mapping[str, Scheme]] = {
-    "slots": slots.groups,
-    "units": units.groups,
-    "none": _nothing,
-}
 
 # Amounts that Nova works out itself; a flavor that names another one takes other
 # CPUs or memory than Placement counts.
@@ -72,19 +57,12 @@ class Contract:
             specs |= {key + name: "forbidden" for name in group.forbidden - left_out}
         return specs
 
-    @property
-    def amounts(self) -> Counter[str]:
-        """Return how much a VM takes of each of the project's resource classes."""
-        found = Counter[str]()
-        for group in self.groups:
-            found.update({n: a for n, a in group.resources.items() if is_ours(n)})
-        return found
-
 
 def contract(policy: Policy, vm_class: VMClass) -> Contract:
     """Return what each VM of a class carries."""
-    first, *others = _SCHEMES[policy.placement](policy, vm_class)
-    iops = {} if policy.placement == "none" else guaranteed_iops(vm_class)
+    scheme = scheme_of(policy)
+    first, *others = scheme.groups(policy, vm_class)
+    iops = guaranteed_iops(vm_class) if scheme.counts else {}
     resources = {**first.resources, **iops}
     host_traits = frozenset(vm_class.host_traits)
     required = first.required | host_traits
@@ -95,20 +73,6 @@ def contract(policy: Policy, vm_class: VMClass) -> Contract:
         left_to_aggregates=first.forbidden,
         host_traits=host_traits,
     )
-
-
-def guaranteed_iops(vm_class: VMClass) -> dict[str, int]:
-    """Return the I/O operations per second that each VM of a class takes."""
-    amounts = {
-        const.RC_READ_IOPS: vm_class.disk.read_iops,
-        const.RC_WRITE_IOPS: vm_class.disk.write_iops,
-    }
-    return {name: n for name, n in amounts.items() if n is not None}
-
-
-def is_ours(name: str) -> bool:
-    """Return whether a trait or a resource class is the project's own."""
-    return name.startswith(const.CUSTOM_PREFIX)
 
 
 def resource_differences(

@@ -17,6 +17,7 @@ from nova_perfvm import conf, rules
 from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
 from nova_perfvm.findings import Level
 from nova_perfvm.generate import options
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.rules.host.unreadable import UNREADABLE
 from nova_perfvm.scheduler import (
     adapters,
@@ -202,8 +203,7 @@ class PerfVMFilter(filters.BaseHostFilter):
 
     def _divides(self, request: RequestFacts) -> bool:
         """Return whether Nova shall try each free child of a host."""
-        units = self.policy.placement == "units"
-        return units and request.pinned and request.claimed
+        return scheme_of(self.policy).tries_each(request)
 
     def _request(self, spec_obj: objects.RequestSpec) -> RequestFacts:
         """Return what is asked for, and of whom where that decides."""

@@ -22,6 +22,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.exceptions import PolicyError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
+from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.scheduler import numa_filter
 
@@ -126,11 +127,11 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         setting = options.fallback_query(policy)
         if setting.option in nova_conf.CONF.workarounds:
             return _result(_set(setting, codes.FALLBACK_QUERY))
-        if policy.placement != "units":
+        if not scheme_of(policy).enrolls:
             return _result(())
         words = (
-            f"this Nova has no {setting} any more: elastic hosts (placement: units) "
-            "take no pinned VMs; move to placement: slots"
+            f"this Nova has no {setting} any more: elastic hosts take no pinned VMs; "
+            f"move to placement: {names_of(lambda scheme: scheme.offers_slots)}"
         )
         return _result([_of_nova(codes.FALLBACK_GONE, words)])
 
@@ -164,7 +165,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
 def _for_elastic_hosts() -> bool:
     """Return whether the policy can be read, and is for elastic hosts."""
     policy = _policy_or_none()
-    return policy is not None and policy.placement == "units"
+    return policy is not None and scheme_of(policy).enrolls
 
 
 def _of_nova(code: str, words: str) -> Finding:

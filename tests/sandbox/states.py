@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.placement import units
 from nova_perfvm.placement.candidates import DISABLED
+from nova_perfvm.placement.schemes import units
 from nova_perfvm.sandbox.processes import content, waiting
 
 NO_ZONE = ""
@@ -75,7 +75,7 @@ class States:
         self._random = rng
         self._image_api = sandbox.connect().image
         self._trait = (
-            units.elastic_trait(policy)
+            units.UNITS.enrolled_trait(policy)
             if policy.placement == "units"
             else const.TRAIT_HIGH_PERFORMANCE
         )

@@ -27,6 +27,7 @@ from nova_perfvm.generate.hosts import (
     from_shape,
     generate,
 )
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import HostShape, Policy, shapes
 
 _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
@@ -81,7 +82,7 @@ def with_new_hosts(
     :raises HostConfigError: when the policy has no such hosts
     """
     memory_gb = memory_gb or _memory_gb(snapshot, new.shape)
-    mode = new.mode or ("elastic" if policy.placement == "units" else "dedicated")
+    mode = new.mode or scheme_of(policy).modes[0]
     topology = from_shape(new.shape).with_memory(memory_gb)
     config = generate(HostRequest(policy, topology, mode))
     inventories = _inventories(config, _ratio(snapshot)) | _disk(snapshot)

@@ -21,13 +21,12 @@ from nova_perfvm.diagnose.views import host_view
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.snapshot import (
     ComputeHost,
-    Inventory,
     Provider,
     Server,
     Snapshot,
     host_facts,
 )
-from nova_perfvm.placement import slots, units
+from nova_perfvm.placement.schemes import scheme_counting, scheme_of
 from nova_perfvm.policy import Policy
 
 # Enrolling is planned anew after some steps; a handful of plans end it.
@@ -123,17 +122,18 @@ def _with_policy(old: Policy, found: Supposition) -> Supposition:
     notes += [
         f"host {d.name}: {d.what}: {d.new}" for d in differences if d.kind == "host"
     ]
-    if new.placement == "slots":
+    scheme = scheme_of(new)
+    if scheme.offers_slots:
         snapshot, changed = _with_slots(new, snapshot)
         if changed:
             notes.append(
                 f"{len(changed)} host(s) offer another number of slots when "
                 f"provider.yaml is made anew (host config): {', '.join(changed)}"
             )
-    if new.placement == "units" and old.placement == "units":
+    if scheme.enrolls and scheme_of(old).enrolls:
         snapshot, more = _enrolled_anew(new, snapshot)
         notes += more
-    elif new.placement == "units":
+    elif scheme.enrolls:
         notes.append("hosts have slots for VMs with units when they are flipped")
     return replace(
         found,
@@ -168,17 +168,15 @@ def _offering(
     if count is None:
         return root
     mine = slot_class(policy, facts.labels)
+    scheme = scheme_of(policy)
+    offer = scheme.offers(policy, mine, root.mode, count)
     inventories = {
         name: found
         for name, found in root.inventories.items()
-        if not slots.is_slot(name)
-    }
-    ours = {slots.trait(policy, c) for c in policy.pinned_classes}
-    traits = root.traits - ours
-    if mine is not None and count:
-        name = slots.resource_class(policy, mine)
-        inventories[name] = Inventory(count, 1)
-        traits |= {slots.trait(policy, mine)}
+        if scheme_counting([name]) is None
+    } | dict(offer.inventories)
+    ours = {scheme.trait(policy, c) for c in policy.pinned_classes}
+    traits = root.traits - ours | offer.traits
     if inventories == root.inventories and traits == root.traits:
         return root
     return replace(root, inventories=inventories, traits=traits)
@@ -189,7 +187,7 @@ def _enrolled_anew(
 ) -> tuple[Snapshot, Iterable[str]]:
     """Enroll the elastic hosts for a policy's number of children."""
     notes = []
-    trait = units.elastic_trait(policy)
+    trait = scheme_of(policy).enrolled_trait(policy)
     for host in snapshot.hosts:
         root = snapshot.provider_by_uuid.get(host.provider)
         if root is None or not root.elastic_traits or root.elastic_traits == {trait}:
@@ -247,7 +245,7 @@ def _enroll(policy: Policy, snapshot: Snapshot, name: str) -> Snapshot:
 
 def _added(found: Supposition, new: NewHosts, memory_gb: int | None) -> Supposition:
     snapshot, names = with_new_hosts(found.policy, found.snapshot, new, memory_gb)
-    if found.policy.placement == "units":
+    if scheme_of(found.policy).enrolls:
         for name in names:
             snapshot = _enroll(found.policy, snapshot, name)
     return replace(found, snapshot=snapshot, added=found.added + names)

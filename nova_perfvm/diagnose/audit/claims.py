@@ -14,6 +14,7 @@ from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.generate import flavors as generating
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import one_line
 from nova_perfvm.rules import (
@@ -107,7 +108,7 @@ def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool
     if not subject.managed(server.host or ""):
         return False
     contracted = code in CODES
-    if vm_class is None or (contracted and subject.policy.placement == "units"):
+    if vm_class is None or (contracted and scheme_of(subject.policy).enrolls):
         # It strands a slot, or its flavor is without units: that is said.
         return contracted
     if not vm_class.pinned:
@@ -242,7 +243,7 @@ def _mended(flavor: Flavor, names: Iterable[str]) -> str:
 
 def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
     """Return the differences from the nearest of what the policy could make."""
-    variants = [False, True] if subject.policy.placement == "slots" else [False]
+    variants = [False, True] if scheme_of(subject.policy).isolates else [False]
     found = []
     for isolated in variants:
         expected = generating.properties_of(

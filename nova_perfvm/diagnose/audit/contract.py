@@ -11,53 +11,29 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import NamedTuple
 
-from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.placement import is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.sizing import as_enrolled
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement import slots
-from nova_perfvm.placement.contract import contract
+from nova_perfvm.placement.schemes import Claims, scheme_of
 from nova_perfvm.policy import VMClass
 
 
-class Claim(NamedTuple):
-    """What a server takes of its host of the project's resource classes.
-
-    :ivar vm_class: its class
-    :ivar wanted: what a VM of its class takes
-    :ivar held: what it has been allocated
-    """
+class ClassClaims(NamedTuple):
+    """What a server takes of its host, and should as one of its class."""
 
     vm_class: VMClass
-    wanted: Counter[str]
-    held: Counter[str]
+    claims: Claims
 
     def __str__(self) -> str:
         """Return what VMs of its class take."""
-        wanted = _words(self.wanted) or "nothing"
+        wanted = _words(self.claims.wanted) or "nothing"
         return f"VMs of class {self.vm_class.name} take {wanted} of their host"
 
-    @property
-    def lacking(self) -> Counter[str]:
-        """What it should hold and does not."""
-        return self.wanted - self.held
 
-    @property
-    def excess(self) -> Counter[str]:
-        """The slots and units that it holds and should not."""
-        return Counter(
-            {
-                name: amount
-                for name, amount in (self.held - self.wanted).items()
-                if slots.is_slot(name) or name == const.RC_UNIT
-            }
-        )
-
-
-def claim(subject: Subject, server: Server) -> Claim | None:
+def claim(subject: Subject, server: Server) -> ClassClaims | None:
     """Return what a server takes of its host, None if that cannot be told.
 
     A host that was enrolled for another number of children is judged by that one.
@@ -72,7 +48,7 @@ def claim(subject: Subject, server: Server) -> Claim | None:
     held = Counter[str]()
     for provider in subject.snapshot.trees[host.provider]:
         held.update(provider.allocations.get(server.id, {}))
-    return Claim(vm_class, contract(policy, vm_class).amounts, held)
+    return ClassClaims(vm_class, scheme_of(policy).claims(policy, vm_class, held))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -83,7 +59,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     hosts that should be elastic, and are not, and those with the units that VMs of
     another class take.
     """
-    if subject.policy.placement == "none":
+    scheme = scheme_of(subject.policy)
+    if not scheme.counts:
         return
     for server in subject.snapshot.servers:
         elastic = server.host in subject.elastic_hosts
@@ -92,45 +69,48 @@ def check(subject: Subject) -> Iterator[Finding]:
         found = claim(subject, server)
         if found is None:
             continue
-        if found.excess:
+        if found.claims.excess:
             yield _too_much(subject, server, found)
         # Of those without any unit on an elastic host the check of hosts tells.
-        if found.lacking and not (elastic and not found.held[const.RC_UNIT]):
+        lacking, held = found.claims.lacking, found.claims.held
+        if lacking and not (elastic and not held[scheme.resource_class]):
             yield from _lacking(subject, server, found)
 
 
-def _too_much(subject: Subject, server: Server, found: Claim) -> Finding:
+def _too_much(subject: Subject, server: Server, found: ClassClaims) -> Finding:
+    excess = found.claims.excess
     remedy = subject.resize(server)
-    if not found.excess.keys() & found.wanted.keys():
-        names = " ".join(f"--resource-class {name}" for name in sorted(found.excess))
+    if not excess.keys() & found.claims.wanted.keys():
+        names = " ".join(f"--resource-class {name}" for name in sorted(excess))
         remedy = f"openstack resource provider allocation unset {names} {server.id}"
     return Finding.of(
         codes.CLAIMED_TOO_MUCH,
         str(server),
-        f"on {server.host}: {found}, and it holds {_words(found.excess)} more",
+        f"on {server.host}: {found}, and it holds {_words(excess)} more",
         remedy,
     )
 
 
-def _lacking(subject: Subject, server: Server, found: Claim) -> Iterator[Finding]:
+def _lacking(subject: Subject, server: Server, found: ClassClaims) -> Iterator[Finding]:
     # Without an elastic host there are no units, and general VMs need none there.
-    if subject.policy.placement == "units" and not found.vm_class.pinned:
+    if scheme_of(subject.policy).enrolls and not found.vm_class.pinned:
         return
     yield Finding.of(
         codes.NOT_CLAIMED,
         str(server),
-        f"on {server.host}: {found}, and it lacks {_words(found.lacking)}",
+        f"on {server.host}: {found}, and it lacks {_words(found.claims.lacking)}",
         _remedy(subject, server, found),
     )
 
 
-def _remedy(subject: Subject, server: Server, found: Claim) -> str:
+def _remedy(subject: Subject, server: Server, found: ClassClaims) -> str:
     """Return the command that gives a server what it lacks."""
     host = subject.hosts_seen[server.host or ""]
     offered = subject.snapshot.provider_by_uuid[host.provider].inventories
-    if found.lacking.keys() <= offered.keys():
+    if found.claims.lacking.keys() <= offered.keys():
         return codes.HEAL
-    if subject.policy.placement == "units" and not found.held[const.RC_UNIT]:
+    scheme = scheme_of(subject.policy)
+    if scheme.enrolls and not found.claims.held[scheme.resource_class]:
         return _enroll(server.host)
     return subject.resize(server)
 

@@ -11,7 +11,7 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.hosts import label_faults, offer_faults, slot_class
 from nova_perfvm.facts.snapshot import ComputeHost, Provider
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement import slots
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.host import unreadable
 
@@ -60,7 +60,7 @@ def check_isolation(subject: Subject) -> Iterator[Finding]:
     """List hosts with slots that general VMs come to, if aggregates keep them off."""
     if not subject.isolated_aggregates:
         return
-    for trait in sorted(slots.traits_to_avoid(subject.policy)):
+    for trait in sorted(scheme_of(subject.policy).traits_to_avoid(subject.policy)):
         key = f"trait:{trait}"
         isolated = {
             host

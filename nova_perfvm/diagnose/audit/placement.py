@@ -4,13 +4,17 @@
 from collections.abc import Iterable, Iterator
 from shlex import quote
 
-from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement import slots, units
+from nova_perfvm.placement.schemes import (
+    host_of_child,
+    is_ours,
+    scheme_counting,
+    scheme_of,
+)
 
 
 def check_consumers(
@@ -130,14 +134,14 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
             top = snapshot.provider_by_uuid.get(provider.root)
             if root is None or provider.parent is None:
                 evidence = f"it is below no compute host{held}"
-                home = nodes.get(units.host_name(provider.name))
+                home = nodes.get(host_of_child(provider.name) or "")
                 if home is not None and home.provider in snapshot.provider_by_uuid:
                     # It is put back, or emptied as nova-compute can bear it.
                     node = snapshot.provider_by_uuid[home.provider]
                     keep = node.elastic_traits or home.host in isolated
                     verb = "enroll" if keep else "unenroll"
                     remove = f"openstack perfvm host {verb} {quote(home.host)}"
-            elif subject.policy.placement != "units":
+            elif not scheme_of(subject.policy).enrolls:
                 evidence = f"the policy says placement: {subject.policy.placement}"
                 remove = f"openstack perfvm host unenroll {quote(root.host)}"
             elif (
@@ -158,11 +162,16 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_child(provider: Provider) -> bool:
-    named = units.is_child_name(provider.name)
-    return named or const.RC_UNIT in provider.inventories
+    found = scheme_counting(provider.inventories)
+    return host_of_child(provider.name) is not None or (
+        found is not None and found.enrolls
+    )
 
 
 def _is_compute(provider: Provider) -> bool:
-    project = any(trait.startswith("CUSTOM_PERFVM_") for trait in provider.traits)
     names = provider.inventories.keys()
-    return project or bool({PCPU, VCPU} & names) or any(map(slots.is_slot, names))
+    return (
+        any(map(is_ours, provider.traits))
+        or bool({PCPU, VCPU} & names)
+        or scheme_counting(names) is not None
+    )

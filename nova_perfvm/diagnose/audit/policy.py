@@ -9,6 +9,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.enforcing import refused_flavors
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import advice
 
 _SYNC: Final = "openstack perfvm flavor sync"
@@ -20,14 +21,15 @@ def check_policy(subject: Subject) -> Iterator[Finding]:
     yield Finding("", Level.OK, "policy", f"SHA-256 {policy.digest}")
     for code, problem in advice(policy):
         yield Finding.of(code, "policy", str(problem))
-    if policy.placement != "units":
+    if not scheme_of(policy).enrolls:
+        needed = names_of(lambda scheme: scheme.enrolls)
         for host in subject.elastic.hosts:
             yield Finding.of(
                 codes.NOT_UNITS,
                 host.host,
                 f"the policy says placement: {policy.placement}, and elastic hosts "
-                "need units",
-                "name the policy file with --policy, or set placement: units",
+                f"need {needed}",
+                f"name the policy file with --policy, or set placement: {needed}",
             )
 
 

@@ -10,6 +10,7 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate import options
 from nova_perfvm.generate.options import Setting
+from nova_perfvm.placement.schemes import scheme_of
 
 # What shows why Nova cannot ask a cell's database.
 _FIND_OUT: Final = dict.fromkeys(
@@ -30,7 +31,7 @@ def check_filters(subject: Subject) -> Iterator[Finding]:
 
 def check_isolation(subject: Subject) -> Iterator[Finding]:
     """Judge the option that keeps VMs without units off elastic hosts."""
-    if subject.policy.placement == "units" or subject.elastic.hosts:
+    if scheme_of(subject.policy).enrolls or subject.elastic.hosts:
         yield from _nova_conf(
             subject,
             options.ISOLATED_AGGREGATES,

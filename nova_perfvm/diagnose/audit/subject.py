@@ -18,6 +18,7 @@ from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.generate.properties import BUILT_IN, Generator
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 
@@ -84,7 +85,7 @@ class Subject:
     @cached_property
     def elastic_hosts(self) -> dict[str, ElasticHost]:
         """Those of them by name; none unless the policy wants units."""
-        if self.policy.placement != "units":
+        if not scheme_of(self.policy).enrolls:
             return {}
         return {host.host: host for host in self.elastic.hosts}
 

@@ -13,7 +13,7 @@ from nova_perfvm.facts.elastic_host import ElasticHost
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import enrolling_scheme, scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, describe
 from nova_perfvm.rules.request.contract import CODES
@@ -22,7 +22,7 @@ from nova_perfvm.rules.request.contract import CODES
 def check_membership(subject: Subject) -> Iterator[Finding]:
     """List hosts that are isolated and not enrolled, or the reverse."""
     yield from _on_hosts(subject, codes.HOST_NOT_ISOLATED, _membership_faults)
-    if subject.policy.placement == "units":
+    if scheme_of(subject.policy).enrolls:
         for name, trait in subject.elastic.stray:
             yield Finding.of(
                 codes.HOST_NOT_ISOLATED,
@@ -71,7 +71,8 @@ def _membership_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
 def _enrolment_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
     if not host.enrolled:
         return
-    trait, has = units.elastic_trait(subject.policy), host.root.elastic_traits
+    trait = enrolling_scheme(subject.policy).enrolled_trait(subject.policy)
+    has = host.root.elastic_traits
     if has != {trait}:
         yield (
             f"{host.host} is enrolled for VMs that ask for {_list(has)}, and "
@@ -91,7 +92,7 @@ def _children_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
     for provider in host.strayed:
         yield f"{provider.name} is not in the tree of {host.host}, and not empty"
     own = as_enrolled(subject.policy, host)
-    count = units.children_per_host(own)
+    count = len(enrolling_scheme(own).children(own, host.root.name, 0))
     if len(host.children) != count:
         yield (
             f"child providers of {host.host}: {len(host.children)}, should be {count}"
@@ -123,7 +124,7 @@ def check_residents(subject: Subject) -> Iterator[Finding]:
 def check_flavors(subject: Subject) -> Iterator[Finding]:
     """List the servers that their flavors bring to no enrolled host."""
     policy = subject.policy
-    if policy.placement != "units":
+    if not scheme_of(policy).enrolls:
         return
     for server in subject.snapshot.servers:
         # Nova moves none that came to no host; one for another number of children
@@ -170,7 +171,7 @@ def _flavor_fault(policy: Policy, server: Server) -> str:
 
 def check_left_behind(subject: Subject) -> Iterator[Finding]:
     """List the servers whose flavors ask for hosts of another number of children."""
-    if subject.policy.placement == "units":
+    if scheme_of(subject.policy).enrolls:
         for server in subject.snapshot.servers:
             fault = left_behind_fault(subject.policy, server, subject.elastic.hosts)
             if fault:
@@ -189,10 +190,11 @@ def left_behind_fault(
         others <= host.root.elastic_traits and host.host != server.host
         for host in hosts
     )
+    trait = enrolling_scheme(policy).enrolled_trait(policy)
     where = f"only to hosts that have it (others: {left})" if left else "to no host"
     return (
         f"on {server.host or 'no host'}: its flavor asks for {_list(others)}, and "
-        f"hosts of this policy have {units.elastic_trait(policy)}: Nova migrates, "
+        f"hosts of this policy have {trait}: Nova migrates, "
         f"evacuates or unshelves it {where}"
     )
 
@@ -204,7 +206,7 @@ def left_behind(policy: Policy, extra_specs: Mapping[str, str]) -> frozenset[str
     children leaves it behind.
     """
     asked = elastic_traits(required_traits(extra_specs))
-    return asked - {units.elastic_trait(policy)}
+    return asked - {enrolling_scheme(policy).enrolled_trait(policy)}
 
 
 def _list(names: Iterable[str]) -> str:

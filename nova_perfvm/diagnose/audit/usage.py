@@ -93,5 +93,5 @@ def _strays(subject: Subject, provider: Provider, name: str) -> Iterator[Stray]:
         if server is None or (here and server.host not in here):
             who = describe_consumer(consumer, server)
             yield Stray(f"{who} holds {amount}", amount)
-        elif (found := claim(subject, server)) and (more := found.excess[name]):
+        elif (found := claim(subject, server)) and (more := found.claims.excess[name]):
             yield Stray(f"{server} holds {more} more than its class takes", more)

@@ -12,7 +12,7 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit.claims import check_changed
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.contract import is_ours
+from nova_perfvm.placement.schemes import is_ours
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules.host.classless import CLASSLESS_PINNED
 

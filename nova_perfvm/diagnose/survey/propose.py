@@ -19,7 +19,7 @@ from nova_perfvm.facts.snapshot import (
     host_facts,
 )
 from nova_perfvm.generate.hosts import RESERVED_MEMORY_GB
-from nova_perfvm.placement import slots
+from nova_perfvm.placement.schemes import scheme_counting
 from nova_perfvm.policy import (
     PAGE_SIZES_KB,
     SCHEMA_VERSION,
@@ -304,16 +304,14 @@ class _Proposer:
 
     def _placement(self) -> Any:
         names = {name for p in self._snapshot.providers for name in p.inventories}
-        if const.RC_UNIT in names:
-            self._why["placement"] = "hosts are enrolled for units already"
-            return "units"
+        found = scheme_counting(names)
         self._why["placement"] = (
-            "hosts offer slots already"
-            if any(map(slots.is_slot, names))
+            f"Placement has {found.resource_class} of hosts already"
+            if found
             else "Placement counts the VMs of each host, so that two schedulers at "
             "once, or a forced host, cannot break what is promised"
         )
-        return "slots"
+        return found.name if found else Policy.placement
 
     def _managed(self) -> Any:
         unnamed = any(

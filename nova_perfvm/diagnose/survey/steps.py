@@ -11,6 +11,7 @@ from typing import Final
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.generate import labels, options
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 
 POLICY: Final = "perfvm.yaml"
@@ -65,7 +66,7 @@ def steps(
     yield _flavors(vm_class)
     first = _first(hosts)
     labelled = policy.managed_hosts == "labelled"
-    if policy.placement == "units":
+    if scheme_of(policy).enrolls:
         labelling = " They get their label, too." if labelled else ""
         yield AdoptionStep(
             "Enroll the first hosts",

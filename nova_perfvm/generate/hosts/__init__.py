@@ -12,7 +12,6 @@ from nova_perfvm.generate.hosts.request import (
     MODES,
     RESERVED_MEMORY_GB,
     HostRequest,
-    Mode,
     as_key,
 )
 from nova_perfvm.generate.hosts.topology import (
@@ -21,6 +20,7 @@ from nova_perfvm.generate.hosts.topology import (
     from_shape,
     make_topology,
 )
+from nova_perfvm.placement.schemes import Mode
 
 __all__ = [
     "MODES",

@@ -8,6 +8,7 @@ from typing import Final
 from nova_perfvm.generate.hosts.errors import HostConfigError
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import Topology
+from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 
 # What Placement's inventory takes (a signed 32-bit integer).
@@ -58,12 +59,15 @@ def check_mode(request: HostRequest) -> None:
 
     :raises HostConfigError: with the remedy
     """
-    mode, placement, spell = request.mode, request.policy.placement, request.spell
-    if mode == "elastic" and placement != "units":
+    mode, spell, scheme = request.mode, request.spell, scheme_of(request.policy)
+    if mode not in scheme.modes:
+        known = names_of(lambda other: mode in other.modes)
+        *others, last = scheme.modes
+        usable = f"{', '.join(others)} or {last}"
         raise HostConfigError(
-            f"elastic hosts need placement: units, and the policy has placement: "
-            f"{placement}: set units, which holds for the whole cloud and its "
-            f"flavors, or use {spell('mode', 'dedicated, shared or mixed')}"
+            f"{mode} hosts need placement: {known}, and the policy has placement: "
+            f"{scheme.name}: change it, which holds for the whole cloud and its "
+            f"flavors, or use {spell('mode', usable)}"
         )
     if mode == "mixed":
         _check_mixed(request)
@@ -76,12 +80,6 @@ def check_mode(request: HostRequest) -> None:
 
 def _check_mixed(request: HostRequest) -> None:
     policy, spell = request.policy, request.spell
-    if policy.placement == "units":
-        raise HostConfigError(
-            "mixed hosts need placement: slots, and the policy has placement: units, "
-            "where units keep the classes on different hosts: use "
-            f"{spell('mode', 'dedicated, shared or elastic')}"
-        )
     greedy = [c.name for c in policy.pinned_classes if c.exclusive == "host"]
     if greedy:
         raise HostConfigError(
@@ -158,7 +156,7 @@ def iops_capacity(
         ("write", request.write_iops, [(c.disk.write_iops, c.name) for c in classes]),
     ):
         most, name = max((pair for pair in guarantees if pair[0]), default=(None, ""))
-        if request.policy.placement == "none":
+        if not scheme_of(request.policy).counts:
             most = None
         if most is None:
             if capacity is not None:

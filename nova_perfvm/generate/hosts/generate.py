@@ -17,7 +17,7 @@ from nova_perfvm.generate.hosts.provider import provider_document
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.residents import refuse_residents
 from nova_perfvm.generate.hosts.topology import Topology
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.rules.slots import host_slots
 
 
@@ -44,7 +44,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     # Memory that is not known is no limit.
     needed_mb = 0 if request.topology.memory_mb is None else None
     room = host_slots(vm_class, cells, needed_mb) if vm_class else 0
-    count = units.usable_slots(request.policy, room)
+    count = scheme_of(request.policy).usable_slots(request.policy, room)
     config = HostConfig(
         request=request,
         vm_class=vm_class,
@@ -78,7 +78,7 @@ def _label_commands(config: HostConfig) -> tuple[str, ...]:
     several = len(policy.pinned_classes) > 1
     if (
         not (policy.managed_hosts == "labelled" or several)
-        or policy.placement == "units"
+        or scheme_of(policy).enrolls
         or not config.slots
     ):
         return ()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.placement import slots
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 
 # nova.compute.provider_config.SUPPORTED_SCHEMA_VERSIONS
@@ -29,16 +29,13 @@ def provider_document(
     :param count: its VMs that the host holds
     :param iops: for ``read`` and ``write`` the capacity, and the guarantee
     """
-    inventories: list[dict[str, Any]] = []
-    traits: list[str] = []
-    placement, mode = request.policy.placement, request.mode
-    # Placement takes no inventory of 0.
-    offers = placement == "slots" and count > 0
-    if vm_class and offers:
-        name = slots.resource_class(request.policy, vm_class)
-        inventories.append({name: _inventory(count, 1)})
-    if vm_class and (offers or (placement == "units" and mode == "dedicated")):
-        traits.append(slots.trait(request.policy, vm_class))
+    policy = request.policy
+    offer = scheme_of(policy).offers(policy, vm_class, request.mode, count)
+    inventories = [
+        {name: _inventory(found.total, found.max_unit)}
+        for name, found in offer.inventories.items()
+    ]
+    traits = sorted(offer.traits)
     inventories += iops_inventories(
         {kind: capacity for kind, (capacity, _) in iops.items()}
     )

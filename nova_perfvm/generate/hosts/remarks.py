@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from nova_perfvm import constants as const
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.placement import slots as slots_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.slots import host_slots, smallest_memory_mb
 
@@ -114,7 +114,7 @@ def _residents(request: HostRequest) -> Iterator[str]:
             "pinned VMs on the host keep their CPUs: compare virsh vcpupin of each "
             "with the sets above; where they differ, migrate the VM"
         )
-    elif request.residents and request.policy.placement != "none":
+    elif request.residents and scheme_of(request.policy).counts:
         yield (
             "VMs that are on the host already do not count in Placement's new "
             "inventories: move them away and back, or wait until they are deleted"
@@ -137,15 +137,16 @@ def notes_of(host: HostConfig) -> Iterator[str]:
             "(/etc/nova/provider_config by default), alone or beside files that do not "
             "name $COMPUTE_NODE."
         )
-    traits = [slots_of.trait(policy, c) for c in policy.pinned_classes]
+    scheme = scheme_of(policy)
+    traits = [scheme.trait(policy, c) for c in policy.pinned_classes]
     offers = any(trait in str(provider) for trait in traits)
-    if not offers and policy.placement != "none":
+    if not offers and scheme.counts:
         yield (
             "If the host offered slots before: remove its old provider.yaml, and take "
             f"the trait {' or '.join(traits)} off its provider, or general VMs stay "
             "away; openstack perfvm host list has the command."
         )
-    if policy.placement == "units":
+    if scheme.enrolls:
         # No API shows the cpu sets and cores that these follow from.
         yield (
             f"Then: openstack perfvm host enroll HOST --slots {host.slots}. Until then "

@@ -15,7 +15,7 @@ from nova_perfvm.generate import labels
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
 from nova_perfvm.generate.options import Setting, by_section
-from nova_perfvm.placement.slots import traits_to_avoid
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
 NOVA_CONF: Final = "nova.conf"
@@ -137,14 +137,15 @@ def _host(config: HostConfig) -> str:
 
 def _names(policy: Policy) -> str:
     """Return which name Placement has to know before general flavors forbid it."""
-    if policy.placement == "none" or not traits_to_avoid(policy):
+    traits = scheme_of(policy).traits_to_avoid(policy)
+    if not traits:
         return ""
     return _comment(
         "Before the first generated flavor, and until a host reports it, the trait has "
         "to be made, or Placement answers 400 and no general VM boots:"
     ) + "".join(
         f"#   openstack --os-placement-api-version 1.6 trait create {trait}\n"
-        for trait in sorted(traits_to_avoid(policy))
+        for trait in sorted(traits)
     )
 
 

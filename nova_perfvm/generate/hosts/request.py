@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from nova_perfvm.generate.hosts.residents import Resident
 from nova_perfvm.generate.hosts.topology import Topology
+from nova_perfvm.placement.schemes import Mode
 from nova_perfvm.policy import Policy
 
-Mode = Literal["dedicated", "shared", "mixed", "elastic"]
 MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")
 
 # For the operating system, its agents and page cache, and QEMU's own memory,

@@ -8,6 +8,7 @@ only when nothing else is against it.
 from typing import Final
 
 from nova_perfvm.facts import HostFacts, Reason
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.host.class_conflict import CLASS_CONFLICT
 from nova_perfvm.rules.rule import HostCase, HostRule
@@ -22,7 +23,7 @@ def vms_by_pins(policy: Policy, vm_class: VMClass, host: HostFacts) -> int | Non
     None where nobody has to look who is there.
     """
     if (
-        policy.placement != "none"
+        scheme_of(policy).counts
         or vm_class.exclusive == "none"
         or host_mode(host) != "open"
     ):

@@ -10,7 +10,7 @@ from typing import Final
 
 from nova_perfvm import findings
 from nova_perfvm.facts import Reason
-from nova_perfvm.placement.contract import is_ours
+from nova_perfvm.placement.schemes import is_ours
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 

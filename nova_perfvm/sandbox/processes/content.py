@@ -12,6 +12,7 @@ from nova_perfvm.cloud import flavors as flavors_of_cloud
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
 from nova_perfvm.generate.properties import extensions
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import PretendedHost
@@ -84,7 +85,7 @@ def make_content(
     policy_record.record(api, policy.digest, "that of the sandbox")
     if policy.managed_hosts == "labelled":
         _label(connection.compute, policy, hosts)
-    if policy.placement == "units":
+    if scheme_of(policy).enrolls:
         for host in hosts:
             # As openstack perfvm host enroll does; no API shows cpu sets.
             slots = 0 if host.mode == "shared" else None

@@ -9,7 +9,7 @@ import uuid
 import pymysql
 
 from nova_perfvm import constants as const
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import units
 from tests.benchmark.overgranting.database import Database
 from tests.benchmark.scheduling import rows
 from tests.benchmark.scheduling.flavors import PROJECT, USER, policy
@@ -110,7 +110,7 @@ class Databases(Database):
         with self.connect("nova_api") as api:
             if "units" in pool.schemes:
                 _insert(api, "aggregates", [{"id": 1, "uuid": _AGGREGATE, "name": "e"}])
-                key = f"trait:{units.elastic_trait(policy('units'))}"
+                key = f"trait:{units.UNITS.enrolled_trait(policy('units'))}"
                 metadata = {"aggregate_id": 1, "key": key, "value": "required"}
                 _insert(api, "aggregate_metadata", [metadata])
                 hosts = (

@@ -15,7 +15,7 @@ import requests
 from placement import wsgi
 
 from nova_perfvm import constants as const
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import units
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.files import database_options
 from tests.benchmark.scheduling.databases import placement_database
@@ -115,7 +115,7 @@ class Placement:
         for name in (const.RC_SLOT, const.RC_UNIT):
             self.ask("PUT", f"/resource_classes/{name}")
         children = map(units.child_trait, units.SUFFIXES[:HIGH_PER_HOST])
-        elastic = units.elastic_trait(policy("units"))
+        elastic = units.UNITS.enrolled_trait(policy("units"))
         for name in (const.TRAIT_HIGH_PERFORMANCE, elastic, *children):
             self.ask("PUT", f"/traits/{name}")
 

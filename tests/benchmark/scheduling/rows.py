@@ -6,7 +6,7 @@ import json
 import uuid
 
 from nova_perfvm import constants as const
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import units
 from tests.benchmark.scheduling import pools
 from tests.benchmark.scheduling.flavors import flavor, policy
 from tests.benchmark.scheduling.traits import HOST_TRAITS
@@ -169,7 +169,7 @@ def children(scheme, number):
     """Return {UUID: Child} of a host."""
     if scheme != "units":
         return {}
-    made = units.children(policy(scheme), host_name(number), pools.HIGH_PER_HOST)
+    made = units.UNITS.children(policy(scheme), host_name(number), pools.HIGH_PER_HOST)
     return {
         child_uuid(number, suffix): child
         for suffix, child in zip(units.SUFFIXES, made, strict=False)
@@ -179,7 +179,7 @@ def children(scheme, number):
 def traits_of(pool, scheme):
     """Return the traits of a host's provider."""
     if scheme == "units":
-        return {*HOST_TRAITS, units.elastic_trait(policy(scheme))}
+        return {*HOST_TRAITS, units.UNITS.enrolled_trait(policy(scheme))}
     if scheme == "slots" and pool.offers_slots:
         return {*HOST_TRAITS, const.TRAIT_HIGH_PERFORMANCE}
     return set(HOST_TRAITS)

@@ -18,8 +18,8 @@ from nova_perfvm.facts.elastic_host import (
 )
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, Server
-from nova_perfvm.placement import units
 from nova_perfvm.placement.contract import contract
+from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import Elastic, HostShape, loader
 
 POLICY = dataclasses.replace(loader.load(), placement="units")
@@ -506,7 +506,7 @@ class AnotherNumberTest(PlanCase):
         later = plan.changes[plan.changes.index(opened) + 1 :]
         self.assertTrue(all(isinstance(c, do.SetService) for c in later), later)
         host = self.enrolled(seen, policy, **options)
-        trait = units.elastic_trait(policy)
+        trait = units.UNITS.enrolled_trait(policy)
         self.assertEqual({trait}, host.root.elastic_traits)
         (aggregate,) = host.isolated_by
         self.assertEqual({trait}, aggregate.elastic_traits)
@@ -723,14 +723,15 @@ class SharesTest(testtools.TestCase):
         """By whose flavor asks for units, and by whose is given them later."""
         for policy in (POLICY, FOUR):
             slots = units.children_per_host(policy)
-            children = units.children(policy, "h1", slots)
+            children = units.UNITS.children(policy, "h1", slots)
             traits = {child.name: child.trait for child in children}
             for vm_class, resident in (("high-performance", high), ("general", server)):
                 shares = divide(policy, view(resident("vm")), children)
 
                 given = shares.lacking["vm"]
                 expected = contract(policy, policy.get_class(vm_class))
-                self.assertEqual(expected.amounts, {const.RC_UNIT: sum(given.values())})
+                amounts = units.UNITS.amounts(policy, policy.get_class(vm_class))
+                self.assertEqual(amounts, {const.RC_UNIT: sum(given.values())})
                 groups = [g for g in expected.groups if const.RC_UNIT in g.resources]
                 self.assertEqual(len(groups), len(given))
                 for group in groups:

@@ -7,6 +7,7 @@ import testtools
 from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.placement.contract import contract, resource_differences
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import loader
 
 
@@ -156,7 +157,7 @@ class AmountsTest(testtools.TestCase):
             ("units", "general", {"CUSTOM_PERFVM_UNIT": 2}),
         ):
             policy = dataclasses.replace(loader.load(), placement=scheme)
-            found = contract(policy, policy.get_class(name)).amounts
+            found = scheme_of(policy).amounts(policy, policy.get_class(name))
             self.assertEqual(expected, dict(found))
 
 

@@ -3,7 +3,7 @@
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import loader
 from nova_perfvm.tempest_plugin import inventories
 
@@ -31,7 +31,7 @@ class RoomTest(testtools.TestCase):
         for slots in (0, 1, 2):
             tree = [{"PCPU": {"total": 20}}] + [
                 {const.RC_UNIT: {"total": child.total, "max_unit": child.max_unit}}
-                for child in units.children(policy, "host", slots)
+                for child in units.UNITS.children(policy, "host", slots)
             ]
             with self.subTest(slots):
                 self.assertEqual(slots, inventories.room(tree, "units", 2))

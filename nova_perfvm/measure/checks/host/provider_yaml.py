@@ -19,7 +19,7 @@ from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.outcome import Status
-from nova_perfvm.placement import slots, units
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.slots import host_slots
 
@@ -168,7 +168,9 @@ def _class(policy: Policy, offer: Offer) -> VMClass | None:
     classes = policy.pinned_classes
     if len(classes) < 2:
         return classes[0] if classes else None
-    offered = [c for c in classes if slots.resource_class(policy, c) in offer.totals]
+    offered = [
+        c for c in classes if scheme_of(policy).slot_class(policy, c) in offer.totals
+    ]
     if len(offered) != 1:
         reason = (
             "the policy has several pinned classes, and the files name none or many"
@@ -200,7 +202,7 @@ def _wanted(subject: HostSubject, policy: Policy, vm_class: VMClass | None) -> O
     document = provider.provider_document(
         HostRequest(policy, topology, mode),
         vm_class if dedicated else None,
-        units.usable_slots(policy, room),
+        scheme_of(policy).usable_slots(policy, room),
         {},
     )
     (wanted,) = _providers(document) or [{}]

@@ -20,14 +20,14 @@ from nova_perfvm.facts.snapshot import (
     Server,
 )
 from nova_perfvm.findings import LEVELS, Level
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import Disk
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 from tests.unit.rules import hosts
 
 RIGHT = {("placement", "allocation_conflict_retry_count"): "1"}
 ELASTIC = dataclasses.replace(POLICY, placement="units")
-TRAIT = units.elastic_trait(ELASTIC)
+TRAIT = units.UNITS.enrolled_trait(ELASTIC)
 
 
 def small():
@@ -116,7 +116,7 @@ def elastic_cloud():
     cloud.add_host("e1", "open")
     cloud.change_provider("e1", traits=frozenset({TRAIT}))
     cloud.change_provider("e1", aggregates=frozenset({"u"}))
-    for child in units.children(ELASTIC, "e1", 2):
+    for child in units.UNITS.children(ELASTIC, "e1", 2):
         cloud.providers[child.name] = Provider(
             uuid=child.name,
             name=child.name,

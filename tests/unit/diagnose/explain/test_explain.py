@@ -17,12 +17,12 @@ from nova_perfvm.facts.snapshot import (
     Inventory,
     Provider,
 )
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import units
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 from tests.unit.rules import hosts
 
 UNITS = dataclasses.replace(POLICY, placement="units")
-TRAIT = units.elastic_trait(UNITS)
+TRAIT = units.UNITS.enrolled_trait(UNITS)
 BIG = "hp.20c.200g"
 
 

@@ -17,7 +17,7 @@ from nova_perfvm.facts.snapshot import (
     assume_cells,
 )
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.rules.slots import host_slots
 
@@ -82,12 +82,12 @@ class Cloud:
     def add_elastic(self, name, slots=2, shape="2x20", memory_gb=500):
         """Add an enrolled host that takes so many high-performance VMs."""
         self.add_host(name, "shared", shape, memory_gb)
-        trait = units.elastic_trait(self.policy)
+        trait = units.UNITS.enrolled_trait(self.policy)
         self.change_inventories(name, DISK_GB=Inventory(9000, 9000))
         self.change_provider(
             name, traits=frozenset({trait}), aggregates=frozenset({"elastic"})
         )
-        for child in units.children(self.policy, name, slots):
+        for child in units.UNITS.children(self.policy, name, slots):
             self.providers[child.name] = Provider(
                 uuid=child.name,
                 name=child.name,

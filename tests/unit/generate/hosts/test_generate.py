@@ -10,7 +10,7 @@ from nova_perfvm.exceptions import UnknownClassError
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.generate.hosts import HostConfigError, generate, rendering
 from nova_perfvm.generate.hosts.residents import Resident
-from nova_perfvm.placement import units
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import loader
 from nova_perfvm.rules import decide
 from nova_perfvm.rules.slots import host_slots
@@ -47,10 +47,11 @@ class AnyHostTest(testtools.TestCase):
             return
         known = config.request.topology.memory_mb is not None
         slots = host_slots(config.vm_class, config.cells, None if known else 0)
-        slots = units.usable_slots(config.request.policy, slots)
+        scheme = scheme_of(config.request.policy)
+        slots = scheme.usable_slots(config.request.policy, slots)
         self.assertEqual(slots, config.slots)
         text = str(config.provider)
-        offered = config.request.policy.placement == "slots" and slots > 0
+        offered = scheme.offers_slots and slots > 0
         self.assertEqual(offered, "CUSTOM_PERFVM_SLOT" in text)
         if offered:
             self.assertIn(f"'total': {slots}, ", text)

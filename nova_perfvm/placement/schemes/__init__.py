@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schemes: how Placement counts VMs, by the policy's key ``placement``.
+
+All that depends on that key is asked of the :class:`Scheme` that :func:`scheme_of`
+returns; nothing else looks at the key.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from nova_perfvm.placement.schemes.none import NONE
+from nova_perfvm.placement.schemes.scheme import (
+    Child,
+    Claims,
+    HostOffer,
+    Mode,
+    Scheme,
+    guaranteed_iops,
+    is_ours,
+)
+from nova_perfvm.placement.schemes.slots import SLOTS
+from nova_perfvm.placement.schemes.units import UNITS
+from nova_perfvm.policy import Policy
+
+# By name, in the order of the documentation; the names are those that
+# nova_perfvm.policy.model lists.
+SCHEMES: Final[dict[str, Scheme]] = {s.name: s for s in (SLOTS, UNITS, NONE)}
+
+
+def scheme_of(policy: Policy) -> Scheme:
+    """Return the scheme that a policy names."""
+    return SCHEMES[policy.placement]
+
+
+def enrolling_scheme(policy: Policy) -> Scheme:
+    """Return the scheme that made elastic hosts, whatever the policy says by now."""
+    own = scheme_of(policy)
+    return own if own.enrolls else next(s for s in SCHEMES.values() if s.enrolls)
+
+
+def names_of(which: Callable[[Scheme], bool]) -> str:
+    """Return the names of the schemes that are of a kind, in words."""
+    return " or ".join(name for name, scheme in SCHEMES.items() if which(scheme))
+
+
+def scheme_counting(resource_classes: Iterable[str]) -> Scheme | None:
+    """Return the scheme that counts VMs by one of these; None for none."""
+    names = list(resource_classes)
+    for scheme in SCHEMES.values():
+        if any(map(scheme.counts_by, names)):
+            return scheme
+    return None
+
+
+def child_names(host: str) -> Iterator[str]:
+    """Yield the names that child providers of a host may have.
+
+    :param host: name of the host's provider
+    """
+    for scheme in SCHEMES.values():
+        yield from scheme.child_names(host)
+
+
+def host_of_child(name: str) -> str | None:
+    """Return the host's provider that a provider's name tells; None for no child."""
+    found = (scheme.host_of_child(name) for scheme in SCHEMES.values())
+    return next((host for host in found if host is not None), None)
+
+
+__all__ = [
+    "SCHEMES",
+    "Child",
+    "Claims",
+    "HostOffer",
+    "Mode",
+    "Scheme",
+    "child_names",
+    "enrolling_scheme",
+    "guaranteed_iops",
+    "host_of_child",
+    "is_ours",
+    "names_of",
+    "scheme_counting",
+    "scheme_of",
+]

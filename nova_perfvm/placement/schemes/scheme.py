@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rest of the project asks of a scheme, and what most schemes answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason, RequestFacts
+from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import Inventory, Provider
+from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, Setting
+from nova_perfvm.policy import Policy, VMClass, largest_slots
+
+# How a host's CPUs are divided between pinned and other VMs.
+Mode = Literal["dedicated", "shared", "mixed", "elastic"]
+
+
+class HostOffer(NamedTuple):
+    """What provider.yaml adds to a compute host's own provider.
+
+    :ivar inventories: by resource class
+    """
+
+    inventories: Mapping[str, Inventory] = {}
+    traits: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Child:
+    """One child provider of a host as it should be.
+
+    :ivar name: name of the resource provider
+    :ivar trait: the trait that tells it from its siblings
+    :ivar inventories: by resource class
+    """
+
+    name: str
+    trait: str
+    inventories: Mapping[str, Inventory] = field(hash=False)
+
+    @property
+    def total(self) -> int:
+        """Units of it."""
+        return self.inventories[const.RC_UNIT].total
+
+    @property
+    def max_unit(self) -> int:
+        """Units that one VM may take at most."""
+        return self.inventories[const.RC_UNIT].max_unit
+
+
+class Claims(NamedTuple):
+    """What a server takes of its host of the project's resource classes.
+
+    :ivar wanted: what a VM of its class takes
+    :ivar held: what it has been allocated
+    :ivar excess: what it holds and should not of what counts VMs
+    """
+
+    wanted: Counter[str]
+    held: Counter[str]
+    excess: Counter[str]
+
+    @property
+    def lacking(self) -> Counter[str]:
+        """What it should hold and does not."""
+        return self.wanted - self.held
+
+
+class Scheme:
+    """How Placement counts VMs: one value of the policy's key ``placement``.
+
+    Without a method of its own, a scheme counts the VMs of each pinned class by an
+    inventory of the host's own provider, if :meth:`slot_class` names one.
+
+    :cvar name: the value of ``placement``
+    :cvar summary: what hosts have under it, as the help of an option says it
+    :cvar modes: the host modes that it knows; the first is that of a new host
+    :cvar resource_class: what it counts VMs by, or how names of such begin; empty if
+        it counts none
+    :cvar enrolls: whether ``host enroll`` gives hosts child providers, which VMs of
+        all classes take
+    :cvar isolates: whether isolated aggregates can keep general VMs off hosts with
+        slots, so that their flavors need not (``--isolated-aggregates``)
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    modes: ClassVar[tuple[Mode, ...]] = ("dedicated", "shared", "mixed")
+    resource_class: ClassVar[str] = ""
+    enrolls: ClassVar[bool] = False
+    isolates: ClassVar[bool] = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether Placement counts anything of the project's."""
+        return bool(self.resource_class)
+
+    @property
+    def offers_slots(self) -> bool:
+        """Whether hosts have slots by their provider.yaml."""
+        return self.counts and not self.enrolls
+
+    def counts_by(self, name: str) -> bool:
+        """Return whether it counts VMs by a resource class, of whichever policy."""
+        own = self.resource_class
+        return bool(own) and (name == own or name.startswith(f"{own}_"))
+
+    # What a VM asks.
+
+    def groups(self, policy: Policy, vm_class: VMClass) -> Iterator[Group]:
+        """Yield what a VM of a class takes, the group without a suffix first."""
+        if not vm_class.pinned:
+            yield Group("", {}, forbidden=self.traits_to_avoid(policy))
+            return
+        slot, trait = self.slot_class(policy, vm_class), self.trait(policy, vm_class)
+        yield Group("", {slot: 1} if slot else {}, frozenset({trait} if trait else ()))
+
+    def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
+        """Return the resource class that counts VMs of a pinned class on a host.
+
+        That is on the host's own provider; empty if that counts none.
+        """
+        del policy, vm_class
+        return ""
+
+    def trait(self, policy: Policy, vm_class: VMClass) -> str:
+        """Return the trait of hosts for a pinned class alone; empty for none."""
+        if not self.counts:
+            return ""
+        if len(policy.pinned_classes) == 1:
+            return const.TRAIT_HIGH_PERFORMANCE
+        return f"{const.CUSTOM_PREFIX}{vm_class.custom_name}"
+
+    def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
+        """Return the traits of hosts that VMs which share CPUs keep off.
+
+        Not of hosts that are divided by NUMA node: there they are meant to meet.
+        """
+        return frozenset(
+            trait
+            for vm_class in policy.pinned_classes
+            if vm_class.exclusive == "host" and (trait := self.trait(policy, vm_class))
+        )
+
+    def amounts(self, policy: Policy, vm_class: VMClass) -> Counter[str]:
+        """Return how much a VM takes of each of the project's resource classes."""
+        found = Counter(guaranteed_iops(vm_class) if self.counts else {})
+        for group in self.groups(policy, vm_class):
+            found.update(group.resources)
+        return found
+
+    # What a host offers.
+
+    def offers(
+        self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
+    ) -> HostOffer:
+        """Return what provider.yaml says for the slots of a host.
+
+        :param vm_class: the pinned class that the host is for, None for none
+        :param mode: of the host
+        :param slots: VMs of the class that it may hold; of 0 Placement takes no
+            inventory
+        """
+        del mode
+        name = self.slot_class(policy, vm_class) if vm_class else ""
+        if not name or vm_class is None or not slots:
+            return HostOffer()
+        trait = self.trait(policy, vm_class)
+        return HostOffer(
+            {name: Inventory(slots, 1)}, frozenset({trait} if trait else ())
+        )
+
+    def children(self, policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
+        """Return the child providers that enrolling gives a host.
+
+        :param host: name of the compute's provider, which is its hypervisor name
+        :param slots: how many high-performance VMs the host may have; 0 for a host
+            of general VMs only
+        """
+        del policy, host, slots
+        return ()
+
+    def enrolled_trait(self, policy: Policy) -> str:
+        """Return the trait that enrolling gives a host; empty without enrolling."""
+        del policy
+        return ""
+
+    def child_names(self, host: str) -> Iterable[str]:
+        """Return the names that children of a host may have, in their order."""
+        del host
+        return ()
+
+    def host_of_child(self, name: str) -> str | None:
+        """Return the host's provider that a child's name tells; None for no child."""
+        del name
+        return None
+
+    def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
+        """Return the policy that a host was enrolled for, as its providers tell.
+
+        What is there has to be judged by that, whatever is to be.
+
+        :param traits: those of the host's provider that say that it is enrolled
+        """
+        del traits
+        return policy
+
+    def most_slots(self, policy: Policy) -> int:
+        """Return the largest number of slots that a host of any shape may have."""
+        return largest_slots(policy)
+
+    def usable_slots(self, policy: Policy, slots: int) -> int:
+        """Return how many of a host's slots VMs can take."""
+        del policy
+        return slots
+
+    def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
+        """Return in words what an empty host has for VMs of pinned classes.
+
+        :param slots: by class, how many VMs it holds
+        """
+        return {
+            name: str(slots[vm_class.name])
+            for vm_class in policy.pinned_classes
+            if (name := self.slot_class(policy, vm_class))
+        }
+
+    # What is seen of a cloud.
+
+    def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
+        """Return the slots that a host's providers show, and how many are taken.
+
+        :returns: None if they show nothing by which the scheme counts
+        """
+        found = [
+            (provider.total(name), provider.used(name))
+            for provider in tree
+            for name in provider.inventories
+            if self.counts_by(name)
+        ]
+        if not found:
+            return None
+        return sum(total for total, _ in found), sum(used for _, used in found)
+
+    def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
+        """Return how many VMs of a pinned class Placement lets onto an empty host.
+
+        :param demand: of such a VM
+        :param slots: how many fit its NUMA nodes
+        """
+        if not any("PCPU" in provider.inventories for provider in view.tree):
+            return 0
+        for name, amount in demand.groups[0].resources.items() if self.counts else ():
+            offered = (
+                provider.inventories[name].capacity // amount
+                for provider in view.providers
+                if name in provider.inventories
+            )
+            slots = min(slots, max(offered, default=0))
+        return slots
+
+    def claims(
+        self, policy: Policy, vm_class: VMClass, held: Mapping[str, int]
+    ) -> Claims:
+        """Return what a server takes of its host, and should.
+
+        :param held: what it has been allocated there, by resource class
+        """
+        wanted, has = self.amounts(policy, vm_class), Counter(held)
+        excess = Counter(
+            {n: amount for n, amount in (has - wanted).items() if _counts_vms(n)}
+        )
+        return Claims(wanted, has, excess)
+
+    # How a host's candidates are met.
+
+    def tries_each(self, request: RequestFacts) -> bool:
+        """Return whether Nova shall try each allocation candidate of a host.
+
+        Nova tries the first alone, which several requests at once then contend for.
+        """
+        del request
+        return False
+
+    def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
+        """Return in its own words why providers that suit a request are too full.
+
+        :returns: None to have each resource class looked at
+        """
+        del wanted, of
+        return None
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return the options that the scheme needs, beside those that all need."""
+        return (NO_FALLBACK_QUERY,)
+
+
+def guaranteed_iops(vm_class: VMClass) -> dict[str, int]:
+    """Return the I/O operations per second that each VM of a class takes."""
+    amounts = {
+        const.RC_READ_IOPS: vm_class.disk.read_iops,
+        const.RC_WRITE_IOPS: vm_class.disk.write_iops,
+    }
+    return {name: n for name, n in amounts.items() if n is not None}
+
+
+def is_ours(name: str) -> bool:
+    """Return whether a trait or a resource class is the project's own."""
+    return name.startswith(const.CUSTOM_PREFIX)
+
+
+def _counts_vms(name: str) -> bool:
+    """Return whether a resource class is the project's, and not what disks give."""
+    return is_ours(name) and name not in {const.RC_READ_IOPS, const.RC_WRITE_IOPS}

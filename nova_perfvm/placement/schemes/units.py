@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units: elastic hosts, one pool for both classes, exclusive by Placement alone.
+
+Flat inventories cannot express "either two high-performance VMs or any number
+of general ones": if both extremes fit, so does a mixture.  Child providers can.
+Each host has m of them with N units each; a high-performance VM takes all N
+units of one child, a general VM one unit of every child.  So any general VM
+blocks high-performance ones, any high-performance VM blocks general ones, and
+m high-performance VMs fit.
+
+Flavors are the same in the whole cloud, so every host has m children, m being
+the largest number of slots that the policy gives any host, or what it declares
+for hosts to grow to.  On a host with fewer, no VM can take the whole of a surplus
+child: its max_unit is N - 1.
+
+All this holds only between VMs whose flavors agree on N and m, and a server keeps
+the flavor that it was made with.  So N is a constant, and m is part of the trait
+that flavors require of a host.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason, RequestFacts
+from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import Inventory, Provider
+from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
+from nova_perfvm.placement.settings import (
+    FALLBACK_QUERY,
+    ISOLATED_AGGREGATES,
+    PIN_SET,
+    Setting,
+)
+from nova_perfvm.policy import Elastic, Policy, VMClass, largest_slots
+
+SUFFIXES: Final = const.CHILD_LETTERS
+
+
+class UnitsScheme(Scheme):
+    """``placement: units``."""
+
+    name = "units"
+    summary = "hosts are elastic: child providers with units"
+    modes = ("elastic", "dedicated", "shared")
+    resource_class = const.RC_UNIT
+    enrolls = True
+
+    def groups(self, policy: Policy, vm_class: VMClass) -> Iterator[Group]:
+        """Yield what a VM of a class takes of an elastic host.
+
+        A pinned VM takes one child whole, any other VM one unit of every child.
+        """
+        required = frozenset({self.enrolled_trait(policy)})
+        if vm_class.pinned:
+            # An amount comes of one provider, in a group without a suffix, too.
+            # There Placement leaves out full hosts before it looks at anything else
+            # of them.
+            yield Group("", {const.RC_UNIT: const.UNITS_PER_CHILD}, required)
+            return
+        # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
+        yield Group("", {}, required, self.traits_to_avoid(policy))
+        for suffix in SUFFIXES[: children_per_host(policy)]:
+            yield Group(
+                f"_perfvm_{suffix}",
+                {const.RC_UNIT: 1},
+                required=frozenset({child_trait(suffix)}),
+            )
+
+    def offers(
+        self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
+    ) -> HostOffer:
+        """Return the trait that keeps general VMs off a dedicated host.
+
+        Its units come with enrolling.
+        """
+        del slots
+        if vm_class is None or mode != "dedicated":
+            return HostOffer()
+        return HostOffer(traits=frozenset({self.trait(policy, vm_class)}))
+
+    def children(self, policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
+        """Return the child providers of a host, m of them."""
+        units = const.UNITS_PER_CHILD
+        return tuple(
+            Child(
+                child_name(host, suffix),
+                child_trait(suffix),
+                {const.RC_UNIT: Inventory(units, units - (index >= slots))},
+            )
+            for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
+        )
+
+    def enrolled_trait(self, policy: Policy) -> str:
+        """Return the trait that elastic hosts have, and flavors require of them."""
+        return f"{const.TRAIT_ELASTIC}_{children_per_host(policy)}"
+
+    def child_names(self, host: str) -> Iterator[str]:
+        """Yield one for each letter."""
+        for suffix in SUFFIXES:
+            yield child_name(host, suffix)
+
+    def host_of_child(self, name: str) -> str | None:
+        """Return what stands before the letter of a child."""
+        host, _, suffix = name.rpartition("_perfvm_")
+        return host if host and len(suffix) == 1 and suffix in SUFFIXES else None
+
+    def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
+        """Return the policy with as many children as a host was enrolled for."""
+        if not traits or self.enrolled_trait(policy) in traits:
+            return policy
+        return replace(policy, elastic=Elastic(max(map(children_of, traits))))
+
+    def most_slots(self, policy: Policy) -> int:
+        """Return how many of the children VMs may take whole."""
+        count = children_per_host(policy)
+        return max((c.capped(count) for c in policy.pinned_classes), default=0)
+
+    def usable_slots(self, policy: Policy, slots: int) -> int:
+        """Return how many of a host's slots VMs can take: one a child."""
+        return min(slots, self.most_slots(policy))
+
+    def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
+        """Return in words the trait and the children of an empty host."""
+        children = self.children(policy, "", max(slots.values(), default=0))
+        return {
+            "trait": self.enrolled_trait(policy),
+            const.RC_UNIT: ", ".join(
+                f"{child.total} (at most {child.max_unit} a VM)" for child in children
+            ),
+        }
+
+    def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
+        """Return how many children VMs may take whole, and have."""
+        if not any(const.RC_UNIT in provider.inventories for provider in tree):
+            return None
+        whole = [child for child in tree if child.gives_all_units]
+        taken = [c for c in whole if c.total(const.RC_UNIT) in c.units().values()]
+        return len(whole), len(taken)
+
+    def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
+        """Return how many VMs find a child that they may take whole."""
+        del demand
+        return min(slots, sum(child.gives_all_units for child in view.tree))
+
+    def tries_each(self, request: RequestFacts) -> bool:
+        """Return whether a VM takes a whole child, of which each is a candidate."""
+        return request.pinned and request.claimed
+
+    def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
+        """Return who holds the units of the children that could have been taken."""
+        if const.RC_UNIT not in wanted:
+            return None
+        found: list[dict[str, Any]] = []
+        for child in of:
+            inventory = child.inventories[const.RC_UNIT]
+            held = child.units()
+            found.append(
+                {
+                    "child": child.name,
+                    "total": inventory.total,
+                    "max_unit": inventory.max_unit,
+                    "used": sum(held.values()),
+                    "whole": [c for c, n in held.items() if n == inventory.total],
+                    "others": sum(1 for n in held.values() if n != inventory.total),
+                }
+            )
+        return Reason(
+            const.PLACEMENT_UNITS,
+            {"amount": wanted[const.RC_UNIT], "children": found},
+        )
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return what keeps VMs without units off elastic hosts, and lets others in."""
+        return (ISOLATED_AGGREGATES, FALLBACK_QUERY, PIN_SET)
+
+
+UNITS: Final = UnitsScheme()
+
+
+def children_per_host(policy: Policy) -> int:
+    """Return m: declared, or the largest number of VMs of a pinned class on a host.
+
+    No more than there are letters, or the policy is not valid.
+    """
+    return policy.elastic.slots or largest_slots(policy)
+
+
+def children_of(trait: str) -> int:
+    """Return the m of a trait of elastic hosts."""
+    return int(trait.rpartition("_")[2])
+
+
+def child_trait(suffix: str) -> str:
+    """Return the trait of the children with this letter."""
+    return f"{const.TRAIT_CHILD}{suffix.upper()}"
+
+
+def child_name(host: str, suffix: str) -> str:
+    """Return the name of a host's child provider with this letter."""
+    return f"{host}_perfvm_{suffix}"
