@@ -42,6 +42,10 @@ IMAGE_RECORD: Final = "perfvm_properties"
 # What Placement counts, and tells hosts apart by (CUSTOM_ is for all that is
 # not in os-resource-classes and os-traits).
 
+# Placement's own names: CPUs that VMs own, CPUs that they share, and disk.
+PCPU: Final = "PCPU"
+VCPU: Final = "VCPU"
+DISK: Final = "DISK_GB"
 # One VM of a pinned class on a host; max_unit is 1.
 RC_SLOT: Final = "CUSTOM_PERFVM_SLOT"
 # A share of an elastic host's child provider; see nova_perfvm.placement.schemes.units.

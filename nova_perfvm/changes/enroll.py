@@ -23,7 +23,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.facts.snapshot import Aggregate, Provider
 from nova_perfvm.generate import labels
@@ -42,7 +42,7 @@ def aggregate_name(trait: str) -> str:
 
 def plan_enroll(
     policy: Policy,
-    view: ElasticHost,
+    view: HostView,
     *,
     slots: int | None = None,
     aggregate: str | None = None,
@@ -86,14 +86,13 @@ def plan_enroll(
     return do.Plan(tuple(steps))
 
 
-def _label(policy: Policy, view: ElasticHost) -> str:
+def _label(policy: Policy, view: HostView) -> str:
     """Return the label that a host lacks; empty where it has one, or needs none.
 
     One for all classes, as the hosts of an aggregate may be of any mode; what keeps
     the classes apart on them is units and traits.
     """
-    mine = (a for a in view.aggregates if view.host in a.hosts)
-    if policy.managed_hosts == "all" or any(a.labels for a in mine):
+    if policy.managed_hosts == "all" or view.facts.labels:
         return ""
     return labels.label_of(policy.classes)
 
@@ -105,7 +104,7 @@ def shared_steps(plans: Iterable[do.Plan]) -> tuple[do.Change, ...]:
     return tuple(dict.fromkeys(steps))
 
 
-def plan_close(view: ElasticHost) -> do.Plan:
+def plan_close(view: HostView) -> do.Plan:
     """Return the step that keeps VMs with units off a host, if they may come."""
     if not view.enrolled:
         return do.Plan()
@@ -113,7 +112,7 @@ def plan_close(view: ElasticHost) -> do.Plan:
 
 
 def _steps(
-    view: ElasticHost,
+    view: HostView,
     children: Sequence[Child],
     trait: str,
     aggregate: str,
@@ -130,9 +129,9 @@ def _steps(
         yield _set_root(view, traits)
     yield from _isolate(view, trait, aggregate, label)
     yield from _leave_others(view, trait)
-    service = view.service
-    if changing and service.enabled:
-        yield do.SetService(service.id, view.host, enabled=False)
+    compute = view.compute
+    if changing and compute.enabled:
+        yield do.SetService(compute.service, view.host, enabled=False)
     found = {provider.name: provider for provider in view.children}
     known = {provider.name: provider for provider in view.detached} | found
     for child in children:
@@ -152,12 +151,12 @@ def _steps(
         desired -= {const.TRAIT_HIGH_PERFORMANCE}
     if desired != traits:
         yield _set_root(view, desired, before=traits)
-    if service.interrupted or (changing and service.enabled):
-        yield do.SetService(service.id, view.host, enabled=True)
+    if compute.interrupted or (changing and compute.enabled):
+        yield do.SetService(compute.service, view.host, enabled=True)
 
 
 def _in_the_way(
-    view: ElasticHost, children: Sequence[Child], trait: str, aggregate: str
+    view: HostView, children: Sequence[Child], trait: str, aggregate: str
 ) -> Iterator[str]:
     """Return what a change of the children or of the aggregate would break."""
     for found in _others(view, trait):
@@ -202,7 +201,7 @@ def _in_the_way(
 
 
 def _unsettled(
-    view: ElasticHost, children: Sequence[Child], shares: Shares
+    view: HostView, children: Sequence[Child], shares: Shares
 ) -> Iterator[str]:
     """Return what changes allocations, which is done only where it is asked for."""
     if shares.lacking:
@@ -221,9 +220,9 @@ def _unsettled(
 
 
 def _give(
-    view: ElasticHost, shares: Shares, known: dict[str, Provider]
+    view: HostView, shares: Shares, known: dict[str, Provider]
 ) -> Iterator[do.Change]:
-    """Return each server the units that it lacks, or all that it has lost."""
+    """Yield the steps that give servers the units, or all else, that they lack."""
     for consumer, lacking in shares.lacking.items():
         by_uuid = {_uuid(view, name, known): lacking[name] for name in lacking}
         name = view.describe(consumer)
@@ -237,19 +236,17 @@ def _give(
 
 
 def _names(
-    view: ElasticHost, trait: str, children: Sequence[Child]
+    view: HostView, trait: str, children: Sequence[Child]
 ) -> Iterator[do.Change]:
-    if const.RC_UNIT not in view.names:
+    if const.RC_UNIT not in view.cloud.names:
         yield do.CreateName(const.RC_UNIT, "resource class")
     traits = {trait, const.TRAIT_HIGH_PERFORMANCE}
     for name in sorted(traits | {child.trait for child in children}):
-        if name not in view.names:
+        if name not in view.cloud.names:
             yield do.CreateName(name, "trait")
 
 
-def _isolate(
-    view: ElasticHost, trait: str, name: str, label: str
-) -> Iterator[do.Change]:
+def _isolate(view: HostView, trait: str, name: str, label: str) -> Iterator[do.Change]:
     """Return the steps after which an aggregate with this very trait has the host.
 
     :param label: for the host, empty for none
@@ -267,7 +264,7 @@ def _isolate(
         if known != view.root.aggregates:
             yield do.SetProviderAggregates(view.root.uuid, view.root.name, known)
         return
-    found = next((a for a in view.aggregates if a.name == name), None)
+    found = next((a for a in view.cloud.aggregates if a.name == name), None)
     if found is None:
         yield do.CreateAggregate(name)
     if found is None or not found.isolates or (label and not found.labels):
@@ -279,12 +276,12 @@ def _isolate(
         yield do.SetProviderAggregates(view.root.uuid, view.root.name, known)
 
 
-def _others(view: ElasticHost, trait: str) -> list[Aggregate]:
+def _others(view: HostView, trait: str) -> list[Aggregate]:
     """Return the aggregates that keep out who asks for this trait only."""
-    return [a for a in view.aggregates if a.elastic_traits - {trait}]
+    return [a for a in view.cloud.aggregates if a.elastic_traits - {trait}]
 
 
-def _leave_others(view: ElasticHost, trait: str) -> Iterator[do.Change]:
+def _leave_others(view: HostView, trait: str) -> Iterator[do.Change]:
     """Return the steps out of aggregates for another number of children."""
     for aggregate in _others(view, trait):
         if view.host in aggregate.hosts:
@@ -294,7 +291,7 @@ def _leave_others(view: ElasticHost, trait: str) -> Iterator[do.Change]:
 
 
 def _child(
-    view: ElasticHost, child: Child, provider: Provider | None
+    view: HostView, child: Child, provider: Provider | None
 ) -> Iterator[do.Change]:
     if provider is None:
         new = child_uuid(view, child.name)
@@ -334,17 +331,17 @@ def delete_detached(
             yield do.DeleteChild(provider.uuid, provider.name)
 
 
-def child_uuid(view: ElasticHost, name: str) -> str:
+def child_uuid(view: HostView, name: str) -> str:
     """Return the UUID of a new child, the same in every run, so that two agree."""
     return str(uuid.uuid5(uuid.UUID(view.root.uuid), name))
 
 
-def _uuid(view: ElasticHost, name: str, known: dict[str, Provider]) -> str:
+def _uuid(view: HostView, name: str, known: dict[str, Provider]) -> str:
     return known[name].uuid if name in known else child_uuid(view, name)
 
 
 def _set_root(
-    view: ElasticHost, traits: frozenset[str], before: frozenset[str] | None = None
+    view: HostView, traits: frozenset[str], before: frozenset[str] | None = None
 ) -> do.SetTraits:
     return do.SetTraits(
         view.root.uuid,

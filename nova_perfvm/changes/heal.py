@@ -20,7 +20,7 @@ from nova_perfvm.diagnose.allocation import LostError, root_amounts
 from nova_perfvm.diagnose.residents import shares_as_enrolled
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import scheme_of
@@ -54,7 +54,7 @@ def hosts_to_heal(snapshot: Snapshot, findings: Iterable[Finding]) -> list[str]:
 
 
 def plan_heal(
-    policy: Policy, view: ElasticHost, migrating: Collection[str] = ()
+    policy: Policy, view: HostView, migrating: Collection[str] = ()
 ) -> Healing:
     """Return what the servers of a host lack.
 
@@ -62,7 +62,7 @@ def plan_heal(
     """
     lacking: dict[str, dict[str, dict[str, int]]] = {}
     left: dict[str, str] = {}
-    for server in view.servers:
+    for server in sorted(view.servers, key=lambda server: server.id):
         if server.busy or server.id in migrating:
             if not view.root.allocations.get(server.id):
                 left[server.id] = "is in Nova's hands: look again when Nova is done"
@@ -86,7 +86,7 @@ def plan_heal(
     return Healing(steps, left)
 
 
-def _of_root(policy: Policy, view: ElasticHost, server: Server) -> dict[str, int]:
+def _of_root(policy: Policy, view: HostView, server: Server) -> dict[str, int]:
     """Return what a server lacks of its host's own provider.
 
     :raises LostError: when the provider does not have it, or it cannot be known
@@ -94,9 +94,8 @@ def _of_root(policy: Policy, view: ElasticHost, server: Server) -> dict[str, int
     """
     held = view.root.allocations.get(server.id, {})
     amounts = {} if held else root_amounts(view, server)
-    labels = {n for a in view.aggregates if view.host in a.hosts for n in a.labels}
     vm_class = resolve_class(policy, server_facts(server))
-    judged = view.enrolled or policy.manages(frozenset(labels))
+    judged = view.enrolled or policy.manages(view.facts.labels)
     if vm_class is None or not judged:
         return amounts
     for name, wanted in scheme_of(policy).amounts(policy, vm_class).items():
@@ -113,7 +112,7 @@ def _of_root(policy: Policy, view: ElasticHost, server: Server) -> dict[str, int
 
 def _add_units(
     policy: Policy,
-    view: ElasticHost,
+    view: HostView,
     lacking: dict[str, dict[str, dict[str, int]]],
     left: dict[str, str],
 ) -> None:

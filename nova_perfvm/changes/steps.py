@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be changed on a cloud, each change one step that may be the last.
+"""The steps by which a cloud is changed; a run may end after any of them.
 
-Every run decides by what it sees, not by what an earlier one did.  So a change
-that was made twice, or that another run made meanwhile, must do no harm.
+Every run decides by what it sees, not by what an earlier one did.  So a step that
+is taken twice, or that another run takes meanwhile, must do no harm.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.elastic_host import CREATED, isolating
-from nova_perfvm.facts.snapshot import Inventory
+from nova_perfvm.facts.snapshot import CREATED, Inventory, isolating
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class Change:
     """One step.
 
     :cvar words: what it does, with fields of the step
-    :cvar look_again: the rest of the plan rests on what follows from this
-        step: whom it kept out, or what Nova changed on its own
+    :cvar look_again: whether the plan has to be made anew after it, as the rest
+        rests on whom it keeps out, or on what Nova changes by itself
     """
 
     words: ClassVar[str]
@@ -45,7 +44,7 @@ class CreateName(Change):
 
 @dataclass(frozen=True)
 class DeleteName(Change):
-    """Let Placement forget a trait or resource class, unless it is in use."""
+    """Delete a trait or resource class from Placement, unless it is in use."""
 
     words = "delete {0.kind} {0.name}, unless it is in use"
     name: str
@@ -122,7 +121,7 @@ class DeleteAggregate(Change):
 
 @dataclass(frozen=True)
 class SetProviderAggregates(Change):
-    """Say in Placement what Nova says about a host's aggregates."""
+    """Give a host's provider the aggregates that the host has in Nova."""
 
     words = "set the aggregates of provider {0.name} as Nova has them"
     look_again = True
@@ -133,7 +132,7 @@ class SetProviderAggregates(Change):
 
 @dataclass(frozen=True)
 class SetService(Change):
-    """Take a compute service out of service, or put it back."""
+    """Disable a compute service, or enable it again."""
 
     look_again = True
     id: str
@@ -180,7 +179,7 @@ class DetachChild(Change):
 
 @dataclass(frozen=True)
 class SetTraits(Change):
-    """Return a provider exactly these traits.
+    """Give a provider exactly these traits.
 
     :ivar opens: VMs with units may come from now on
     """
@@ -199,7 +198,7 @@ class SetTraits(Change):
 
 @dataclass(frozen=True)
 class SetInventory(Change):
-    """Return a provider exactly these inventories; none if it is to be detached."""
+    """Give a provider exactly these inventories; none if it is to be detached."""
 
     uuid: str
     name: str
@@ -283,7 +282,7 @@ class RemoveUnits(Change):
 
 @dataclass(frozen=True)
 class Left:
-    """What a sync does not touch, and why."""
+    """What a sync leaves as it is, and why."""
 
     action = "leave"
     kind: str

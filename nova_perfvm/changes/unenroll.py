@@ -13,12 +13,12 @@ from shlex import quote
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, delete_detached, detach_child
-from nova_perfvm.facts.elastic_host import CREATED, ElasticHost
-from nova_perfvm.facts.snapshot import Aggregate, Provider
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import CREATED, Aggregate, Provider
 
 
 def plan_unenroll(
-    view: ElasticHost, *, strip: bool = False, delete_children: bool = False
+    view: HostView, *, strip: bool = False, delete_children: bool = False
 ) -> do.Plan:
     """Return the steps that take a host out of the scheme.
 
@@ -73,7 +73,7 @@ def plan_forget(
     return do.Plan(tuple(steps))
 
 
-def _holders(view: ElasticHost) -> dict[str, set[str]]:
+def _holders(view: HostView) -> dict[str, set[str]]:
     """Return the providers of which each consumer holds units."""
     holders: dict[str, set[str]] = {}
     for provider in view.children:
@@ -82,7 +82,7 @@ def _holders(view: ElasticHost) -> dict[str, set[str]]:
     return holders
 
 
-def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Change]:
+def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
     root = view.root
     if view.enrolled:
         away = root.elastic_traits | {const.TRAIT_HIGH_PERFORMANCE}
@@ -92,18 +92,18 @@ def _steps(view: ElasticHost, holders: dict[str, set[str]]) -> Iterator[do.Chang
         yield do.RemoveUnits(consumer, name, frozenset(providers))
     for provider in view.children:
         yield from detach_child(provider)
-    stale = {a.uuid for a in view.aggregates if a.isolates} & root.aggregates
+    stale = {a.uuid for a in view.cloud.aggregates if a.isolates} & root.aggregates
     for aggregate in view.isolated_by:
         yield do.RemoveHost(aggregate.name, view.host)
         stale.discard(aggregate.uuid)
-    for aggregate in view.aggregates:
+    for aggregate in view.cloud.aggregates:
         if aggregate.made_by_enroll and aggregate.hosts <= {view.host}:
             yield do.DeleteAggregate(aggregate.name)
     if stale:
         known = root.aggregates - stale
         yield do.SetProviderAggregates(root.uuid, root.name, known)
-    if view.service.interrupted:
-        yield do.SetService(view.service.id, view.host, enabled=True)
+    if view.compute.interrupted:
+        yield do.SetService(view.compute.service, view.host, enabled=True)
 
 
 def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:

@@ -9,14 +9,14 @@ from nova_perfvm.changes.steps import AddUnits, Allocate
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import ConflictError
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.host_view import HostView
 
 # Placement's code where generations differ; room that is taken has another one.
 CONCURRENT: Final = "placement.concurrent_update"
 
 
 def allocate(
-    api: API, step: Allocate | AddUnits, held: dict[str, Any], view: ElasticHost
+    api: API, step: Allocate | AddUnits, held: dict[str, Any], view: HostView
 ) -> None:
     """Put the allocation of a server back with what it lacks of a host.
 

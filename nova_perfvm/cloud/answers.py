@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What single answers of Nova and Placement say, as values."""
+"""From single answers of Nova, Placement and Glance to the values of a snapshot."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
 
 
 @openstack_errors()
-def compute_services(api: API) -> dict[str, dict[str, Any]]:
-    """Return the compute services by host.
+def compute_services(api: API, host: str | None = None) -> dict[str, dict[str, Any]]:
+    """Return the compute services by host, all or that of one.
 
     This list alone has those of cells that are down: from one in pages, as
     that of servers, Nova leaves out what such a cell has, and says nothing.
     """
-    path = "/os-services?binary=nova-compute"
-    return {s["host"]: s for s in api.nova("GET", path, key="services")}
+    query = urlencode({"binary": "nova-compute"} | ({"host": host} if host else {}))
+    found = api.nova("GET", f"/os-services?{query}", key="services")
+    return {service["host"]: service for service in found}
 
 
 @openstack_errors()
@@ -108,6 +109,18 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
         parent=entry.get("parent_provider_uuid"),
         root=entry.get("root_provider_uuid") or entry["uuid"],
     )
+
+
+def allocation(api: API, consumer: str) -> dict[str, Any]:
+    """Return all that a consumer has been allocated, as it can be put back."""
+    answer: dict[str, Any] = api.placement("GET", f"/allocations/{consumer}")
+    return answer
+
+
+def server_list(api: API, host: str | None = None) -> Iterator[dict[str, Any]]:
+    """Return the servers of all projects, or those on one host, as Nova shows them."""
+    query = urlencode({"all_tenants": "1"} | ({"host": host} if host else {}))
+    return api.nova_list(f"/servers/detail?{query}", "servers")
 
 
 def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:

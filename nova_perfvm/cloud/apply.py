@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a change to the requests that make it."""
+"""Carry out steps: the requests that each takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.cloud import answers, observe
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.allocate import allocate
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import (
@@ -19,11 +19,8 @@ from nova_perfvm.cloud.errors import (
     NotThereError,
     openstack_errors,
 )
-from nova_perfvm.facts.elastic_host import (
-    DISABLED_REASON,
-    ElasticHost,
-)
-from nova_perfvm.facts.snapshot import Aggregate
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import DISABLED_REASON, Aggregate
 
 # nova-compute reads the tree of its host again when it has not done so for 300 s
 # ([compute]resource_provider_association_refresh).  A minute more is for what it was
@@ -35,21 +32,21 @@ _ALLOCATION_TRIES: Final = 5
 
 
 class Applier:
-    """Makes changes to what one view has shown.
+    """Carries out the steps that were planned on one view of a host.
 
-    Placement takes a change of a provider only with its generation.  Those of
-    the view are used, and after each change the one that it led to: so
-    whatever someone else changed since then is noticed.
+    Placement takes a change of a provider only with its generation.  The first is
+    that of the view, each later one that which the change before led to.  So
+    Placement refuses a step if somebody else has changed the provider meanwhile.
 
-    :param view: what the changes were planned on; None for such as concern no
+    :param view: what the steps were planned on; None for those that concern no
         provider
     """
 
-    def __init__(self, api: API, view: ElasticHost | None = None) -> None:
+    def __init__(self, api: API, view: HostView | None = None) -> None:
         """Remember the view, and its generations."""
         self._api = api
         self._view = view
-        seen = (view.root, *view.below, *view.detached, *view.strayed) if view else ()
+        seen = (*view.tree, *view.detached, *view.strayed) if view else ()
         self._generations = {p.uuid: p.generation for p in seen}
 
     @openstack_errors()
@@ -213,13 +210,13 @@ class Applier:
         if self._view is None:
             raise AssertionError(f"planned on no host: {change!r}")
         allocate(
-            self._api, change, observe.allocation(self._api, change.server), self._view
+            self._api, change, answers.allocation(self._api, change.server), self._view
         )
 
     @_apply.register
     def _(self, change: do.RemoveUnits) -> None:
         for left in reversed(range(_ALLOCATION_TRIES)):
-            found = observe.allocation(self._api, change.consumer)
+            found = answers.allocation(self._api, change.consumer)
             kept: dict[str, Any] = {}
             for provider, entry in found["allocations"].items():
                 resources = dict(entry["resources"])

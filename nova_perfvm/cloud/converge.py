@@ -5,26 +5,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud import observe
 from nova_perfvm.cloud.apply import Applier, check_versions
 from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
+from nova_perfvm.cloud.live_hosts import hypervisors, read_host
 from nova_perfvm.cloud.sync import carry_out
-from nova_perfvm.facts.elastic_host import ComputeService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.elastic_host import ElasticHost
+    from nova_perfvm.cloud.live_hosts import Hypervisors
+    from nova_perfvm.facts.host_view import HostView
     from nova_perfvm.policy import Policy
 
-    Hypervisors = Sequence[dict[str, Any]] | None
-    Planner = Callable[[ElasticHost], do.Plan]
+    Planner = Callable[[HostView], do.Plan]
     Tell = Callable[[do.Change], None]
 
 # Steps after which a plan is made anew: a handful, and one for each attempt.
@@ -45,14 +44,14 @@ def enroll(
     backfill: bool = False,
     delete_children: bool = False,
     tell: Tell = silent,
-    among: Hypervisors = None,
+    among: Hypervisors | None = None,
 ) -> int:
     """Make a host elastic, or repair it; return the number of changes made.
 
     :param slots: see :func:`nova_perfvm.changes.enroll.plan_enroll`, as for the
         next three
     :param tell: called before each change
-    :param among: see :func:`nova_perfvm.cloud.observe.view_host`
+    :param among: see :func:`nova_perfvm.cloud.live_hosts.read_host`
     :raises RefusedError: when something is in the way; then nothing was
         changed, or the host was left closed to new VMs
     :raises CloudError: when a request failed; running again goes on from there
@@ -75,7 +74,7 @@ def unenroll(
     strip: bool = False,
     delete_children: bool = False,
     tell: Tell = silent,
-    among: Hypervisors = None,
+    among: Hypervisors | None = None,
 ) -> int:
     """Make a host an ordinary one again; return the number of changes made.
 
@@ -109,19 +108,21 @@ class _Run:
     or a crash, has left off, and two at once come to the same end.
     """
 
-    def __init__(self, api: API, host: str, tell: Tell, among: Hypervisors) -> None:
+    def __init__(
+        self, api: API, host: str, tell: Tell, among: Hypervisors | None
+    ) -> None:
         self._api = api
         self._host = host
         self._tell = tell
         self._among = among
         self._made = 0
-        self._view: ElasticHost
+        self._view: HostView
         self._applier: Applier
         self._opened = False
         # Children that were detached before this run; None before its first look.
         self._old: frozenset[str] | None = None
-        # The service that is out of service for the time of this run.
-        self._disabled: ComputeService | None = None
+        # ID of the service that is out of service for the time of this run.
+        self._disabled = ""
 
     def to_the_end(self, planner: Planner) -> int:
         """Change until a plan is empty."""
@@ -149,8 +150,8 @@ class _Run:
         self._view = self._look()
         self._applier = Applier(self._api, self._view)
         # An earlier run that was cut off counts as this one.
-        service = self._view.service
-        self._disabled = service if service.interrupted else None
+        compute = self._view.compute
+        self._disabled = compute.service if compute.interrupted else ""
         plan = planner(self._view)
         if self._old is None:
             self._old = frozenset(child.uuid for child in self._view.detached)
@@ -163,24 +164,24 @@ class _Run:
         ]
         return replace(plan, changes=tuple(changes))
 
-    def _look(self) -> ElasticHost:
+    def _look(self) -> HostView:
         if self._among is None:
-            self._among = observe.hypervisors(self._api)
-        return observe.view_host(self._api, self._host, self._among)
+            self._among = hypervisors(self._api)
+        return read_host(self._api, self._host, self._among)
 
     def _apply(self, change: do.Change) -> None:
         # An error would have to undo it, even one of the request itself.
         if isinstance(change, do.SetTraits) and change.opens:
             self._opened = True
         if isinstance(change, do.SetService) and not change.enabled:
-            self._disabled = self._view.service
+            self._disabled = change.id
         self._applier.apply(change)
         self._made += 1
 
     def _restore_service(self) -> None:
-        if self._disabled is None:
+        if not self._disabled:
             return
-        change = do.SetService(self._disabled.id, self._host, enabled=True)
+        change = do.SetService(self._disabled, self._host, enabled=True)
         self._tell(change)
         try:
             Applier(self._api).apply(change)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cloud can answer instead of what was asked for."""
+"""The errors of requests to a cloud."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class RefusedError(PerfVMError):
 
 @contextlib.contextmanager
 def openstack_errors() -> Iterator[None]:
-    """Say so when an answer lacks what it should have.
+    """Turn the error of reading an incomplete answer into one for an operator.
 
-    Around what reads answers, or as its decorator.
+    A context manager or a decorator for what reads answers.
 
-    :raises CloudError: in place of the mistake that reading it was
+    :raises CloudError: in place of a KeyError and the like
     """
     try:
         yield

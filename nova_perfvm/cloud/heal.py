@@ -5,39 +5,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from nova_perfvm import constants as const
 from nova_perfvm.changes.heal import Healing, plan_heal
-from nova_perfvm.cloud import answers, observe
+from nova_perfvm.cloud import answers, live_hosts
 from nova_perfvm.cloud.allocate import CONCURRENT, allocate
 from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_errors
-from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.migration_states import UNFINISHED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nova_perfvm.changes.steps import Allocate
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.elastic_host import ElasticHost
+    from nova_perfvm.cloud.live_hosts import Hypervisors
+    from nova_perfvm.facts.host_view import HostView
     from nova_perfvm.facts.snapshot import Migration
     from nova_perfvm.policy import Policy
 
-    Hypervisors = Sequence[dict[str, Any]] | None
 
 # Who changes the same allocation meanwhile is Nova, and mostly once.
 _TRIES: Final = 4
 
 
-def look(api: API, policy: Policy, host: str, among: Hypervisors = None) -> Healing:
+def look(
+    api: API, policy: Policy, host: str, among: Hypervisors | None = None
+) -> Healing:
     """Return what the servers of a host have lost.
 
-    :param among: see :func:`nova_perfvm.cloud.observe.view_host`
+    :param among: see :func:`nova_perfvm.cloud.live_hosts.read_host`
     """
-    return _plan(api, policy, observe.view_host(api, host, among))
+    return _plan(api, policy, live_hosts.read_host(api, host, among))
 
 
 @openstack_errors()
 def heal(
-    api: API, policy: Policy, host: str, server: str, among: Hypervisors = None
+    api: API, policy: Policy, host: str, server: str, among: Hypervisors | None = None
 ) -> Allocate | None:
     """Give a server back what it has lost; return what that was.
 
@@ -50,8 +50,8 @@ def heal(
     """
     for left in reversed(range(_TRIES)):
         # First, as whatever is changed from here on changes the generation, too.
-        held = observe.allocation(api, server)
-        view = observe.view_host(api, host, among)
+        held = answers.allocation(api, server)
+        view = live_hosts.read_host(api, host, among)
         healing = _plan(api, policy, view)
         name = view.describe(server)
         if server in healing.left:
@@ -78,29 +78,33 @@ def heal(
 
 
 def _is_held_elsewhere(
-    api: API, view: ElasticHost, server: str, held: dict[str, Any], among: Hypervisors
+    api: API,
+    view: HostView,
+    server: str,
+    held: dict[str, Any],
+    among: Hypervisors | None,
 ) -> bool:
     """Return whether an allocation is, in part, of another compute host.
 
     That of a host that failed does not count: Nova takes it away when that is back.
     """
-    tree = {provider.uuid for provider in (view.root, *view.below)}
+    tree = {provider.uuid for provider in view.tree}
     others = {
         provider
         for provider, entry in held["allocations"].items()
-        if provider not in tree and {PCPU, VCPU} & entry["resources"].keys()
+        if provider not in tree and {const.PCPU, const.VCPU} & entry["resources"].keys()
     }
     if not others:
         return False
     failed = {m.source for m in _migrations(api, server) if m.awaits_source}
     if among is None:
-        among = observe.hypervisors(api)
+        among = live_hosts.hypervisors(api)
     return bool(
         others - {found["id"] for found in among if found["service"]["host"] in failed}
     )
 
 
-def _plan(api: API, policy: Policy, view: ElasticHost) -> Healing:
+def _plan(api: API, policy: Policy, view: HostView) -> Healing:
     """Plan, and look for migrations of those only that lack something."""
     migrating = {
         server

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nova_perfvm.cloud import answers, observe
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import NotThereError, openstack_errors
-from nova_perfvm.cloud.snapshot import Taker
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, ComputeHost, Snapshot
 from nova_perfvm.generate.inventory import with_inventory
-
-if TYPE_CHECKING:
-    from nova_perfvm.facts.snapshot import Flavor, Image, Server
 
 
 def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
@@ -30,9 +27,11 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
     names = frozenset(hosts)
     before = [host for host in snapshot.hosts if host.host in names]
     with openstack_errors():
-        fresh = _SomeTaker(api, snapshot, before).take()
+        found = list(_hypervisors(api, before))
+    fresh = read_snapshot(api, hosts=found, before=snapshot)
     fresh = _with_cells(fresh, before)
     roots = {host.provider for host in before}
+    roots |= {provider.uuid for provider in fresh.providers}
     seen = {server.id for server in fresh.servers}
     return replace(
         fresh,
@@ -40,7 +39,11 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
             (*(host for host in snapshot.hosts if host.host not in names), *fresh.hosts)
         ),
         providers=(
-            *(p for p in snapshot.providers if (p.root or p.uuid) not in roots),
+            *(
+                p
+                for p in snapshot.providers
+                if p.uuid not in roots and p.root not in roots
+            ),
             *fresh.providers,
         ),
         servers=(
@@ -86,49 +89,9 @@ def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
     return replace(found, hosts=hosts)
 
 
-class _SomeTaker(Taker):
-    """Looks at some hosts of a cloud that was looked at before."""
-
-    def __init__(
-        self, api: API, snapshot: Snapshot, hosts: Iterable[ComputeHost]
-    ) -> None:
-        super().__init__(api)
-        self._snapshot = snapshot
-        self._hosts = tuple(hosts)
-
-    def _entries(self) -> list[dict[str, Any]]:
-        return [
-            entry
-            for host in self._hosts
-            for entry in answers.providers(self._api, in_tree=host.provider)
-        ]
-
-    def _hypervisors(self) -> list[Any]:
-        found = []
-        for host in self._hosts:
-            if host.host in self._lost:
-                continue
+def _hypervisors(api: API, hosts: Iterable[ComputeHost]) -> Iterator[dict[str, Any]]:
+    """Yield the hypervisors of the hosts that are still there."""
+    for host in hosts:
+        with contextlib.suppress(NotThereError):
             path = f"/os-hypervisors/{host.provider}"
-            try:
-                found.append(self._api.nova("GET", path, key="hypervisor"))
-            except NotThereError:
-                continue
-        return found
-
-    def _rebuilt(self, *_seen: Any) -> list[ComputeHost]:
-        """Return none: hosts of a cell that is down are left out."""
-        return []
-
-    def _flavors(self) -> tuple[Flavor, ...]:
-        return self._snapshot.flavors
-
-    def _images(self) -> tuple[Image, ...] | None:
-        return self._snapshot.images
-
-    def _servers(self) -> list[Server]:
-        return [
-            server
-            # A service may have several nodes.
-            for host in dict.fromkeys(host.host for host in self._hosts)
-            for server in observe.servers(self._api, host)
-        ]
+            yield api.nova("GET", path, key="hypervisor")

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import DeleteChild
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
-from nova_perfvm.cloud import answers, converge, observe
+from nova_perfvm.cloud import answers, converge, live_hosts
 from nova_perfvm.cloud.apply import Applier, check_versions
 from nova_perfvm.cloud.errors import CloudError, RefusedError
+from nova_perfvm.cloud.snapshot import read_snapshot
+from nova_perfvm.diagnose.views import elastic_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from nova_perfvm.changes.steps import Change
     from nova_perfvm.cloud.api import API
     from nova_perfvm.cloud.converge import Tell
+    from nova_perfvm.facts.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,15 @@ def plan_rollback(
     :param strip: take the units out of the allocations of running VMs
     :param delete_children: delete those that earlier runs have detached
     """
-    views = observe.view_hosts(api, frozenset())
+    seen = read_snapshot(api)
+    views = elastic_hosts(seen).hosts
     plans = [plan_unenroll(view, strip=strip) for view in views]
     changes = [change for plan in plans for change in plan.changes]
     check_versions(api, changes)
-    warnings = _warnings(api)
+    warnings = _warnings(seen)
     refusals = tuple(refusal for plan in plans for refusal in plan.refusals)
+    if seen.unseen_hosts:
+        refusals += seen.gaps
     if refusals:
         # Nothing then puts back what an earlier run has left.
         refusals += tuple(remains for view in views for remains in view.remains)
@@ -65,7 +71,7 @@ def plan_rollback(
         changes=tuple(changes),
         refusals=refusals,
         warnings=warnings,
-        kept=tuple(kept_aggregates(answers.aggregates(api))),
+        kept=tuple(kept_aggregates(seen.aggregates)),
     )
 
 
@@ -87,7 +93,7 @@ def rollback(
     plan = plan_rollback(api, strip=strip, delete_children=delete_children)
     if plan.refusals:
         raise RefusedError(plan.refusals)
-    among = observe.hypervisors(api)
+    among = live_hosts.hypervisors(api)
     made = sum(
         converge.unenroll(api, host, strip=strip, tell=tell, among=among)
         for host in plan.hosts
@@ -120,20 +126,20 @@ def _common(
     return plan_forget(
         names,
         answers.aggregates(api),
-        observe.detached_children(api) if delete_children else (),
+        live_hosts.detached_children(api) if delete_children else (),
         emptied=emptied,
     ).changes
 
 
-def _warnings(api: API) -> tuple[str, ...]:
+def _warnings(seen: Snapshot) -> tuple[str, ...]:
     found = []
-    flavors = observe.flavors_with_units(api)
+    flavors = sorted(f.name for f in seen.flavors if _asks_units(f.extra_specs))
     if flavors:
         found.append(
             f"flavors ask for units, which no host will have: {', '.join(flavors)}: "
             "make those of a policy without units, and delete these"
         )
-    servers = [s for s in observe.servers(api) if _asks_units(s.extra_specs)]
+    servers = [s for s in seen.servers if _asks_units(s.extra_specs)]
     if servers:
         names = ", ".join(str(server) for server in servers)
         found.append(

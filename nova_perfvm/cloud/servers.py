@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single servers of a live cloud, with the CPUs that Nova has given them."""
+"""Find single servers of a live cloud, with the CPUs that they own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from nova_perfvm.cloud import answers, at_once, observe
+from nova_perfvm.cloud import answers, at_once, live_hosts
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.snapshot import AT_ONCE
@@ -73,13 +73,15 @@ def on_host(api: API, host: str) -> tuple[str, tuple[Server, ...]]:
     """
     services = answers.compute_services(api)
     if host not in services:
-        host = observe.service_host(api, host)
+        host = live_hosts.service_host(api, host)
     if host in answers.in_lost_cells(services):
         raise CloudError(
             f"Nova cannot reach the cell of {host}: its servers are not known until "
             "its database and message queue answer"
         )
-    return host, _with_topologies(api, observe.servers(api, host))
+    return host, _with_topologies(
+        api, [answers.server(found) for found in answers.server_list(api, host)]
+    )
 
 
 def _by_id(api: API, text: str) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take a snapshot of a cloud: few requests, most of them several at a time.
+"""Read a cloud, or some of its hosts: few requests, most of them several at a time.
 
 Lists are read page by page.  What there is no list of takes requests of its
 own: four for each resource provider, one for each server that may be pinned, and
@@ -18,6 +18,7 @@ from nova_perfvm.cloud import answers, at_once, down_cells, rights
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
+from nova_perfvm.placement.schemes import child_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]
+    Hypervisors = Sequence[Mapping[str, Any]]
 
 _Found = TypeVar("_Found")
 
@@ -48,46 +50,61 @@ def silent(_what: str, _done: int, _total: int) -> None:
     """Tell nobody."""
 
 
-def take(
+def read_snapshot(
     api: API,
     *,
+    hosts: Hypervisors | None = None,
+    before: Snapshot | None = None,
     policy_digest: str | None = None,
     progress: Progress = silent,
     partial: bool = False,
 ) -> Snapshot:
-    """Look at a whole cloud.
+    """Read a whole cloud, or some hosts with the providers and servers that are theirs.
 
     What changes meanwhile is looked at again where it would seem wrong: a
-    consumer of allocations that no list has.
+    consumer of allocations that no list has.  Of some hosts the servers are read
+    before the allocations, so that none seems to hold nothing because it came later.
 
+    :param hosts: their hypervisors; None for the whole cloud.  Flavors, images and
+        migrations are not read then
+    :param before: what the cloud showed before: flavors and images are taken from it,
+        and migrations are read
     :param progress: called from this thread only
     :param partial: leave out what the credentials may not read, and say so among the
         gaps, rather than fail
     :raises CloudError: when a request fails
     """
     with openstack_errors():
-        return Taker(api, progress, partial=partial).take(policy_digest)
+        reader = _Reader(api, hosts, before, progress, partial=partial)
+        return reader.read(policy_digest)
 
 
-class Taker:
-    """Looks at a cloud, part by part."""
+class _Reader:
+    """Reads a cloud, part by part."""
 
     def __init__(
-        self, api: API, progress: Progress = silent, *, partial: bool = False
+        self,
+        api: API,
+        some: Hypervisors | None,
+        before: Snapshot | None,
+        progress: Progress,
+        *,
+        partial: bool,
     ) -> None:
-        """Make no request yet."""
         self._api = api
+        self._some = some
+        self._before = before
         self._progress = progress
         self._partial = partial
         self._gaps: list[str] = []
         # Hosts of cells that are down; of which, Nova does not say.
         self._lost: list[str] = []
 
-    def take(self, policy_digest: str | None = None) -> Snapshot:
+    def read(self, policy_digest: str | None) -> Snapshot:
         """Return what the cloud shows."""
+        whole = self._some is None
         # Allocations first: a server that comes later is then no riddle.
-        counted = self._allowed("providers", self._providers)
-        providers = counted or []
+        counted = self._allowed("providers", self._providers) if whole else None
         services = self._allowed("services", self._services) or {}
         listed = self._allowed("hypervisors", self._hypervisors)
         hypervisors = listed or []
@@ -96,11 +113,14 @@ class Taker:
         flavors = self._allowed("flavors", self._flavors)
         images = self._images()
         shown = self._allowed("servers", self._servers)
-        servers = shown or []
+        if not whole:
+            counted = self._allowed("providers", self._providers)
+        providers, servers = counted or [], shown or []
         migrations = self._allowed("migrations", self._migrations) or ()
+        rebuilt: list[ComputeHost] = []
         if listed is None:
             rebuilt = rights.hosts_of(services, providers, servers)
-        else:
+        elif whole and self._lost:
             rebuilt = self._rebuilt(services, hypervisors, providers, servers)
         roots = {found["id"] for found in hypervisors}
         roots |= {host.provider for host in rebuilt}
@@ -165,17 +185,48 @@ class Taker:
         return [provider for provider in found if provider is not None]
 
     def _entries(self) -> list[dict[str, Any]]:
-        """Return which resource providers there are."""
-        return answers.providers(self._api)
+        """Return which resource providers there are, or some hosts have."""
+        if self._some is None:
+            return answers.providers(self._api)
+        return [
+            entry
+            for found in self._at_once("hosts' providers", self._tree, self._some)
+            for entry in found
+        ]
+
+    def _tree(self, hypervisor: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return a host's tree, and what has a child's name outside of it."""
+        found = answers.providers(self._api, in_tree=hypervisor["id"])
+        roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
+        known = {p["name"] for p in found}
+        for name in child_names(roots[0]) if roots else ():
+            if name in known:
+                continue
+            strangers = answers.providers(self._api, name=name)
+            if not strangers:
+                # No more children than this one's letter, as far as is known.
+                break
+            found += strangers
+        return found
+
+    def _host_names(self) -> list[str]:
+        """Return the names of the hosts to read; none for the whole cloud."""
+        # A service may have several nodes.
+        names = (found["service"]["host"] for found in self._some or ())
+        return list(dict.fromkeys(names))
 
     def _services(self) -> dict[str, dict[str, Any]]:
         """Return the services by host; note the hosts of cells that are down."""
-        found = answers.compute_services(self._api)
+        names = self._host_names()
+        only = names[0] if len(names) == 1 else None
+        found = answers.compute_services(self._api, only)
         self._lost = sorted(answers.in_lost_cells(found))
         return {host: s for host, s in found.items() if host not in self._lost}
 
     def _hypervisors(self) -> list[Any]:
         """Return the hypervisors; while a cell is down Nova lists not all of them."""
+        if self._some is not None:
+            return [f for f in self._some if f["service"]["host"] not in self._lost]
         if not self._lost:
             return self._list("/os-hypervisors/detail", "hypervisors")
         return [
@@ -193,8 +244,6 @@ class Taker:
         servers: Iterable[Server],
     ) -> list[ComputeHost]:
         """Return the hosts that are up, and without a hypervisor as a cell is down."""
-        if not self._lost:
-            return []
         listed = {found["service"]["host"] for found in hypervisors}
         taken = {found["id"] for found in hypervisors}
         missing = services.keys() - listed
@@ -217,10 +266,14 @@ class Taker:
         return rebuilt
 
     def _flavors(self) -> tuple[Flavor, ...]:
-        return answers.flavors(self._api)
+        if self._before is not None:
+            return self._before.flavors
+        return answers.flavors(self._api) if self._some is None else ()
 
     def _images(self) -> tuple[Image, ...] | None:
         """Return the images; without Glance all else can be judged."""
+        if self._some is not None:
+            return self._before.images if self._before else None
         try:
             return answers.images(self._api)
         except CloudError as exc:
@@ -228,14 +281,22 @@ class Taker:
             return None
 
     def _servers(self) -> list[Server]:
-        found = self._list("/servers/detail?all_tenants=1", "servers")
+        if self._some is None:
+            found = self._list("/servers/detail?all_tenants=1", "servers")
+        else:
+            listed = self._at_once("hosts' servers", self._on_host, self._host_names())
+            found = [server for servers in listed for server in servers]
         asked = [server for server in found if answers.may_have_volume_root(server)]
         roots = set(self._at_once("root disks", self._volume_root, asked))
         servers = [
             self._with_fault(answers.server(server, volume_root=server["id"] in roots))
             for server in found
         ]
-        return servers + (down_cells.servers(self._api) if self._lost else [])
+        stubs = self._lost and self._some is None
+        return servers + (down_cells.servers(self._api) if stubs else [])
+
+    def _on_host(self, host: str) -> list[dict[str, Any]]:
+        return list(answers.server_list(self._api, host))
 
     def _volume_root(self, found: Mapping[str, Any]) -> str | None:
         """Return the ID of a server whose root disk is a volume."""
@@ -261,6 +322,8 @@ class Taker:
             return server
 
     def _migrations(self) -> tuple[Migration, ...]:
+        if self._some is not None and self._before is None:
+            return ()
         queries = [{"status": status} for status in UNFINISHED]
         queries.append({"status": "done", "migration_type": "evacuation"})
         found: list[dict[str, Any]] = []
@@ -310,12 +373,9 @@ class Taker:
         images: tuple[Image, ...] | None,
     ) -> list[Server]:
         """Ask for the NUMA topology of the servers that may have one."""
-        owners = {
-            consumer
-            for provider in providers
-            for consumer, resources in provider.allocations.items()
-            if "PCPU" in resources
-        }
+        held = [found for p in providers for found in p.allocations.items()]
+        holders = {consumer for consumer, _ in held}
+        owners = {consumer for consumer, resources in held if "PCPU" in resources}
         # Where Placement counts PCPU, it knows who owns CPUs.
         counting = {p.name for p in providers if "PCPU" in p.inventories}
         properties = {image.id: image.properties for image in images or ()}
@@ -329,7 +389,7 @@ class Taker:
                 # The image of a volume could say so, and no list has it.
                 or (
                     server.image not in properties
-                    and server.node not in counting
+                    and (server.node not in counting or server.id not in holders)
                     and server.extra_specs.get(const.CPU_POLICY) != _SHARED
                 )
             )

@@ -10,7 +10,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import request_for
-from nova_perfvm.facts.elastic_host import DISK, ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 
 # What a flavor takes besides, of providers that Nova chooses.
@@ -26,7 +26,7 @@ class LostError(PerfVMError):
     """An allocation that cannot be made again as it was."""
 
 
-def root_amounts(view: ElasticHost, server: Server) -> dict[str, int]:
+def root_amounts(view: HostView, server: Server) -> dict[str, int]:
     """Return what a server takes of its host's own provider: all but units.
 
     By the flavor that is embedded in it, as nova-scheduler would ask for it:
@@ -53,8 +53,8 @@ def root_amounts(view: ElasticHost, server: Server) -> dict[str, int]:
         for name, amount in group.resources.items():
             if name != const.RC_UNIT:
                 amounts[name] = amounts.get(name, 0) + amount
-    if server.other_disks_gb and f"resources:{DISK}" not in server.extra_specs:
-        amounts[DISK] = amounts.get(DISK, 0) + server.other_disks_gb
+    if server.other_disks_gb and f"resources:{const.DISK}" not in server.extra_specs:
+        amounts[const.DISK] = amounts.get(const.DISK, 0) + server.other_disks_gb
     absent = sorted(amounts.keys() - view.root.inventories.keys())
     if absent:
         raise LostError(

@@ -82,7 +82,7 @@ def cloud_capacity(hosts: Iterable[Slots]) -> tuple[Slots, ...]:
 
 
 def _names(snapshot: Snapshot) -> dict[str, str]:
-    return {view.name: view.host.host for view in views_of(snapshot)}
+    return {view.name: view.host for view in views_of(snapshot)}
 
 
 def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:

@@ -73,14 +73,14 @@ def document(overview: Overview) -> Document:
     hosts = [
         {
             "name": view.name,
-            "host": view.host.host,
+            "host": view.host,
             "state": summary.state,
-            "why": view.host.disabled_reason or "",
+            "why": view.compute.disabled_reason or "",
             "mode": summary.mode,
-            "zone": view.host.availability_zone,
+            "zone": view.compute.availability_zone,
             "aggregates": list(summary.aggregates),
             "classes": list(summary.classes),
-            "source": view.host.cells_source,
+            "source": view.compute.cells_source,
             "shape": str(summary.shape or ""),
             "cells": [
                 [
@@ -213,4 +213,4 @@ def _places(overview: Overview) -> Iterator[tuple[str, int]]:
         for provider in view.tree:
             yield provider.name, number
     for number, view in enumerate(overview.views):
-        yield view.host.host, number
+        yield view.host, number

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from nova_perfvm import constants as const
 from nova_perfvm import findings
 from nova_perfvm.facts import HostFacts
-from nova_perfvm.facts.elastic_host import PCPU
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
     ComputeHost,
@@ -103,7 +102,7 @@ def expected_slots(
     :returns: None where that cannot be told
     """
     vm_class = slot_class(policy, facts.labels)
-    if vm_class is None or PCPU not in root.inventories:
+    if vm_class is None or const.PCPU not in root.inventories:
         return 0
     if not host.cells:
         return None

@@ -11,7 +11,7 @@ from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement.schemes import Child, enrolling_scheme
 from nova_perfvm.policy import Policy
@@ -67,7 +67,7 @@ def class_or_misfits(
     return (vm_class.name if vm_class else None), misfits
 
 
-def shares_as_enrolled(policy: Policy, host: ElasticHost) -> Shares:
+def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
     """Divide the units of a host by the number of children it was enrolled for."""
     own, scheme = as_enrolled(policy, host), enrolling_scheme(policy)
     slots = enrolled_slots(own, host)
@@ -76,7 +76,7 @@ def shares_as_enrolled(policy: Policy, host: ElasticHost) -> Shares:
     return divide(own, host, scheme.children(own, host.root.name, slots))
 
 
-def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shares:
+def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     """Work out the units that each VM of a host should have.
 
     What a VM holds already is never changed: one that holds the whole of a
@@ -121,7 +121,7 @@ def divide(policy: Policy, view: ElasticHost, children: Sequence[Child]) -> Shar
 
 def _judge(
     policy: Policy,
-    view: ElasticHost,
+    view: HostView,
     children: Sequence[Child],
     consumer: str,
     units: dict[str, int],
@@ -146,7 +146,7 @@ def _judge(
     return "none", _unfit(policy, server, units)
 
 
-def _held(view: ElasticHost, children: Sequence[Child]) -> dict[str, dict[str, int]]:
+def _held(view: HostView, children: Sequence[Child]) -> dict[str, dict[str, int]]:
     """Return the units of each consumer of the tree, by name of the child."""
     names = {child.name for child in children}
     held: dict[str, dict[str, int]] = {c: {} for c in view.root.allocations}
@@ -158,7 +158,7 @@ def _held(view: ElasticHost, children: Sequence[Child]) -> dict[str, dict[str, i
     return held
 
 
-def _surplus(view: ElasticHost, children: Sequence[Child]) -> dict[str, frozenset[str]]:
+def _surplus(view: HostView, children: Sequence[Child]) -> dict[str, frozenset[str]]:
     """Return who holds units of other children than these, and of which."""
     names = {child.name for child in children}
     found: dict[str, set[str]] = {}
@@ -198,7 +198,7 @@ def _unfit(policy: Policy, server: Server, units: dict[str, int]) -> str | None:
 
 
 def _impossible(
-    view: ElasticHost, children: Sequence[Child], whole: list[str], shared: list[str]
+    view: HostView, children: Sequence[Child], whole: list[str], shared: list[str]
 ) -> list[str]:
     """Return what keeps such VMs from being on one host together."""
     slots = sum(child.max_unit == child.total for child in children)
@@ -221,5 +221,5 @@ def _impossible(
     return faults
 
 
-def _names(view: ElasticHost, consumers: list[str]) -> str:
+def _names(view: HostView, consumers: list[str]) -> str:
     return ", ".join(view.describe(consumer) for consumer in consumers)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.elastic_host import PCPU, VCPU, ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.placement.schemes import enrolling_scheme
 from nova_perfvm.policy import Elastic, HostShape, Policy, largest_slots
 
@@ -14,7 +14,7 @@ class SlotsError(PerfVMError):
     """A number of slots that is not allowed, or cannot be known."""
 
 
-def slots_to_enroll(policy: Policy, view: ElasticHost, asked: int | None = None) -> int:
+def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) -> int:
     """Return the slots of a host.
 
     Those asked for; else those that its children say, if it has them all, or if
@@ -41,7 +41,7 @@ def slots_to_enroll(policy: Policy, view: ElasticHost, asked: int | None = None)
     return _slots_by_shape(policy, view) if present is None else present
 
 
-def enrolled_slots(policy: Policy, view: ElasticHost) -> int | None:
+def enrolled_slots(policy: Policy, view: HostView) -> int | None:
     """Return the slots that a host's children say, None unless they are right."""
     found = {provider.name: provider for provider in view.children}
     scheme = enrolling_scheme(policy)
@@ -56,7 +56,7 @@ def enrolled_slots(policy: Policy, view: ElasticHost) -> int | None:
     return None
 
 
-def _slots_chosen(policy: Policy, view: ElasticHost) -> int | None:
+def _slots_chosen(policy: Policy, view: HostView) -> int | None:
     """Return the slots of a host with another number of children, None if not chosen.
 
     What its shape says has to be worked out anew.
@@ -77,7 +77,7 @@ def _slots_chosen(policy: Policy, view: ElasticHost) -> int | None:
     return min(slots, enrolling_scheme(policy).most_slots(policy))
 
 
-def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
+def as_enrolled(policy: Policy, view: HostView) -> Policy:
     """Return the policy with as many children as a host was enrolled for.
 
     What is there has to be judged by that, whatever is to be.
@@ -85,16 +85,16 @@ def as_enrolled(policy: Policy, view: ElasticHost) -> Policy:
     return enrolling_scheme(policy).as_enrolled(policy, view.root.elastic_traits)
 
 
-def _slots_by_shape(policy: Policy, view: ElasticHost) -> int:
+def _slots_by_shape(policy: Policy, view: HostView) -> int:
     mode = view.root.mode
-    cpus = view.root.total(VCPU if mode == "open" else PCPU)
+    cpus = view.root.total(const.VCPU if mode == "open" else const.PCPU)
     shown = f"{cpus} {'VCPU' if mode == 'open' else 'PCPU'}"
     if mode == "mixed":
         raise SlotsError(
             f"{view.host} has both PCPU and VCPU, and VMs of both kinds would meet "
             "on it: remove its cpu sets, or say --slots 0 for general VMs only"
         )
-    shapes = [view.shape] if view.shape else []
+    shapes = [view.compute.shape] if view.compute.shape else []
     if not any(cpus in _totals(shape, mode) for shape in shapes):
         shapes = [s for s in policy.host_shapes if cpus in _totals(s, mode)]
     most = enrolling_scheme(policy).most_slots(policy)

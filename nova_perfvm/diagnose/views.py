@@ -2,16 +2,10 @@
 """What a snapshot has of elastic hosts, as plans and preflight look at it."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import NamedTuple
 
-from nova_perfvm.facts.elastic_host import (
-    ComputeService,
-    ElasticHost,
-    describe_consumer,
-)
-from nova_perfvm.facts.snapshot import ComputeHost, Provider, Snapshot
-from nova_perfvm.placement.schemes import child_names
+from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.snapshot import Snapshot
 
 
 class ElasticHosts(NamedTuple):
@@ -20,7 +14,7 @@ class ElasticHosts(NamedTuple):
     :ivar stray: name and trait of enrolled providers that are no compute host's
     """
 
-    hosts: tuple[ElasticHost, ...]
+    hosts: tuple[HostView, ...]
     stray: tuple[tuple[str, str], ...]
 
 
@@ -31,7 +25,7 @@ def elastic_hosts(
 
     :param wanted: names of the others, or of their nodes
     """
-    views = [view for host in snapshot.hosts if (view := host_view(snapshot, host))]
+    views = [view for view in views_of(snapshot) if view.tree]
     roots = {view.root.uuid for view in views}
     return ElasticHosts(
         hosts=tuple(
@@ -49,51 +43,4 @@ def elastic_hosts(
             if provider.uuid not in roots and snapshot.is_seen(provider)
             for trait in sorted(provider.elastic_traits)
         ),
-    )
-
-
-def host_view(snapshot: Snapshot, host: ComputeHost) -> ElasticHost | None:
-    """Return one host; None if Placement has no provider of it."""
-    root = snapshot.provider_by_uuid.get(host.provider)
-    if root is None:
-        return None
-    below = tuple(p for p in snapshot.trees[root.uuid] if p.uuid != root.uuid)
-    servers = tuple(
-        sorted(snapshot.servers_by_host.get(host.host, ()), key=lambda s: s.id)
-    )
-    detached, strayed, elsewhere = _outside(snapshot, root)
-    view = ElasticHost(
-        host=host.host,
-        service=ComputeService(host.service, host.enabled, host.disabled_reason),
-        root=root,
-        below=below,
-        detached=detached,
-        strayed=strayed,
-        elsewhere=elsewhere,
-        servers=servers,
-        aggregates=snapshot.aggregates,
-        names=snapshot.names,
-        shape=host.shape,
-    )
-    here = {server.id for server in servers}
-    others = {c for p in (root, *view.children) for c in p.allocations} - here
-    return replace(
-        view,
-        consumers={
-            consumer: describe_consumer(consumer, snapshot.server_by_id.get(consumer))
-            for consumer in others
-        },
-    )
-
-
-def _outside(
-    snapshot: Snapshot, root: Provider
-) -> tuple[tuple[Provider, ...], tuple[Provider, ...], dict[str, str]]:
-    """Return what has a child's name outside the tree: see ElasticHost."""
-    names = set(child_names(root.name))
-    found = [p for p in snapshot.providers if p.name in names and p.root != root.uuid]
-    return (
-        tuple(p for p in found if p.detached),
-        tuple(p for p in found if p.parent is None and not p.detached),
-        {p.name: p.uuid for p in found if p.parent is not None},
     )

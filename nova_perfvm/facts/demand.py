@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request asks of Placement and of the rules, worked out as Nova does.
+"""What a flavor and an image ask of Placement and of the rules.
 
-Nova's own reading of flavor and image is :mod:`nova.virt.hardware` and
-``nova.scheduler.utils.ResourceRequest``; here it is done without Nova, for what
-classes are made of.  The rest is named in ``Request.unseen``.  Servers are read
-in the same way, by the flavor that is embedded in them.
+Nova works that out in :mod:`nova.virt.hardware` and in
+``nova.scheduler.utils.ResourceRequest``.  This module does the same without Nova,
+for all that classes are made of, and names the rest in ``Request.unseen``.  What a
+server asks for is told by the flavor that is embedded in it.
 """
 
 import re
@@ -332,7 +332,7 @@ def _page_size_kb(
 def grouped(
     resources: Iterable[AskedResource], traits: Iterable[AskedTrait]
 ) -> tuple[Group, ...]:
-    """Return what is asked for by group, that without a suffix first, if empty."""
+    """Return one group for each suffix; the group without a suffix is always first."""
     amounts: dict[str, dict[str, int]] = {"": {}}
     states: dict[tuple[str, str], set[str]] = {}
     for suffix, name, amount in resources:
@@ -352,7 +352,7 @@ def grouped(
 
 
 def _demand(flavor: Flavor, facts: RequestFacts) -> Demand:
-    """Return what is asked for whatever kind the CPUs are."""
+    """Return what is asked for beside CPUs."""
     for suffix, name, amount in facts.resources:
         if amount < 0:
             text = flavor.extra_specs[f"resources{suffix}:{name}"]

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
 
+from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.snapshot import (
     Aggregate,
@@ -17,38 +20,117 @@ from nova_perfvm.facts.snapshot import (
 )
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
+_NO_CLOUD: Final = Snapshot("")
 
 
 @dataclass(frozen=True)
 class HostView:
     """One compute host.
 
+    :ivar compute: its compute node and service
     :ivar facts: what the rules judge
     :ivar tree: its resource providers, the top one first; empty if it has none
     :ivar sharing: providers that share their resources with it
     :ivar aggregates: Nova's that it is in
     :ivar isolating: aggregates that Placement keeps those without a trait off,
         as far as they hold the host's top provider
+    :ivar cloud: that it was read in
     """
 
-    host: ComputeHost
+    compute: ComputeHost
     facts: HostFacts
     tree: tuple[Provider, ...] = ()
     sharing: tuple[Provider, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     isolating: tuple[Aggregate, ...] = ()
     servers: tuple[Server, ...] = ()
+    cloud: Snapshot = field(default=_NO_CLOUD, repr=False, compare=False)
+
+    @property
+    def host(self) -> str:
+        """The name of its compute service."""
+        return self.compute.host
 
     @property
     def name(self) -> str:
         """The host, with its node where that is called otherwise."""
-        host, node = self.host.host, self.host.node
+        host, node = self.compute.host, self.compute.node
         return host if host == node else f"{host} ({node})"
+
+    @property
+    def root(self) -> Provider:
+        """The provider of the compute node; there is none without a tree."""
+        return self.tree[0]
 
     @property
     def providers(self) -> tuple[Provider, ...]:
         """All that resources may come of."""
         return self.tree + self.sharing
+
+    @cached_property
+    def children(self) -> tuple[Provider, ...]:
+        """The child providers with units, or with the name of such a one.
+
+        Those that have strayed count, until they are back or empty.
+        """
+        prefix = f"{self.root.name}_perfvm_"
+        return tuple(
+            provider
+            for provider in (*self.tree[1:], *self.strayed)
+            if provider.name.startswith(prefix) or const.RC_UNIT in provider.inventories
+        )
+
+    @cached_property
+    def _outside(self) -> tuple[Provider, ...]:
+        """Providers that are named as its children, and not in its tree."""
+        named = self.cloud.children_by_host.get(self.root.name, ())
+        return tuple(p for p in named if p.root != self.root.uuid)
+
+    @property
+    def detached(self) -> tuple[Provider, ...]:
+        """Empty children that an earlier run has taken out of the tree."""
+        return tuple(p for p in self._outside if p.detached)
+
+    @property
+    def strayed(self) -> tuple[Provider, ...]:
+        """Children below nothing that are not empty: somebody filled them meanwhile."""
+        return tuple(p for p in self._outside if p.parent is None and not p.detached)
+
+    @property
+    def elsewhere(self) -> dict[str, str]:
+        """UUIDs by name, of providers below others that are named as its children."""
+        return {p.name: p.uuid for p in self._outside if p.parent is not None}
+
+    @property
+    def enrolled(self) -> bool:
+        """Return whether the host is open to VMs with units, whatever their m."""
+        return bool(self.tree and self.root.elastic_traits)
+
+    @property
+    def isolated_by(self) -> tuple[Aggregate, ...]:
+        """The aggregates that keep VMs without units off the host."""
+        return tuple(a for a in self.aggregates if a.isolates)
+
+    @property
+    def closed(self) -> bool:
+        """Return whether Placement, too, knows of one of those aggregates."""
+        return any(a.uuid in self.root.aggregates for a in self.isolated_by)
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        """What a run that was cut off has left behind, and what ends it."""
+        if not self.compute.interrupted:
+            return ()
+        cause = f"nova-compute on {self.host} is disabled since an enroll was cut off"
+        enable = f"openstack compute service set --enable {self.host} nova-compute"
+        return (f"{cause}: {enable}",)
+
+    def describe(self, consumer: str) -> str:
+        """Name a consumer of the host's providers to an operator."""
+        server = self.cloud.server_by_id.get(consumer)
+        if server is not None and server.host == self.host:
+            return str(server)
+        return describe_consumer(consumer, server)
 
     def without(self, servers: Collection[Server]) -> HostView:
         """Return the host as it is when these servers have left."""
@@ -110,6 +192,26 @@ class HostView:
         )
 
 
+def describe_consumer(consumer: str, server: Server | None) -> str:
+    """Return what a consumer of a host is that is no server on the host.
+
+    :param server: the server with this ID, if there is one
+    """
+    if server is None:
+        return f"consumer {consumer}, a migration or what is left of one,"
+    if server.host:
+        return f"{server}, which Nova has on {server.host},"
+    return f"{server}, which is on no host yet,"
+
+
+def view_of(snapshot: Snapshot, host: str) -> HostView:
+    """Return one host of a cloud; of several nodes the first.
+
+    :param host: its service's name
+    """
+    return views_of(snapshot, {host})[0]
+
+
 def views_of(
     snapshot: Snapshot, hosts: Collection[str] | None = None
 ) -> tuple[HostView, ...]:
@@ -128,7 +230,7 @@ def views_of(
         top = tree[0].aggregates if tree else frozenset()
         found.append(
             HostView(
-                host=host,
+                compute=host,
                 facts=host_facts(snapshot, host),
                 tree=tree,
                 sharing=tuple(
@@ -139,6 +241,7 @@ def views_of(
                 ),
                 isolating=tuple(a for a in isolating if a.uuid in top),
                 servers=snapshot.servers_by_host.get(host.host, ()),
+                cloud=snapshot,
             )
         )
     return tuple(found)

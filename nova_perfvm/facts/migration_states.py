@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's words for how far a migration is."""
+"""The statuses of migrations that are not over."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decides in Placement's database whether its retries are safe."""
+"""The settings of Placement's database that decide whether its retries are safe."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ SERIALIZABLE = "SERIALIZABLE"
 
 @dataclass(frozen=True)
 class PlacementDatabase:
-    """The database as a session finds it that is made as Placement makes them.
+    """The database, as a session of Placement finds it.
 
     :ivar server: ``MariaDB``, ``MySQL`` or ``PostgreSQL``; empty if nothing could
         be read

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read what a flavor and an image ask of Placement, as Nova reads it.
 
-Nova passes over a key that does not match in silence: a blank, a colon too many
-or a suffix of more than 64 characters, and the VM runs without the claim
+Nova ignores a malformed key without a word, such as one with a blank, a colon too
+many or a suffix of more than 64 characters: the VM then runs without the claim
 (``XS_KEYPAT`` of nova.scheduler.utils.ResourceRequest).
 """
 

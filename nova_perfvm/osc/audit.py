@@ -7,7 +7,7 @@ import argparse
 from typing import Final, TextIO
 
 from nova_perfvm.changes.heal import hosts_to_heal
-from nova_perfvm.cloud import heal, observe, placement_database
+from nova_perfvm.cloud import heal, live_hosts, placement_database
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
@@ -171,7 +171,7 @@ class Audit(ReportingLister, ChangingCommand):
     ) -> bool:
         """Heal what the operator agrees to; return whether anything was tried."""
         hosts = hosts_to_heal(subject.snapshot, report.findings)
-        among = observe.hypervisors(self.cloud) if hosts else ()
+        among = live_hosts.hypervisors(self.cloud) if hosts else ()
         steps = []
         for host in hosts:
             try:

@@ -11,12 +11,12 @@ from typing import Any, Final, TextIO
 
 from nova_perfvm.changes.enroll import shared_steps
 from nova_perfvm.changes.steps import Plan
-from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud import converge, live_hosts
 from nova_perfvm.cloud.apply import FORGOTTEN_S, check_versions
 from nova_perfvm.cloud.at_once import MOST_WORKERS, ItemOutcome, each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.placement.schemes import host_of_child
@@ -28,7 +28,7 @@ DELETE_CHILDREN: Final = flag(
 
 # Called with the host's name, tell and among; returns the number of changes.
 CarryOut = Callable[..., int]
-Prepared = tuple[Callable[[ElasticHost], Plan], CarryOut]
+Prepared = tuple[Callable[[HostView], Plan], CarryOut]
 
 
 class ChangingCommand(PolicyCommand):
@@ -106,7 +106,7 @@ class HostsCommand(ChangingCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan, ask, and change; 1 if a host of several was not changed as wanted."""
         self._plan, self._carry_out = self.prepare(parsed_args)
-        self._among = observe.hypervisors(self.cloud)
+        self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(parsed_args.hosts))
         if len(names) > 1:
             return self._change_several(parsed_args, names)
@@ -132,7 +132,7 @@ class HostsCommand(ChangingCommand):
         }
         found = sorted(
             host
-            for child in observe.detached_children(self.cloud)
+            for child in live_hosts.detached_children(self.cloud)
             if (host := nodes.get(host_of_child(child.name) or "")) in hosts
         )
         named = parsed_args.policy
@@ -145,7 +145,7 @@ class HostsCommand(ChangingCommand):
         :raises RefusedError: when something is in the way.  Nothing then puts back
             what an earlier run has left, and so that is said, too.
         """
-        view = observe.view_host(self.cloud, name, self._among)
+        view = live_hosts.read_host(self.cloud, name, self._among)
         plan = self._plan(view)
         if plan.refusals:
             raise RefusedError((*plan.refusals, *view.remains))

@@ -200,7 +200,7 @@ def _long(found: Explanation) -> Iterator[tuple[Any, ...]]:
                 )
             ),
             "\n".join(verdict.cells),
-            verdict.view.host.cells_source,
+            verdict.view.compute.cells_source,
             "\n".join(verdict.notes),
             Remedy(fix),
         )

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from nova_perfvm import textfile
-from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.cloud import snapshot as live
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Snapshot
@@ -108,7 +108,7 @@ def take(
     database = None if nova_conf is None else open_database(nova_conf)
     nodes = database.compute_nodes(skipped) if database else None
     with ProgressLine() as progress:
-        found = taking.take(
+        found = live.read_snapshot(
             app.client_manager.perfvm,
             policy_digest=policy_digest,
             progress=progress,

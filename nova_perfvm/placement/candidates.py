@@ -78,7 +78,7 @@ def shortfall(provider: Provider, resource_class: str, amount: int) -> str | Non
 
 
 def _barred(view: HostView, demand: Demand, *, isolated: bool) -> Iterator[Reason]:
-    if DISABLED in view.tree[0].traits and view.host.enabled:
+    if DISABLED in view.tree[0].traits and view.compute.enabled:
         # A disabled service says so itself; this one has forgotten to.
         yield Reason(
             const.PLACEMENT_TRAIT_FORBIDDEN,

@@ -7,7 +7,7 @@ import fixtures
 from nova.scheduler.client.report import SchedulerReportClient
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import converge, observe
+from nova_perfvm.cloud import answers, converge, live_hosts
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
@@ -127,7 +127,7 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
         return converge.unenroll(self.api, host, **options)
 
     def view(self, host):
-        return observe.view_host(self.api, host)
+        return live_hosts.read_host(self.api, host)
 
     def policy_file(self):
         return ["--policy", self.path]
@@ -158,7 +158,7 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
 
     def allocations(self, server):
         """Return what a server has, by provider's name."""
-        found = observe.allocation(self.api, server.id)["allocations"]
+        found = answers.allocation(self.api, server.id)["allocations"]
         providers = self.api.placement("GET", "/resource_providers")
         names = {p["uuid"]: p["name"] for p in providers["resource_providers"]}
         return {names[uuid]: entry["resources"] for uuid, entry in found.items()}
@@ -188,6 +188,6 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
         """Look that nothing of the scheme is left on a host."""
         view = self.view(host)
         self.assertFalse(view.enrolled)
-        self.assertEqual((), view.below)
+        self.assertEqual((view.root,), view.tree)
         self.assertEqual((), view.isolated_by)
         self.assertEqual(frozenset(), view.root.aggregates)

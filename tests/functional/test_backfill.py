@@ -5,10 +5,10 @@ import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import AddUnits
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
-from nova_perfvm.facts.elastic_host import DISABLED_REASON
+from nova_perfvm.facts.snapshot import DISABLED_REASON
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.elastic import (
@@ -86,7 +86,7 @@ class TestBackfill(BackfillCase):
         self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
 
     def _set_service(self, body):
-        number = self.view("h1").service.id
+        number = self.view("h1").compute.service
         self.api.nova("PUT", f"/os-services/{number}", body)
 
     def test_what_cannot_be(self):
@@ -166,7 +166,7 @@ class TestBackfill(BackfillCase):
         self.assertEqual(units, self.units("h1"))
 
     def _lose_units(self, server):
-        found = observe.allocation(self.api, server.id)
+        found = answers.allocation(self.api, server.id)
         root = self.view("h1").root.uuid
         body = {
             "allocations": {

@@ -8,7 +8,7 @@ import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
@@ -263,7 +263,7 @@ class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
     def take_slot(self, server):
         """Take the slot out of a server's allocation."""
         api = API(self.connection("admin", "admin"))
-        body = observe.allocation(api, server.id)
+        body = answers.allocation(api, server.id)
         (of_host,) = body["allocations"].values()
         self.assertEqual(1, of_host["resources"].pop("CUSTOM_PERFVM_SLOT_HP20"))
         api.placement("PUT", f"/allocations/{server.id}", body)

@@ -14,10 +14,10 @@ from nova.tests import fixtures as nova_fixtures
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers, nova_database
-from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.cloud.nova_database import NovaDBError
+from nova_perfvm.cloud.snapshot import read_snapshot
 from tests.functional import base
 from tests.functional.test_audit import AuditMixin
 
@@ -120,7 +120,7 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
 
     def _snapshot(self):
         with self.down("1"):
-            found = taking.take(self.api)
+            found = read_snapshot(self.api)
             paged = list(self.api.nova_list("/servers/detail?all_tenants=1", "servers"))
             exc = self.assertRaises(
                 CloudError, self.api.nova, "GET", "/os-hypervisors/detail"

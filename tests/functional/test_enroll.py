@@ -5,7 +5,7 @@ import concurrent.futures
 import json
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.policy import loader
 from tests.functional import base
@@ -64,7 +64,7 @@ class TestEnroll(ElasticTest):
 
         self.assert_elastic("h1")
         self.assert_elastic("h2")
-        (aggregate,) = observe.aggregates(self.api)
+        (aggregate,) = answers.aggregates(self.api)
         self.assertEqual({"h1", "h2"}, aggregate.hosts)
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -172,7 +172,7 @@ class TestEnroll(ElasticTest):
         self.cloud.start_host("h1")
         self.enroll("h1")
 
-        self.api.nova("DELETE", f"/os-services/{self.view('h1').service.id}")
+        self.api.nova("DELETE", f"/os-services/{self.view('h1').compute.service}")
         # Nova must not be imported before the embedded cloud has prepared it.
         from nova import context, objects
 
@@ -215,7 +215,7 @@ class TestLabelled(ClientMixin, ElasticTest):
         self.enroll("h1")
         self.assertEqual(([], "ok"), self.judged())
         self.assert_apart(self.boot(), self.boot())
-        (aggregate,) = observe.aggregates(self.api)
+        (aggregate,) = answers.aggregates(self.api)
 
         # As a cloud has it that was enrolled under all.
         self.api.nova(
@@ -242,6 +242,6 @@ class TestUnenroll(ClientMixin, ElasticTest):
         self.assertGreater(self.unenroll("h1"), 0)
 
         self.assert_ordinary("h1")
-        self.assertEqual((), observe.aggregates(self.api))
+        self.assertEqual((), answers.aggregates(self.api))
         self.assertEqual(0, self.unenroll("h1"))
         self.boot_before(PLAIN_HP)

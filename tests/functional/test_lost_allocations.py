@@ -12,7 +12,7 @@ from nova.cmd import manage
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.cloud import heal, observe, policy_record
+from nova_perfvm.cloud import answers, heal, live_hosts, policy_record
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
@@ -23,7 +23,7 @@ from tests.functional.client import ClientMixin
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 
 SPAWN = "nova.virt.libvirt.driver.LibvirtDriver.spawn"
-VIEW = "nova_perfvm.cloud.observe.view_host"
+VIEW = "nova_perfvm.cloud.live_hosts.read_host"
 REBUILD = "2.93"
 MULTIQUEUE = {"hw_vif_multiqueue_enabled": "true"}
 
@@ -33,7 +33,7 @@ class LostMixin(ClientMixin):
 
     def held(self, server):
         """Return what a server has of each provider."""
-        found = observe.allocation(self.api, server.id)["allocations"]
+        found = answers.allocation(self.api, server.id)["allocations"]
         return {uuid: entry["resources"] for uuid, entry in found.items()}
 
     def lose(self, server):
@@ -123,7 +123,7 @@ class TestSlots(LostMixin, base.FunctionalTest):
         self.assertEqual(before, self.held(server))
 
         self.lose(server)
-        view_host, times = observe.view_host, []
+        view_host, times = live_hosts.read_host, []
 
         def meddle(*arguments):
             """Let somebody allocate all but the slot, just after the look."""

@@ -5,9 +5,10 @@ import fixtures
 
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.model import Move
-from nova_perfvm.cloud import migrate, snapshot
+from nova_perfvm.cloud import migrate
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.migrate import Watcher
+from nova_perfvm.cloud.snapshot import read_snapshot
 from tests.functional import base
 from tests.functional.client import SDKMixin
 from tests.functional.elastic import DeathError
@@ -53,7 +54,7 @@ class PlanTest(SDKMixin, base.FunctionalTest):
         return migrate.execute(
             self.api,
             self.policy,
-            snapshot.take(self.api),
+            read_snapshot(self.api),
             execution,
             watcher=Watcher(**watched),
             **options,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A look at some hosts shows what a look at all does."""
 
-from nova_perfvm.cloud import snapshot
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.refresh import refresh
+from nova_perfvm.cloud.snapshot import read_snapshot
 from tests.functional import base
 from tests.functional.client import SDKMixin
 
@@ -20,7 +20,7 @@ class TestRefresh(SDKMixin, base.FunctionalTest):
     def test_a_look_at_two_hosts_is_as_one_at_all(self):
         one, two = self.boot(host="h1"), self.boot(host="h2")
         gone = self.boot(host="h3")
-        before = snapshot.take(self.api)
+        before = read_snapshot(self.api)
         self.servers.live_migrate(one, "h3")
         self.servers.delete(gone)
         self.servers.cold_migrate(two, "h3")
@@ -28,7 +28,7 @@ class TestRefresh(SDKMixin, base.FunctionalTest):
 
         found = refresh(self.api, before, ["h1", "h3"])
 
-        expected = snapshot.take(self.api)
+        expected = read_snapshot(self.api)
         self.assertEqual({"h1": {new.id}, "h3": {one.id, two.id}}, _on(found))
         self.assertEqual(_on(expected), _on(found))
         self.assertEqual(

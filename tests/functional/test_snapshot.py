@@ -8,8 +8,8 @@ import pathlib
 import fixtures
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.facts import snapshot
 from nova_perfvm.rules.slots import host_mode
 from tests.functional import base, client
@@ -47,7 +47,7 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
         # Not asked: no image can pin a server whose flavor says that it is shared.
         self.assertEqual((None, None), (shared.cells, shared.pinned))
         self.assertEqual(self.cloud.image, shared.image)
-        again = taking.take(API(self.connection("admin", "admin")))
+        again = read_snapshot(API(self.connection("admin", "admin")))
         self.assertEqual(found.servers, again.servers)
 
     def _see_high(self, found, host, server):
@@ -69,7 +69,7 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
         self.cloud.start_configured("hp2", self.policy, "dedicated")
         server = self.servers.cold_migrate(self.boot())
 
-        found = taking.take(API(self.connection("admin", "admin")))
+        found = read_snapshot(API(self.connection("admin", "admin")))
 
         (migration,) = found.migrations
         self.assertEqual(

@@ -4,8 +4,8 @@
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import nova_database
-from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import audit, capacity
 from nova_perfvm.generate.hosts import (
     HostRequest,
@@ -117,7 +117,7 @@ class TestUneven(client.SDKMixin, base.FunctionalTest):
 
     def seen(self, *, database):
         """Return total and free slots, and what the audit says of the offer."""
-        found = taking.take(API(self.connection("admin", "admin,member,reader")))
+        found = read_snapshot(API(self.connection("admin", "admin,member,reader")))
         if database:
             found = nova_database.with_cells(found, nova_database.compute_nodes())
         (slots,) = capacity.host_capacity(self.policy, found)

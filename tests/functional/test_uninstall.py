@@ -7,7 +7,7 @@ import shlex
 import time
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import apply, converge, observe
+from nova_perfvm.cloud import answers, apply, converge
 from nova_perfvm.cloud.api import API
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import until
@@ -102,11 +102,11 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
             self.cloud.api.delete_flavor(flavor)
         self._let_time_pass()
         self.run_shown("rollback --delete-children")
-        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, observe.names(self.api))
+        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, answers.names(self.api))
         self.run_shown("trait delete")
-        (label,) = observe.aggregates(self.api)
+        (label,) = answers.aggregates(self.api)
         self.run_shown("aggregate unset", AGGREGATE=label.name)
-        (label,) = observe.aggregates(self.api)
+        (label,) = answers.aggregates(self.api)
         self.assertNotIn("perfvm:class", label.metadata)
         self.assertEqual([], self.shown)
 
@@ -172,7 +172,7 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
             self.cloud.api.delete_flavor(flavor)
         status, _, said = self.run_client("perfvm", "rollback", "--yes")
         self.assertEqual(0, status, said)
-        self.assertEqual([], [a.name for a in observe.aggregates(self.api)])
+        self.assertEqual([], [a.name for a in answers.aggregates(self.api)])
         self.api.placement("DELETE", f"/traits/{const.TRAIT_HIGH_PERFORMANCE}")
         self.run_shown("resource class delete")
         self.assertEqual([], self.shown)

@@ -4,7 +4,7 @@
 import json
 
 from nova_perfvm.changes.what_if.suppose import Supposed, suppose
-from nova_perfvm.cloud import snapshot
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose.explain import settings_for
 from tests.functional import base
 from tests.functional.client import ClientMixin
@@ -53,7 +53,7 @@ class TestUnits(WhatIfMixin, ElasticTest):
         return super()._rows(*arguments)
 
     def test_hosts_that_are_flipped_and_added(self):
-        seen = snapshot.take(self.api)
+        seen = read_snapshot(self.api)
         flips = ("plain", "empty")
         options = [word for host in flips for word in ("--flip", f"{host}=elastic")]
         before, after = self.what_if(*options)
@@ -69,7 +69,7 @@ class TestUnits(WhatIfMixin, ElasticTest):
         self.enroll("plain", backfill=True)
 
         self.assertEqual(after, self.capacity())
-        found = snapshot.take(self.api)
+        found = read_snapshot(self.api)
         for host in found.hosts:
             self.assertEqual(
                 [_shown(p) for p in found.trees[host.provider]],

@@ -8,7 +8,7 @@ import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import answers
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.elastic import ElasticTest
@@ -70,7 +70,7 @@ class TestUnits(AuditMixin, ElasticTest):
         self.assertEqual((0, []), self.audit())
 
         first, second = sorted(self.view("h1").children, key=lambda c: c.name)
-        body = observe.allocation(self.api, server.id)
+        body = answers.allocation(self.api, server.id)
         body["allocations"][first.uuid]["resources"][const.RC_UNIT] = 1000
         del body["allocations"][second.uuid]
         self.api.placement("PUT", f"/allocations/{server.id}", body)

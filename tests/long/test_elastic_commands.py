@@ -8,10 +8,10 @@ import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.cloud import observe
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import TooOldError
-from nova_perfvm.facts.elastic_host import CREATED, isolating
+from nova_perfvm.facts.snapshot import CREATED, isolating
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
@@ -76,7 +76,7 @@ class TestCommands(ClientMixin, ElasticTest):
             self.assert_elastic(host)
         self.assert_ordinary("taken")
         (aggregate,) = (
-            a for a in observe.aggregates(self.api) if a.name != const.POLICY_AGGREGATE
+            a for a in answers.aggregates(self.api) if a.name != const.POLICY_AGGREGATE
         )
         self.assertEqual(
             isolating("CUSTOM_PERFVM_ELASTIC_2") | CREATED, aggregate.metadata
@@ -137,7 +137,7 @@ class TestCommands(ClientMixin, ElasticTest):
                 self.api.nova("POST", path, {"add_host": {"host": host}})
         self.enroll("h1")
         self.enroll("h2")
-        names = {a.name: a.hosts for a in observe.aggregates(self.api)}
+        names = {a.name: a.hosts for a in answers.aggregates(self.api)}
         self.assertEqual(
             {"rack1": {"h2"}, "rack2": set(), "perfvm-elastic-2": {"h1"}}, names
         )
@@ -147,7 +147,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assertEqual(0, status, stderr)
         for host in ("h1", "h2"):
             self.assert_ordinary(host)
-        left = [a.name for a in observe.aggregates(self.api)]
+        left = [a.name for a in answers.aggregates(self.api)]
         self.assertEqual(["rack1", "rack2"], sorted(left))
         for name in left:
             self.assertIn(f"openstack aggregate delete {name}", stderr)
@@ -175,7 +175,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assertIn(high.name, stderr)
         for host in ("h1", "h2"):
             self.assert_ordinary(host)
-        self.assertEqual((), observe.aggregates(self.api))
+        self.assertEqual((), answers.aggregates(self.api))
         for server, had in zip((high, general), before, strict=True):
             self.assertEqual("ACTIVE", self.servers.show(server).status)
             (host,) = (name for name in had if name == server.host)
@@ -195,10 +195,10 @@ class TestCommands(ClientMixin, ElasticTest):
         self.assertEqual(0, self.cloud.usages("h2")["VCPU"])
 
         # Now that nothing asks for them, the names can go, too.
-        self.assertLess({const.RC_UNIT}, observe.names(self.api))
+        self.assertLess({const.RC_UNIT}, answers.names(self.api))
         for flavor in (base.HP_64, base.GENERAL_2):
             self.cloud.api.delete_flavor(flavor)
         self.assert_command(
             0, f"delete trait {const.TRAIT_ELASTIC}_2", "rollback", "--yes"
         )
-        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, observe.names(self.api))
+        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, answers.names(self.api))

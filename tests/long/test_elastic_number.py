@@ -13,9 +13,9 @@ import yaml
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.cloud import flavors, observe
+from nova_perfvm.cloud import answers, flavors
 from nova_perfvm.cloud.errors import RefusedError
-from nova_perfvm.facts.elastic_host import CREATED, isolating
+from nova_perfvm.facts.snapshot import CREATED, isolating
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
@@ -68,7 +68,7 @@ class NumberCase(ClientMixin, ElasticCase):
     def assert_apart_by_class(self):
         """Look that no host has active servers of both classes, by their flavors."""
         classes = {}
-        for server in observe.servers(self.api):
+        for server in map(answers.server, answers.server_list(self.api)):
             if server.status == "ACTIVE":
                 kind = server.extra_specs[const.CLASS_KEY]
                 classes.setdefault(server.host, set()).add(kind)
@@ -232,7 +232,7 @@ class TestMore(NumberCase):
         # Closed for most of the way.
         self.assertGreater(states.count(frozenset()), 10)
         self.assertEqual({"a", "b"}, set(self.units("e2")))
-        names = {aggregate.name for aggregate in observe.aggregates(self.api)}
+        names = {aggregate.name for aggregate in answers.aggregates(self.api)}
         self.assertEqual(
             {"perfvm-elastic-2", "perfvm-elastic-4"}, names - {const.POLICY_AGGREGATE}
         )

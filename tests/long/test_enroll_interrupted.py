@@ -28,7 +28,7 @@ class TestBackfill(BackfillCase):
             except DeathError:
                 view = self.view("h1")
                 self.assertTrue(view.closed or not view.enrolled)
-                disabled += view.service.interrupted
+                disabled += view.compute.interrupted
                 if view.enrolled:
                     units = {"a": [1, 1], "b": [1, 1]}
                     self.assertEqual(units, self.units("h1"))
@@ -98,7 +98,7 @@ class TestUnenroll(ClientMixin, ElasticTest):
         self.assertIn("carry units", str(exc))
         self.assertEqual({"a": [1000], "b": [1000]}, self.units("h1"))
         view = self.view("h1")
-        self.assertEqual(2, len(view.below))
+        self.assertEqual(2, len(view.tree[1:]))
         self.enroll("h1")
         self.assert_elastic("h1")
 

@@ -11,7 +11,7 @@ import fixtures
 import testtools
 from nova.virt.libvirt import driver as libvirt_driver
 
-from nova_perfvm.cloud import snapshot
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.sandbox import releases
 from tests.functional.elastic import DeathError
 from tests.functional.test_plan_commands import ResumeCase
@@ -117,7 +117,7 @@ class TestDeviations(DeviationCase):
         def plant():
             (provider,) = [
                 host.provider
-                for host in snapshot.take(self.api).hosts
+                for host in read_snapshot(self.api).hosts
                 if host.host == "h2"
             ]
             body = {

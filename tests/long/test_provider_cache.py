@@ -9,7 +9,7 @@ after one has gone.
 import dataclasses
 import time
 
-from nova_perfvm.cloud import apply, converge, observe
+from nova_perfvm.cloud import apply, converge, live_hosts
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.cloud.rollback import rollback
 from nova_perfvm.policy import Elastic
@@ -61,7 +61,7 @@ class TestProviderCache(ElasticTest):
         self.report()
 
     def detached(self):
-        return [child.name for child in observe.detached_children(self.api)]
+        return [child.name for child in live_hosts.detached_children(self.api)]
 
     def let_time_pass(self):
         """Go on as after the time in which nova-compute reads its tree again."""

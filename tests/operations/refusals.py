@@ -18,7 +18,8 @@ import time
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.goals import free
 from nova_perfvm.changes.migrations.planning import Planning
-from nova_perfvm.cloud import migrate, snapshot
+from nova_perfvm.cloud import migrate
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.explain import request_of, settings_for
 from nova_perfvm.diagnose.explain.verdicts import judge_all
@@ -68,11 +69,11 @@ class Refusals:
         """Go on until so many refusals had a plan; each has to be cured by it."""
         self._tell(f"{self.count} refusals with a plan, seed {self.seed}")
         while self.cured < self.count:
-            seen = snapshot.take(self.test.api)
+            seen = read_snapshot(self.test.api)
             flavor = self._curable(seen)
             if flavor is not None:
                 self._refuse(flavor)
-                seen = snapshot.take(self.test.api)
+                seen = read_snapshot(self.test.api)
             self._change(seen)
         self._tell(str(self))
 
@@ -151,7 +152,7 @@ class Refusals:
             self.test.cloud.servers.act(server, stop, "SHUTOFF")
 
     def _cure(self, flavor):
-        seen = snapshot.take(self.test.api)
+        seen = read_snapshot(self.test.api)
         plan = self._plan(flavor, seen)
         self.test.assertTrue(plan.complete, plan)
         self._execute(flavor, plan, seen)
@@ -199,7 +200,7 @@ class Refusals:
         yield from self.judge.book_complaints(set())
 
     def _audited(self):
-        seen = snapshot.take(self.test.api)
+        seen = read_snapshot(self.test.api)
         report = audit.run(audit.Subject(self.test.policy, seen))
         for finding in report.findings:
             if finding.level > Level.UNKNOWN:

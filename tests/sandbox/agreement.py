@@ -25,9 +25,9 @@ from nova.virt import hardware
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import candidates, errors, nova_database
-from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.config_file import read_settings
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import settings_for
 from nova_perfvm.policy import loader
@@ -214,7 +214,7 @@ class Agreement:
         self._scheduler.settle()
 
     def _seen(self):
-        taken = taking.take(self._api)
+        taken = read_snapshot(self._api)
         return nova_database.with_cells(taken, nova_database.compute_nodes())
 
     def _compared(self, seen, asked):
@@ -222,7 +222,7 @@ class Agreement:
         verdicts = self._explained(seen, asked).verdicts
         wrong = []
         for verdict in verdicts:
-            host = verdict.view.host.host
+            host = verdict.view.host
             image = self.states.images[asked.image]
             taken, code = self._scheduler.asks(asked, image, host)
             # The arithmetic has to know why Placement refuses.

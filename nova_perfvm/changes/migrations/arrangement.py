@@ -48,7 +48,7 @@ class PlannedHost:
         policy, view = self._planning.policy, self.view
         return (
             kind.right
-            and (kind.allowed is None or view.host.host in kind.allowed)
+            and (kind.allowed is None or view.host in kind.allowed)
             and offer(policy, kind.request, view, self._planning.settings, checked=True)
             is not None
             and shares(policy, kind.request.facts, view.facts) is not None
@@ -98,7 +98,7 @@ class Arrangement:
     ) -> None:
         self.planning = planning
         self.hosts = hosts or {
-            view.host.host: PlannedHost(planning, view) for view in planning.views
+            view.host: PlannedHost(planning, view) for view in planning.views
         }
         self._where = where or {}
         self.floating = floating or {}
@@ -203,7 +203,7 @@ class Arrangement:
         """Return it with some hosts changed, and with what they share with others."""
         hosts = dict(self.hosts)
         for view in views:
-            hosts[view.host.host] = PlannedHost(self.planning, view)
+            hosts[view.host] = PlannedHost(self.planning, view)
         shared = {p.uuid: p for view in views for p in view.sharing}
         for name, host in hosts.items() if shared else ():
             sharing = tuple(shared.get(p.uuid, p) for p in host.view.sharing)

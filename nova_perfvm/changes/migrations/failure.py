@@ -24,7 +24,7 @@ def unsafe_hosts(now: Arrangement, ignored: Collection[str] = ()) -> Iterator[st
     """
     taken: dict[Hashable, frozenset[str]] = {}
     for name, host in now.hosts.items():
-        if name in ignored or not host.view.host.up:
+        if name in ignored or not host.view.compute.up:
             continue
         servers = list(_evacuated(now, host.view.servers))
         key = tuple(sorted(id(kind) for _, kind in servers))

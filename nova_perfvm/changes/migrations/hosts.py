@@ -70,9 +70,9 @@ def server_added(
     view = arrived(view, request.facts, found, server.id, allocation)
     there = replace(
         server,
-        host=view.host.host,
-        node=view.host.node,
-        availability_zone=view.host.availability_zone or server.availability_zone,
+        host=view.host,
+        node=view.compute.node,
+        availability_zone=view.compute.availability_zone or server.availability_zone,
         cells=_cells(server, request.facts.cells, found),
     )
     return replace(view, servers=(*view.servers, there))
@@ -80,7 +80,7 @@ def server_added(
 
 def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
     """Return a cloud in which some hosts are as they are given here."""
-    by_host = {view.host.host: view for view in views}
+    by_host = {view.host: view for view in views}
     providers = {p.uuid: p for v in by_host.values() for p in v.providers}
     servers = {s.id: s for v in by_host.values() for s in v.servers}
     return replace(

@@ -164,7 +164,7 @@ def allows(
     # Aggregates of the other hosts may keep a project off this one.
     everything = views_of(snapshot, None if settings.tenants else {host})
     verdicts = judge_all(policy, request, everything, settings)
-    found = next((v for v in verdicts if v.view.host.host == host), None)
+    found = next((v for v in verdicts if v.view.host == host), None)
     if found is None:
         raise MoveError(f"there is no compute host {host!r} in the snapshot")
     if found.accepted and shares(policy, request.facts, found.view.facts) is None:
@@ -197,7 +197,7 @@ def moved(
             f"{move.name} ({move.server}) is {where}, expected on {move.source}: plan "
             "again"
         )
-    views = {v.host.host: v for v in views_of(snapshot, {move.source, move.target})}
+    views = {v.host: v for v in views_of(snapshot, {move.source, move.target})}
     for name in (move.source, move.target):
         if name not in views:
             raise MoveError(f"there is no compute host {name!r} in the snapshot")

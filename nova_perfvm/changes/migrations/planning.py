@@ -161,7 +161,7 @@ class Planning:
             )
         yield from self._states(server)
         host = self._services.get(server.host or "")
-        if host is None or not host.host.up:
+        if host is None or not host.compute.up:
             yield f"nova-compute on {server.host} does not run: evacuate it"
         try:
             unseen = self.kind(server).request.unseen
@@ -187,17 +187,17 @@ class Planning:
 
     @cached_property
     def _services(self) -> dict[str, HostView]:
-        return {view.host.host: view for view in self.views}
+        return {view.host: view for view in self.views}
 
     @cached_property
     def targets(self) -> frozenset[str]:
         """Names of the hosts that servers may come to, as far as services tell."""
         return frozenset(
-            view.host.host
+            view.host
             for view in self.views
-            if view.host.up
-            and view.host.enabled
-            and view.host.host not in self.wishes.excluded
+            if view.compute.up
+            and view.compute.enabled
+            and view.host not in self.wishes.excluded
         )
 
     def move(self, server: Server, source: str, target: str) -> Move:

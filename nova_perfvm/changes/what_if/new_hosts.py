@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
     ComputeHost,
@@ -99,7 +99,7 @@ def with_new_hosts(
                 provider=made,
                 service=made,
                 availability_zone=zone,
-                vcpus=inventories[VCPU].total if VCPU in inventories else 0,
+                vcpus=inventories[const.VCPU].total if const.VCPU in inventories else 0,
                 memory_mb=memory_gb * 1024,
                 shape=new.shape,
                 cells=tuple(_cells(config)),
@@ -152,7 +152,11 @@ def _disk(snapshot: Snapshot) -> dict[str, Inventory]:
 
 def _ratio(snapshot: Snapshot) -> float:
     """Return how far the hosts' shared CPUs are overcommitted, where least."""
-    known = [p.inventories[VCPU] for p in snapshot.providers if VCPU in p.inventories]
+    known = [
+        p.inventories[const.VCPU]
+        for p in snapshot.providers
+        if const.VCPU in p.inventories
+    ]
     return min((found.allocation_ratio for found in known), default=_NOVA_RATIO)
 
 
@@ -164,10 +168,10 @@ def _inventories(config: HostConfig, ratio: float) -> dict[str, Inventory]:
         "MEMORY_MB": Inventory(memory_mb, memory_mb, reserved=reserved_mb),
     }
     if sets.dedicated:
-        found[PCPU] = Inventory(len(sets.dedicated), len(sets.dedicated))
+        found[const.PCPU] = Inventory(len(sets.dedicated), len(sets.dedicated))
     shared = len(sets.shared | sets.either)
     if shared:
-        found[VCPU] = Inventory(shared, shared, allocation_ratio=ratio)
+        found[const.VCPU] = Inventory(shared, shared, allocation_ratio=ratio)
     for entry in _additional(config, "inventories"):
         found |= {name: Inventory(**values) for name, values in entry.items()}
     return found

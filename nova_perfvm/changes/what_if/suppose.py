@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from nova_perfvm.changes.effects import with_changes
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.migrations.goals import drain
 from nova_perfvm.changes.migrations.model import Move, moved
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.changes.what_if.new_hosts import NewHosts, with_new_hosts
-from nova_perfvm.changes.what_if.steps import with_changes
 from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.diagnose.hosts import expected_slots, slot_class
 from nova_perfvm.diagnose.policy_diff import compare_servers
-from nova_perfvm.diagnose.views import host_view
 from nova_perfvm.exceptions import PerfVMError, unknown_host
+from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.facts.snapshot import (
     ComputeHost,
     Provider,
@@ -213,8 +213,7 @@ def _flipped(found: Supposition, names: Iterable[str]) -> Supposition:
         except SupposeError as exc:
             problems.append(str(exc))
             continue
-        root = next(h.provider for h in snapshot.hosts if h.host == name)
-        if snapshot.provider_by_uuid[root].mode == "dedicated":
+        if view_of(snapshot, name).root.mode == "dedicated":
             notes.append(
                 f"{name} has cpu_dedicated_set, and so no CPU for general VMs: "
                 "nova-perfvm host config --mode elastic says what to change"
@@ -230,9 +229,8 @@ def _enroll(policy: Policy, snapshot: Snapshot, name: str) -> Snapshot:
     :raises SupposeError: when something is in the way
     """
     for _ in range(_ROUNDS):
-        host = next(host for host in snapshot.hosts if host.host == name)
-        view = host_view(snapshot, host)
-        if view is None:
+        view = view_of(snapshot, name)
+        if not view.tree:
             raise SupposeError(f"{name}: Placement has no provider of it")
         plan = plan_enroll(policy, view, backfill=True)
         if plan.refusals:

@@ -4,9 +4,9 @@
 from collections.abc import Iterable, Iterator
 from shlex import quote
 
+from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.elastic_host import PCPU, VCPU
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import (
@@ -172,6 +172,6 @@ def _is_compute(provider: Provider) -> bool:
     names = provider.inventories.keys()
     return (
         any(map(is_ours, provider.traits))
-        or bool({PCPU, VCPU} & names)
+        or bool({const.PCPU, const.VCPU} & names)
         or scheme_counting(names) is not None
     )

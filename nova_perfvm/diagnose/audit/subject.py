@@ -11,7 +11,7 @@ from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.views import ElasticHosts, elastic_hosts
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot, host_facts
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
@@ -83,13 +83,13 @@ class Subject:
         return elastic_hosts(self.snapshot, self.wanted)
 
     @cached_property
-    def elastic_hosts(self) -> dict[str, ElasticHost]:
+    def elastic_hosts(self) -> dict[str, HostView]:
         """Those of them by name; none unless the policy wants units."""
         if not scheme_of(self.policy).enrolls:
             return {}
         return {host.host: host for host in self.elastic.hosts}
 
-    def is_wanted(self, host: ElasticHost) -> bool:
+    def is_wanted(self, host: HostView) -> bool:
         """Return whether a host is to be enrolled."""
         return not self.wanted.isdisjoint({host.host, host.root.name})
 

@@ -9,7 +9,7 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.residents import class_or_misfits, shares_as_enrolled
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.elastic_host import ElasticHost
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
@@ -45,18 +45,18 @@ def check_children(subject: Subject) -> Iterator[Finding]:
 def _on_hosts(
     subject: Subject,
     code: str,
-    faults: Callable[[Subject, ElasticHost], Iterable[str]],
+    faults: Callable[[Subject, HostView], Iterable[str]],
 ) -> Iterator[Finding]:
     for host in subject.elastic_hosts.values():
         for fault in faults(subject, host):
             yield Finding.of(code, host.host, fault, _enroll(host))
 
 
-def _enroll(host: ElasticHost) -> str:
+def _enroll(host: HostView) -> str:
     return f"openstack perfvm host enroll {quote(host.host)}"
 
 
-def _membership_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
+def _membership_faults(subject: Subject, host: HostView) -> Iterator[str]:
     members = _list(a.name for a in host.isolated_by)
     if host.enrolled and not host.isolated_by:
         yield f"{host.host} is enrolled, but in no isolated aggregate"
@@ -64,11 +64,11 @@ def _membership_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
         yield f"Placement does not know that {host.host} is in {members}"
     if host.isolated_by and not host.enrolled and not subject.is_wanted(host):
         yield f"{host.host} is in {members}, but not enrolled"
-    if host.service.interrupted:
+    if host.compute.interrupted:
         yield f"{host.host}: an enroll was cut off, nova-compute is off"
 
 
-def _enrolment_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
+def _enrolment_faults(subject: Subject, host: HostView) -> Iterator[str]:
     if not host.enrolled:
         return
     trait = enrolling_scheme(subject.policy).enrolled_trait(subject.policy)
@@ -86,7 +86,7 @@ def _enrolment_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
             )
 
 
-def _children_faults(subject: Subject, host: ElasticHost) -> Iterator[str]:
+def _children_faults(subject: Subject, host: HostView) -> Iterator[str]:
     if not (host.enrolled or host.children):
         return
     for provider in host.strayed:
@@ -179,9 +179,7 @@ def check_left_behind(subject: Subject) -> Iterator[Finding]:
                 yield Finding.of(codes.FLAVOR_LEFT_BEHIND, str(server), fault, remedy)
 
 
-def left_behind_fault(
-    policy: Policy, server: Server, hosts: Iterable[ElasticHost]
-) -> str:
+def left_behind_fault(policy: Policy, server: Server, hosts: Iterable[HostView]) -> str:
     """Return where Nova still moves a server of other hosts; empty for no such one."""
     others = left_behind(policy, server.extra_specs)
     if not others or not server.built:

@@ -8,7 +8,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.contract import claim
 from nova_perfvm.diagnose.audit.placement import is_left, is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.elastic_host import describe_consumer
+from nova_perfvm.facts.host_view import describe_consumer
 from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate.options import RETRIES

@@ -132,7 +132,7 @@ def _stale(
         if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
     }
     root = view.tree[0] if view.tree else None
-    found = stale_traits(policy, view.host, view.facts, root) if forbidden else ()
+    found = stale_traits(policy, view.compute, view.facts, root) if forbidden else ()
     return [fault for fault in found if fault.stale_trait in forbidden]
 
 
@@ -155,7 +155,7 @@ def smallest(fixes: Iterable[Fix | None]) -> Fix | None:
 
 def _served(verdict: HostVerdict) -> tuple[HostView, tuple[str, ...]]:
     """Return the host with a service that runs, and what that takes."""
-    view, host = verdict.view, verdict.view.host
+    view, host = verdict.view, verdict.view.compute
     steps = []
     if not host.up:
         steps.append(
@@ -167,7 +167,7 @@ def _served(verdict: HostVerdict) -> tuple[HostView, tuple[str, ...]]:
         steps.append("enable nova-compute (openstack compute service set --enable)")
     view = replace(
         view,
-        host=replace(host, up=True, enabled=True),
+        compute=replace(host, up=True, enabled=True),
         tree=tuple(
             # nova-compute takes it away itself.
             replace(provider, traits=provider.traits - {DISABLED})

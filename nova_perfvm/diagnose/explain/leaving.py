@@ -41,7 +41,7 @@ class Leaving:
     def takers(self, server: Server) -> Iterator[str]:
         """Yield the names of the other hosts that would take a server."""
         for view in self._taking_of(server):
-            if view.host.host != server.host:
+            if view.host != server.host:
                 yield view.name
 
     def can(self, server: Server) -> bool:

@@ -212,14 +212,14 @@ def explain(
     everything = views_of(snapshot)
     views = everything
     if host is not None:
-        views = tuple(v for v in views if host in {v.host.host, v.host.node})
+        views = tuple(v for v in views if host in {v.host, v.compute.node})
         if not views and host in snapshot.unseen_hosts:
             raise NotFoundError(
                 f"nothing is known of host {host}: its cell is down, so that "
                 "nova-scheduler leaves it out"
             )
         if not views:
-            raise NotFoundError(unknown_host(host, (v.host.host for v in everything)))
+            raise NotFoundError(unknown_host(host, (v.host for v in everything)))
     verdicts = judge_all(policy, request, views, settings, cloud=everything)
     notes = []
     if offered is not None:
@@ -249,7 +249,7 @@ def explain(
 def _compared(verdict: HostVerdict, offered: frozenset[str]) -> tuple[HostVerdict, str]:
     """Let Placement's own answer count, and say where it is another."""
     view = verdict.view
-    theirs = view.host.provider in offered
+    theirs = view.compute.provider in offered
     if theirs == (not verdict.placement):
         return verdict, ""
     if theirs:
@@ -268,7 +268,7 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> tuple[HostVerdic
 
 
 def _warnings(request: Request, verdicts: Iterable[HostVerdict]) -> Iterator[str]:
-    guessed = [v.view.name for v in verdicts if v.view.host.cells_source == ASSUMED]
+    guessed = [v.view.name for v in verdicts if v.view.compute.cells_source == ASSUMED]
     if guessed:
         yield (
             f"NUMA nodes of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "

@@ -192,7 +192,7 @@ def judge_all(
     )
     return tuple(
         verdict
-        if verdict.view.host.host in own
+        if verdict.view.host in own
         else replace(verdict, service=(*verdict.service, reason))
         for verdict in verdicts
     )
@@ -212,7 +212,7 @@ def own_hosts(
     if not settings.tenants or not project:
         return None
     own = frozenset(
-        view.host.host
+        view.host
         for view in views
         for aggregate in view.aggregates
         for key, value in aggregate.metadata.items()
@@ -224,7 +224,7 @@ def own_hosts(
 def _service(
     view: HostView, request: Request, settings: SchedulerSettings
 ) -> Iterator[Reason]:
-    host = view.host
+    host = view.compute
     if not host.enabled:
         yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
     if not host.up:
@@ -298,7 +298,7 @@ def _cells(
     would show CPUs as free that nobody offers.
     """
     lines = describe_cells(policy, request.facts, view.facts)
-    guessed = view.host.cells_source == ASSUMED and not any(
+    guessed = view.compute.cells_source == ASSUMED and not any(
         "PCPU" in provider.inventories for provider in view.tree
     )
     if not lines or not guessed or (settings.fallback and request.fallback):
@@ -322,7 +322,7 @@ def rules_against(
         reasons = check_host(policy, request, view.facts)
     else:
         reasons = decide(policy, request, view.facts).reasons
-    if view.host.cells_source != UNKNOWN:
+    if view.compute.cells_source != UNKNOWN:
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:
         return (Reason(const.CELLS_UNKNOWN, {}),)
@@ -339,7 +339,7 @@ def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
     rule looks.
     """
     wanted = request.facts.cells
-    if not wanted or view.host.cells_source == UNKNOWN:
+    if not wanted or view.compute.cells_source == UNKNOWN:
         return ()
     if match_cells(wanted, view.facts.cells) is not None:
         return ()

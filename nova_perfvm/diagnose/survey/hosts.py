@@ -99,7 +99,7 @@ def _without_pages(policy: Policy) -> Policy:
 
 
 def _host(view: HostView, vm_class: VMClass | None, slots: Slots | None) -> HostUse:
-    host, facts = view.host, view.facts
+    host, facts = view.compute, view.facts
     possible = 0
     if vm_class is not None:
         possible = host_slots(vm_class, map(_all_dedicated, facts.cells))

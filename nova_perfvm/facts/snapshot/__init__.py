@@ -6,6 +6,7 @@ from nova_perfvm.facts.snapshot.document import SnapshotError, dumps, loads
 from nova_perfvm.facts.snapshot.model import (
     ASSUMED,
     COLLECTED,
+    DISABLED_REASON,
     INVENTORY_FILE,
     NOVA_DATABASE,
     UNKNOWN,
@@ -16,6 +17,7 @@ from nova_perfvm.facts.snapshot.model import (
 )
 from nova_perfvm.facts.snapshot.reader import host_facts
 from nova_perfvm.facts.snapshot.resources import (
+    CREATED,
     Aggregate,
     Flavor,
     Image,
@@ -24,11 +26,14 @@ from nova_perfvm.facts.snapshot.resources import (
     Provider,
     Server,
     ServerCell,
+    isolating,
 )
 
 __all__ = [
     "ASSUMED",
     "COLLECTED",
+    "CREATED",
+    "DISABLED_REASON",
     "INVENTORY_FILE",
     "NOVA_DATABASE",
     "UNKNOWN",
@@ -48,5 +53,6 @@ __all__ = [
     "assume_cells",
     "dumps",
     "host_facts",
+    "isolating",
     "loads",
 ]

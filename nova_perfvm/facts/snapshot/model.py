@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from nova_perfvm import constants as const
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
@@ -16,6 +17,9 @@ from nova_perfvm.facts.snapshot.resources import (
     Server,
 )
 from nova_perfvm.policy import HostShape
+
+# Of a compute service that was enabled until an enroll took it out of service.
+DISABLED_REASON: Final = "nova-perfvm: enroll in progress, was enabled"
 
 SCHEMA_VERSION: Final = "1.0"
 
@@ -97,6 +101,11 @@ class ComputeHost:
     vcpus_used: int | None = None
     num_instances: int | None = None
     unreadable: str = ""
+
+    @property
+    def interrupted(self) -> bool:
+        """Return whether an enroll that was cut off left its service disabled."""
+        return not self.enabled and self.disabled_reason == DISABLED_REASON
 
     @property
     def division_assumed(self) -> bool:
@@ -198,6 +207,19 @@ class Snapshot:
         for provider in sorted(self.providers, key=lambda p: p.parent is not None):
             found.setdefault(provider.root or provider.uuid, []).append(provider)
         return {root: tuple(tree) for root, tree in found.items()}
+
+    @cached_property
+    def children_by_host(self) -> dict[str, tuple[Provider, ...]]:
+        """The providers named as children of elastic hosts, by their host's provider.
+
+        That is told by their names, whatever trees they are in.
+        """
+        found: dict[str, list[Provider]] = {}
+        for provider in self.providers:
+            host, _, letter = provider.name.rpartition("_perfvm_")
+            if host and len(letter) == 1 and letter in const.CHILD_LETTERS:
+                found.setdefault(host, []).append(provider)
+        return {host: tuple(children) for host, children in found.items()}
 
     def is_seen(self, provider: Provider) -> bool:
         """Return whether all is here that could have something of a provider.

@@ -245,6 +245,15 @@ class Server:
         return frozenset(self.pins.values())
 
 
+# Enrolling marks the aggregates that it creates; others are somebody else's.
+CREATED: Final = {const.CREATED_BY_KEY: "enroll"}
+
+
+def isolating(trait: str) -> dict[str, str]:
+    """Return the metadata by which an aggregate keeps out who does not ask for it."""
+    return {f"trait:{trait}": "required"}
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """A host aggregate of Nova."""

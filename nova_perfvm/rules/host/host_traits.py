@@ -21,7 +21,7 @@ from nova_perfvm.rules.rule import HostCase, HostFix, HostRule, Refusal
 def _fix(data: dict[str, Any], view: HostView) -> HostFix:
     """Give the traits to the host's provider."""
     missing = data["missing"]
-    uuid = view.host.provider
+    uuid = view.compute.provider
     step = (
         "if it has what they stand for, add the traits (the command sets all anew): "
         f"{set_traits(uuid, more=missing)}"

@@ -7,8 +7,15 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.changes.heal import hosts_to_heal, plan_heal
-from nova_perfvm.facts.elastic_host import ComputeService, ElasticHost
-from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, Server, Snapshot
+from nova_perfvm.facts.host_view import view_of
+from nova_perfvm.facts.snapshot import (
+    Aggregate,
+    ComputeHost,
+    Inventory,
+    Provider,
+    Server,
+    Snapshot,
+)
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
@@ -34,8 +41,11 @@ def view(*servers, held=None, slots=2, aggregates=()):
     if slots:
         inventories[const.RC_SLOT] = Inventory(slots, 1)
     root = Provider("r", "h1", 1, inventories, allocations=held or {})
-    service = ComputeService("s", enabled=True)
-    return ElasticHost("h1", service, root, servers=servers, aggregates=aggregates)
+    hosts = (ComputeHost("h1", "h1", "r", "s"),)
+    seen = Snapshot(
+        "", hosts=hosts, providers=(root,), servers=servers, aggregates=aggregates
+    )
+    return view_of(seen, "h1")
 
 
 class PlanTest(testtools.TestCase):
@@ -62,7 +72,7 @@ class PlanTest(testtools.TestCase):
         self.assertEqual(without, self.given(seen, labelled)[0])
         label = {const.CLASS_KEY: "high-performance"}
         aggregate = Aggregate(1, "u", "a", label, frozenset({"h1"}))
-        seen = dataclasses.replace(seen, aggregates=(aggregate,))
+        seen = view(seen.servers[0], aggregates=(aggregate,))
         self.assertEqual({"a": ALL}, self.given(seen, labelled)[0])
 
     def test_what_its_host_does_not_have(self):
@@ -107,7 +117,7 @@ class PlanTest(testtools.TestCase):
             ({"image": None}, 4),
         ):
             server = dataclasses.replace(plain, **changes)
-            seen = dataclasses.replace(seen, root=root, servers=(server,))
+            seen = dataclasses.replace(seen, tree=(root,), servers=(server,))
             self.assertEqual(disk, self.given(seen)[0]["a"]["DISK_GB"])
 
 

@@ -7,12 +7,12 @@ import requests
 import testtools
 
 from nova_perfvm.changes import steps as do
-from nova_perfvm.cloud import flavors, images, observe
-from nova_perfvm.cloud import snapshot as taking
+from nova_perfvm.cloud import answers, flavors, images, live_hosts
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.rollback import plan_rollback
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 
@@ -54,13 +54,11 @@ class UnderstoodTest(testtools.TestCase):
 
     def test_whoever_reads_answers(self):
         for name, read in (
-            ("view_host", lambda api: observe.view_host(api, "h")),
-            ("view_hosts", lambda api: observe.view_hosts(api, frozenset())),
-            ("stray_providers", lambda api: observe.stray_providers(api, [])),
-            ("servers", observe.servers),
-            ("flavors_with_units", observe.flavors_with_units),
-            ("aggregates", observe.aggregates),
-            ("names", observe.names),
+            ("read_host", lambda api: live_hosts.read_host(api, "h")),
+            ("service_host", lambda api: live_hosts.service_host(api, "h")),
+            ("detached_children", live_hosts.detached_children),
+            ("aggregates", answers.aggregates),
+            ("names", answers.names),
             ("flavors.flavors", flavors.flavors),
             ("flavors.users", lambda api: flavors.users(api, "f")),
             ("flavors.plan", lambda api: flavors.plan(api, DESIRED)),
@@ -69,7 +67,7 @@ class UnderstoodTest(testtools.TestCase):
             ("images.plan", lambda api: images.plan(api, {"t": {}}, "t")),
             ("apply", lambda api: Applier(api).apply(CHILD)),
             ("rollback", plan_rollback),
-            ("snapshot", taking.take),
+            ("snapshot", read_snapshot),
         ):
             with self.subTest(name):
                 self.assert_understood(read, self.api)

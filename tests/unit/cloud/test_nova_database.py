@@ -255,7 +255,7 @@ class AgreementTest(testtools.TestCase):
         taken = snapshot.loads(snapshot.dumps(taken))
         request, _ = explain.request_of(taken, flavor="f", volume_backed=True)
         found = explain.explain(policy, taken, request, settings_for(policy))
-        return {verdict.view.host.host: verdict.rules for verdict in found.verdicts}
+        return {verdict.view.host: verdict.rules for verdict in found.verdicts}
 
     def host_state(self, node, labels):
         """Return the HostState that the scheduler makes of a ComputeNode."""

@@ -3,8 +3,8 @@
 import testtools
 
 from nova_perfvm.cloud import rights
-from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.facts.snapshot import ASSUMED, Server, ServerCell
 from tests.unit.cloud.fake_api import DEDICATED, FakeAPI
 
@@ -38,7 +38,7 @@ class GuardedAPI(FakeAPI):
 
 class PartialTest(testtools.TestCase):
     def take(self, *forbidden):
-        return taking.take(GuardedAPI(*forbidden), partial=True)
+        return read_snapshot(GuardedAPI(*forbidden), partial=True)
 
     def test_each_list_that_is_refused_is_a_gap(self):
         for what, path in (
@@ -62,7 +62,7 @@ class PartialTest(testtools.TestCase):
     def test_what_takes_requests_of_its_own(self):
         api = GuardedAPI("/allocations/", "/topology")
         api.allocations["h0"]["unknown"] = {"resources": {"VCPU": 1}}
-        providers, topologies = taking.take(api, partial=True).gaps
+        providers, topologies = read_snapshot(api, partial=True).gaps
         self.assertIn("placement:allocations:list", providers)
         self.assertIn("which CPUs 1 pinned server(s) own", topologies)
 
@@ -72,11 +72,11 @@ class PartialTest(testtools.TestCase):
         self.assertEqual(set(rights.RULES), {g.split(":")[0] for g in found.gaps})
 
     def test_without_being_asked_for_it_is_an_error(self):
-        self.assertRaises(CloudError, taking.take, GuardedAPI("/os-aggregates"))
+        self.assertRaises(CloudError, read_snapshot, GuardedAPI("/os-aggregates"))
 
     def test_no_other_failure_is_a_gap(self):
         api = GuardedAPI("/os-aggregates", status=500)
-        self.assertRaises(CloudError, taking.take, api, partial=True)
+        self.assertRaises(CloudError, read_snapshot, api, partial=True)
 
     def test_hosts_that_only_placement_has(self):
         found = self.take("/os-hypervisors")

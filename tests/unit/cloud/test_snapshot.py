@@ -13,8 +13,8 @@ from nova.db.main import api as db
 from nova.virt.libvirt import migration as libvirt_migration
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import snapshot as taking
 from nova_perfvm.cloud.errors import CloudError, NotThereError
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.facts.migration_states import UNFINISHED
 from tests.unit.cloud.fake_api import DEDICATED, FakeAPI
 
@@ -27,7 +27,7 @@ class TakeTest(testtools.TestCase):
             api.add_server(f"s{number}", f"h{number % 100}", specs)
         told = []
 
-        found = taking.take(api, progress=lambda *line: told.append(line))
+        found = read_snapshot(api, progress=lambda *line: told.append(line))
 
         self.assertEqual((100, 1000), (len(found.hosts), len(found.servers)))
         self.assertEqual(400, api.asked["provider"])
@@ -56,23 +56,23 @@ class TakeTest(testtools.TestCase):
                 api = FakeAPI()
                 api.resource_classes = classes
                 api.add_server("s", "h0", specs, **members)
-                taking.take(api)
+                read_snapshot(api)
                 self.assertEqual(expected, api.asked["topology"])
 
     def test_an_image_can_pin(self):
         api = FakeAPI()
         api.glance[0]["hw_cpu_policy"] = "dedicated"
         api.add_server("s", "h0")
-        (server,) = taking.take(api).servers
+        (server,) = read_snapshot(api).servers
         self.assertEqual({20, 21}, server.pinned_cpus)
         self.assertTrue(server.pinned)
 
     def test_only_properties_are_kept_of_images(self):
-        (image,) = taking.take(FakeAPI()).images
+        (image,) = read_snapshot(FakeAPI()).images
         self.assertEqual({"hw_x": "1"}, image.properties)
 
     def test_whose_images_they_are(self):
-        found = taking.take(FakeAPI())
+        found = read_snapshot(FakeAPI())
         (image,) = found.images
         self.assertEqual("mine", found.project)
         self.assertEqual(("me", "private"), (image.owner, image.visibility))
@@ -90,7 +90,7 @@ class TakeTest(testtools.TestCase):
     def test_without_glance(self):
         api = FakeAPI()
         api.glance = CloudError("Glance does not answer")
-        found = taking.take(api)
+        found = read_snapshot(api)
         self.assertIsNone(found.images)
         self.assertEqual(("images: Glance does not answer",), found.gaps)
 
@@ -101,7 +101,7 @@ class TakeTest(testtools.TestCase):
             api.add_server(name, "h0", status=status)
         # A third was deleted meanwhile.
         api.later["b"] = api.servers[1] | {"fault": {"message": "No valid host"}}
-        found = taking.take(api)
+        found = read_snapshot(api)
         self.assertEqual(
             {"a": "", "b": "No valid host", "c": ""},
             {server.id: server.fault for server in found.servers},
@@ -113,7 +113,7 @@ class TakeTest(testtools.TestCase):
         api = FakeAPI(2)
         api.lost = ["h0"]
         api.allocations["h0"]["lost"] = {"resources": {"PCPU": 2}}
-        found = taking.take(api)
+        found = read_snapshot(api)
         (gap,) = found.gaps
         self.assertIn("cells: Nova cannot reach the cell of host(s) h0:", gap)
         self.assertEqual(("h0",), found.unseen_hosts)
@@ -130,7 +130,7 @@ class TakeTest(testtools.TestCase):
             api = FakeAPI(live + 4)
             api.lost = [f"h{live + n}" for n in range(4)]
             api.first_down = live
-            found = taking.take(api)
+            found = read_snapshot(api)
             self.assertEqual(set(api.hosts[:live]), {host.host for host in found.hosts})
             self.assertLess(api.asked["/os-hypervisors/detail"], 16)
             (gap,) = found.gaps
@@ -146,7 +146,7 @@ class TakeTest(testtools.TestCase):
         stub = {"id": "lost", "status": "UNKNOWN", "links": []}
         api.servers.append(stub)
         api.allocations["h1"]["lost"] = {"resources": {"PCPU": 2}}
-        found = taking.take(api)
+        found = read_snapshot(api)
         self.assertEqual(
             [
                 ("h0", "h0", "2x20"),
@@ -168,11 +168,11 @@ class TakeTest(testtools.TestCase):
     def test_hypervisors_without_a_cell_that_is_down(self):
         api = FakeAPI(2)
         api.first_down = 1
-        exc = self.assertRaises(CloudError, taking.take, api)
+        exc = self.assertRaises(CloudError, read_snapshot, api)
         self.assertEqual(500, exc.status)
         api.lost = ["h1"]
         api.no_hypervisors = CloudError("rights of an administrator", 403)
-        exc = self.assertRaises(CloudError, taking.take, api)
+        exc = self.assertRaises(CloudError, read_snapshot, api)
         self.assertEqual("rights of an administrator", str(exc))
 
     def test_what_changes_meanwhile(self):
@@ -184,7 +184,7 @@ class TakeTest(testtools.TestCase):
         lists.add_server("soft", "h0", status="SOFT_DELETED")
         api.later = {"soft": lists.servers[0]}
 
-        found = taking.take(api)
+        found = read_snapshot(api)
 
         self.assertEqual({"soft", "leak"}, set(found.providers[0].allocations))
         self.assertEqual(["soft"], [server.id for server in found.servers])
@@ -193,7 +193,7 @@ class TakeTest(testtools.TestCase):
         api = FakeAPI()
         api.add_server("s", "h0")
         del api.servers[0]["flavor"]["vcpus"]
-        exc = self.assertRaises(CloudError, taking.take, api)
+        exc = self.assertRaises(CloudError, read_snapshot, api)
         self.assertIn("not complete (KeyError('vcpus'))", str(exc))
         self.assertNotIn("\n", str(exc))
 
@@ -207,7 +207,7 @@ class TakeTest(testtools.TestCase):
             return original(method, path, body, key)
 
         api.placement = placement
-        found = taking.take(api)
+        found = read_snapshot(api)
         self.assertEqual(["h0"], [provider.name for provider in found.providers])
         # Its hypervisor is listed still; of its cells nothing is known.
         self.assertEqual([2, 0], [len(host.cells) for host in found.hosts])
@@ -219,7 +219,7 @@ class TakeTest(testtools.TestCase):
             raise CloudError("Placement does not answer")
 
         api.placement = placement
-        exc = self.assertRaises(CloudError, taking.take, api)
+        exc = self.assertRaises(CloudError, read_snapshot, api)
         self.assertEqual("Placement does not answer", str(exc))
 
 

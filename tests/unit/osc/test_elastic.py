@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import contextlib
-import dataclasses
 import io
 import pathlib
 import types
@@ -13,11 +12,11 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
+from nova_perfvm.facts.snapshot import DISABLED_REASON, Provider
 from nova_perfvm.osc import elastic, policy_cloud
 from tests import console
-from tests.unit.changes.test_enroll import POLICY, server, view
+from tests.unit.changes.elastic import POLICY, ROOT, server, view
 from tests.unit.facts.snapshot.clouds import Cloud
 
 COMMANDS = {
@@ -72,25 +71,23 @@ class RefusedTest(CloudCommandCase):
     ENABLE = "openstack compute service set --enable h1 nova-compute"
 
     def see(self, *servers, **facts):
-        seen = dataclasses.replace(view(*servers), **facts)
-        self.answer("observe.view_host", seen)
-        self.answer("observe.view_hosts", [seen])
-        self.answer("observe.hypervisors", [])
+        seen = view(*servers, **facts)
+        self.answer("live_hosts.read_host", seen)
+        self.answer("live_hosts.hypervisors", [])
+        self.answer("rollback.read_snapshot", seen.cloud)
 
     def test_what_a_run_that_was_cut_off_has_left(self):
-        off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)
-        for name in ("flavors_with_units", "servers"):
-            self.answer(f"observe.{name}", [])
+        off = {"enabled": False, "disabled_reason": DISABLED_REASON}
         self.answer("answers.aggregates", [])
         self.answer("answers.names", frozenset())
-        child = dataclasses.replace(
-            view().root, uuid="c", name="h1_perfvm_a", allocations={"a": {"X": 1}}
+        child = Provider(
+            "c", "h1_perfvm_a", 1, allocations={"a": {"X": 1}}, parent=ROOT, root=ROOT
         )
         for arguments, facts in (
             (["enroll", "h1", "--yes"], {}),
             (["enroll", "h1", "--dry-run"], {}),
-            (["unenroll", "h1", "--yes"], {"below": (child,)}),
-            (["rollback", "--yes"], {"below": (child,)}),
+            (["unenroll", "h1", "--yes"], {"others": (child,)}),
+            (["rollback", "--yes"], {"others": (child,)}),
         ):
             with self.subTest(arguments):
                 self.see(server("a"), service=off, **facts)
@@ -106,7 +103,7 @@ class RefusedTest(CloudCommandCase):
 
 class ChecksTest(CloudCommandCase):
     def test_nothing_could_be_looked_at(self):
-        self.answer("snapshot.take", CloudError("Placement does not answer"))
+        self.answer("snapshot.read_snapshot", CloudError("Placement does not answer"))
         self.answer("flavors.plan", CloudError("Nova does not answer"))
         for command, words in (
             (["preflight"], "Placement does not answer"),
@@ -120,7 +117,7 @@ class ChecksTest(CloudCommandCase):
     def test_what_decides(self):
         cloud = Cloud(POLICY)
         cloud.add_host("h1", "open")
-        self.answer("snapshot.take", cloud.snapshot())
+        self.answer("snapshot.read_snapshot", cloud.snapshot())
         # What no API shows is not taken for right.
         self.assertEqual(1, self.run_command("preflight", "h1")[0])
         status, stderr = self.run_command("preflight", "h2")

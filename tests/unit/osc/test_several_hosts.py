@@ -9,10 +9,9 @@ import fixtures
 from cliff.app import App
 
 from nova_perfvm.cloud.errors import CloudError, RefusedError
-from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService
-from nova_perfvm.facts.snapshot import Provider
+from nova_perfvm.facts.snapshot import DISABLED_REASON, Provider
 from tests import console
-from tests.unit.changes.test_enroll import server, view
+from tests.unit.changes.elastic import server, view
 from tests.unit.osc.test_elastic import CloudCommandCase, Commands
 
 HYPERVISORS = [{"hypervisor_hostname": "n5", "service": {"host": "h5"}}]
@@ -21,18 +20,16 @@ HYPERVISORS = [{"hypervisor_hostname": "n5", "service": {"host": "h5"}}]
 class SeveralHostsTest(CloudCommandCase):
     def setUp(self):
         super().setUp()
-        self.views = {
-            f"h{n}": dataclasses.replace(view(), host=f"h{n}") for n in range(1, 6)
-        }
+        self.views = {f"h{n}": view(host=f"h{n}") for n in range(1, 6)}
         # Its node has another name than its service.
         self.views["n5"] = self.views["h5"]
         self.shared = []
         self.changed = {}
         self.errors = {}
-        self.answer("observe.hypervisors", HYPERVISORS)
-        self.answer("observe.detached_children", ())
+        self.answer("live_hosts.hypervisors", HYPERVISORS)
+        self.answer("live_hosts.detached_children", ())
         for name, value in (
-            ("observe.view_host", self.look),
+            ("live_hosts.read_host", self.look),
             ("converge.share", self.share),
             ("converge.enroll", self.change),
             ("converge.unenroll", lambda api, host, **how: self.change(api, 0, host)),
@@ -79,10 +76,9 @@ class SeveralHostsTest(CloudCommandCase):
         self.assertEqual(1, shared.count("create aggregate perfvm-elastic-2"))
 
     def test_errors_of_one_stop_no_other(self):
-        off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)
-        self.views["h2"] = dataclasses.replace(
-            view(server("vm")), host="h2", service=off
-        )
+        off = {"enabled": False, "disabled_reason": DISABLED_REASON}
+        vm = dataclasses.replace(server("vm"), host="h2")
+        self.views["h2"] = view(vm, host="h2", service=off)
         self.errors["h3"] = CloudError("Nova does not answer")
         self.errors["h4"] = RefusedError(("a VM came", "another came"))
         hosts = ("h1", "h2", "h3", "h4", "nowhere", "h5")
@@ -129,7 +125,7 @@ class SeveralHostsTest(CloudCommandCase):
         children = [
             Provider(n, f"{n}_perfvm_{c}", 1) for n in ("n5", "n6") for c in "ab"
         ]
-        self.answer("observe.detached_children", children)
+        self.answer("live_hosts.detached_children", children)
         _, stdout, _ = self.run_on("unenroll", "h1", "h5", "--yes")
         (said,) = (line for line in stdout if "empty" in line)
         self.assertTrue(said.startswith("2 empty provider(s) stay"), said)

@@ -8,9 +8,9 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import hosts as host_checks
-from nova_perfvm.facts.elastic_host import CREATED
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import (
+    CREATED,
     NOVA_DATABASE,
     Aggregate,
     Image,

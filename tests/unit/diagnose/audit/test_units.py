@@ -8,23 +8,23 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection
 from nova_perfvm.diagnose.views import ElasticHosts
-from nova_perfvm.facts.elastic_host import DISABLED_REASON, ComputeService, isolating
-from nova_perfvm.facts.snapshot import Aggregate, Server, Snapshot
+from nova_perfvm.facts.snapshot import Aggregate, Server, Snapshot, isolating
 from nova_perfvm.findings import Level
 from nova_perfvm.placement.contract import contract
-from tests.unit.changes.test_enroll import (
+from tests.unit.changes.elastic import (
     CLASS,
     FOUR,
     FOUR_TRAIT,
     POLICY,
     ROOT,
     TRAIT,
-    PlanCase,
-    _provider,
+    damaged,
+    having,
     high,
     server,
     view,
 )
+from tests.unit.changes.test_enroll import OFF, PlanCase
 
 ISOLATED = ("scheduler", "enable_isolated_aggregate_filtering")
 FALLBACK = ("workarounds", "disable_fallback_pcpu_query")
@@ -87,12 +87,12 @@ class HostsTest(PreflightCase):
 
     def test_membership(self):
         good = self.enrolled(view())
-        off = ComputeService("s1", enabled=False, reason=DISABLED_REASON)
+        off = dataclasses.replace(good.compute, **OFF)
         for host in (
-            dataclasses.replace(good, aggregates=()),
-            _provider(good, ROOT, traits=frozenset()),
-            _provider(good, ROOT, aggregates=frozenset()),
-            dataclasses.replace(good, service=off),
+            having(good, aggregates=()),
+            damaged(good, ROOT, traits=frozenset()),
+            damaged(good, ROOT, aggregates=frozenset()),
+            having(good, hosts=(off,)),
         ):
             self.assert_found(codes.HOST_NOT_ISOLATED, host)
         self.assert_found(codes.HOST_NOT_ISOLATED, stray=(("x", TRAIT),))
@@ -105,7 +105,7 @@ class HostsTest(PreflightCase):
             (self.enrolled(view(), policy=FOUR), "is enrolled for"),
             (self.enrolled(view(), policy=FOUR), FOUR_TRAIT),
             (
-                dataclasses.replace(good, aggregates=(*good.aggregates, both)),
+                having(good, aggregates=(*good.cloud.aggregates, both)),
                 "aggregate x keeps off h1",
             ),
         ):
@@ -114,8 +114,8 @@ class HostsTest(PreflightCase):
 
     def test_children(self):
         good = self.enrolled(view())
-        few = dataclasses.replace(good, below=good.below[:1])
-        odd = _provider(good, good.children[0].uuid, traits=frozenset())
+        few = having(good, providers=good.cloud.providers[:2])
+        odd = damaged(good, good.children[0].uuid, traits=frozenset())
         for host in (few, odd):
             self.assert_found(codes.CHILDREN_DIFFER, host)
 
@@ -123,8 +123,8 @@ class HostsTest(PreflightCase):
         guest = server("a")
         wanted = view(guest)
         self.assert_found(codes.TO_BACKFILL, wanted, wanted=frozenset({"h1"}))
-        forced = dataclasses.replace(self.enrolled(view()), servers=(guest,))
-        forced = _provider(forced, ROOT, allocations={"a": {"VCPU": 2}})
+        forced = having(self.enrolled(view()), servers=(guest,))
+        forced = damaged(forced, ROOT, allocations={"a": {"VCPU": 2}})
         self.assert_found(codes.UNITS_LACKING, forced, words="a (a) on h1 has no units")
 
 
@@ -139,7 +139,8 @@ class FlavorsTest(PreflightCase):
         }
         left = server("a", 20, **specs)
         wide = self.enrolled(view(), policy=FOUR)
-        other = dataclasses.replace(wide, host="h2")
+        compute = dataclasses.replace(wide.compute, host="h2")
+        other = dataclasses.replace(wide, compute=compute)
         for hosts, words in (
             ((), "on h1: its flavor asks for CUSTOM_PERFVM_ELASTIC_4"),
             ((), "unshelves it to no host"),

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that are otherwise made to a cloud, made to a snapshot of one."""
+"""What a step does to a cloud, as a pure function of a snapshot of one."""
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import singledispatch
 from typing import Final
 
+from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.facts.snapshot import Aggregate, Provider, Snapshot
+from nova_perfvm.facts.snapshot import DISABLED_REASON, Aggregate, Provider, Snapshot
 
 # Of aggregates that there are in no cloud.
 _NAMESPACE: Final = uuid.UUID("6f0d5c1e-64b7-4b3a-9d0b-0f1f0c8a8f5d")
@@ -20,7 +22,9 @@ def with_changes(snapshot: Snapshot, changes: Iterable[do.Change]) -> Snapshot:
     """Return a cloud when changes have been made to it.
 
     What Nova does by itself then, it has done, too: a host's provider is in the
-    aggregates of the host.
+    aggregates of the host.  Generations are left as they are.
+
+    :raises ValueError: when Placement would refuse a change
     """
     for change in changes:
         snapshot = _made(change, snapshot)
@@ -35,6 +39,15 @@ def _made(change: do.Change, _snapshot: Snapshot) -> Snapshot:
 @_made.register
 def _(change: do.CreateName, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, names=snapshot.names | {change.name})
+
+
+@_made.register
+def _(change: do.DeleteName, snapshot: Snapshot) -> Snapshot:
+    used = any(
+        change.name in p.traits or change.name in p.inventories
+        for p in snapshot.providers
+    )
+    return snapshot if used else replace(snapshot, names=snapshot.names - {change.name})
 
 
 @_made.register
@@ -95,9 +108,17 @@ def _(change: do.SetProviderAggregates, snapshot: Snapshot) -> Snapshot:
 
 
 @_made.register
-def _(_change: do.SetService, snapshot: Snapshot) -> Snapshot:
-    # For the time of the change only; the last step undoes it.
-    return snapshot
+def _(change: do.SetService, snapshot: Snapshot) -> Snapshot:
+    reason = None if change.enabled else DISABLED_REASON
+    return replace(
+        snapshot,
+        hosts=tuple(
+            replace(host, enabled=change.enabled, disabled_reason=reason)
+            if host.service == change.id
+            else host
+            for host in snapshot.hosts
+        ),
+    )
 
 
 @_made.register
@@ -122,6 +143,8 @@ def _(change: do.SetTraits, snapshot: Snapshot) -> Snapshot:
 
 @_made.register
 def _(change: do.SetInventory, snapshot: Snapshot) -> Snapshot:
+    if snapshot.provider_by_uuid[change.uuid].allocations and not change.inventories:
+        raise ValueError(f"{change.name} is in use")
     return _with_provider(
         snapshot,
         change.uuid,
@@ -143,38 +166,50 @@ def _(change: do.AdoptChild, snapshot: Snapshot) -> Snapshot:
 
 @_made.register
 def _(change: do.DetachChild, snapshot: Snapshot) -> Snapshot:
-    return _with_provider(
-        snapshot,
-        change.uuid,
-        lambda found: replace(found, parent=None, root=found.uuid),
+    detached = replace(
+        snapshot.provider_by_uuid[change.uuid], parent=None, root=change.uuid
     )
+    if not detached.detached:
+        raise ValueError(f"{change.name} is not empty")
+    return _with_provider(snapshot, change.uuid, lambda _: detached)
+
+
+@_made.register
+def _(change: do.DeleteChild, snapshot: Snapshot) -> Snapshot:
+    if not snapshot.provider_by_uuid[change.uuid].detached:
+        raise ValueError(f"nova-compute may know {change.name}")
+    kept = tuple(p for p in snapshot.providers if p.uuid != change.uuid)
+    return replace(snapshot, providers=kept)
 
 
 @_made.register(do.AddUnits)
 @_made.register(do.Allocate)
 def _(change: do.AddUnits | do.Allocate, snapshot: Snapshot) -> Snapshot:
-    for provider, resources in change.resources.items():
-        snapshot = _allocated(snapshot, change.server, provider, dict(resources))
+    def more(found: Provider) -> Provider:
+        held = Counter(found.allocations.get(change.server, {}))
+        held.update(change.resources[found.uuid])
+        return replace(
+            found, allocations={**found.allocations, change.server: dict(held)}
+        )
+
+    for provider in change.resources:
+        snapshot = _with_provider(snapshot, provider, more)
     return snapshot
 
 
 @_made.register
 def _(change: do.RemoveUnits, snapshot: Snapshot) -> Snapshot:
-    for uuid_ in change.providers:
-        snapshot = _with_provider(
-            snapshot, uuid_, lambda found: found.without({change.consumer})
-        )
+    def less(found: Provider) -> Provider:
+        kept = dict(found.allocations.get(change.consumer, {}))
+        kept.pop(const.RC_UNIT, None)
+        rest = found.without({change.consumer})
+        if not kept:
+            return rest
+        return replace(rest, allocations={**rest.allocations, change.consumer: kept})
+
+    for provider in change.providers:
+        snapshot = _with_provider(snapshot, provider, less)
     return snapshot
-
-
-def _allocated(
-    snapshot: Snapshot, consumer: str, provider: str, resources: dict[str, int]
-) -> Snapshot:
-    def more(found: Provider) -> Provider:
-        held = {**resources, **found.allocations.get(consumer, {})}
-        return replace(found, allocations={**found.allocations, consumer: held})
-
-    return _with_provider(snapshot, provider, more)
 
 
 def _with_provider(

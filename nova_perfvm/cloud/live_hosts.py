@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find compute hosts by name, and read those that are to be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nova_perfvm.cloud.answers import provider, providers
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import CloudError, openstack_errors
+from nova_perfvm.cloud.snapshot import read_snapshot
+from nova_perfvm.exceptions import unknown_host
+from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.snapshot import Provider
+from nova_perfvm.placement.schemes import host_of_child
+
+Hypervisors = Sequence[Mapping[str, Any]]
+
+
+@openstack_errors()
+def hypervisors(api: API) -> Hypervisors:
+    """Return the hypervisors of all hosts: what of a host hardly ever changes."""
+    return list(api.nova_list("/os-hypervisors/detail", "hypervisors"))
+
+
+@openstack_errors()
+def read_host(api: API, host: str, among: Hypervisors | None = None) -> HostView:
+    """Read one compute host of one node.
+
+    :param host: its name as ``openstack compute service list`` has it, or as
+        ``openstack hypervisor list``
+    :param among: the hypervisors, where they are known: in a large cloud Nova takes
+        seconds to list them
+    :raises CloudError: when there is no such host, it has several nodes, its cell is
+        down, or Placement has no provider of it
+    """
+    hypervisor = _find_hypervisor(hypervisors(api) if among is None else among, host)
+    seen = read_snapshot(api, hosts=[hypervisor])
+    if not seen.hosts:
+        raise CloudError("; ".join(seen.gaps))
+    (view,) = views_of(seen)
+    if not view.tree:
+        raise CloudError(
+            f"Placement has no provider {hypervisor['id']} of "
+            f"{hypervisor['service']['host']}: is its nova-compute up, and has it "
+            "reported since the service was created?",
+            404,
+        )
+    return view
+
+
+@openstack_errors()
+def service_host(api: API, host: str) -> str:
+    """Return the name of the compute service of a host.
+
+    :param host: its name, or its hypervisor's
+    :raises CloudError: when there is no such host, or it has several nodes
+    """
+    found: str = _find_hypervisor(hypervisors(api), host)["service"]["host"]
+    return found
+
+
+@openstack_errors()
+def detached_children(api: API) -> tuple[Provider, ...]:
+    """Return the children that were taken out of the trees of hosts, of all hosts."""
+    found = (
+        provider(api, entry)
+        for entry in providers(api)
+        if host_of_child(entry["name"]) and not entry["parent_provider_uuid"]
+    )
+    return tuple(child for child in found if child.detached)
+
+
+def _find_hypervisor(among: Hypervisors, host: str) -> Mapping[str, Any]:
+    found = [
+        hypervisor
+        for hypervisor in among
+        if host in {hypervisor["service"]["host"], hypervisor["hypervisor_hostname"]}
+    ]
+    if not found:
+        known = [hypervisor["service"]["host"] for hypervisor in among]
+        raise CloudError(unknown_host(host, known), 404)
+    if len(found) > 1:
+        nodes = ", ".join(hypervisor["hypervisor_hostname"] for hypervisor in found)
+        raise CloudError(
+            f"{host} stands for {len(found)} compute nodes, {nodes}: only hosts of one "
+            "node can be elastic"
+        )
+    return found[0]

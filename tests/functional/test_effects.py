@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each step does to a real cloud is what it does to a snapshot of one."""
+
+from dataclasses import replace
+
+import fixtures
+
+from nova_perfvm.changes import steps as do
+from nova_perfvm.changes.effects import with_changes
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.rollback import rollback
+from nova_perfvm.cloud.snapshot import read_snapshot
+from nova_perfvm.policy import Elastic
+from tests.functional.elastic import APPLIER, PLAIN_GENERAL, ElasticTest
+
+
+class TestEffects(ElasticTest):
+    def test_every_kind_of_step(self):
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        here, lost = self.boot_before(PLAIN_GENERAL), self.boot_before(PLAIN_GENERAL)
+        self.api.placement("DELETE", f"/allocations/{lost.id}")
+        self.watch_steps()
+
+        self.enroll("h1", backfill=True)
+        self.put(self.view("h1").root, "aggregates", aggregates=[])
+        self.look()
+        self.enroll("h1")
+        self.unenroll("h1", strip=True)
+        self.enroll("h1", backfill=True)
+        self.policy = replace(self.policy, elastic=Elastic(4))
+        self.enroll("h1", backfill=True)
+        for server in (here, lost):
+            self.servers.delete(server)
+        self.look()
+        self.useFixture(fixtures.MonkeyPatch("nova_perfvm.cloud.apply.FORGOTTEN_S", 0))
+        rollback(self.api)
+        rollback(self.api, delete_children=True)
+
+        self.assertEqual(_kinds(do.Change), self.made)
+
+    def look(self):
+        self.seen = read_snapshot(self.api)
+
+    def watch_steps(self):
+        """Compare the cloud after each step with what the step makes of a snapshot."""
+        self.made = set()
+        self.look()
+        original = Applier.apply
+
+        def apply(applier, change):
+            original(applier, change)
+            expected = _comparable(with_changes(self.seen, [change]))
+            self.look()
+            found = _comparable(self.seen)
+            for name in expected:
+                self.assertEqual(expected[name], found[name], f"{change}: {name}")
+            self.made.add(type(change))
+
+        self.useFixture(fixtures.MonkeyPatch(f"{APPLIER}.apply", apply))
+
+
+def _kinds(kind):
+    """Return the kinds of steps that concern hosts."""
+    below = {k for k in kind.__subclasses__() if k.__module__ == do.__name__}
+    return below.union(*map(_kinds, below))
+
+
+def _comparable(seen):
+    """Return what a snapshot has, without what nobody can foretell."""
+    names = {aggregate.uuid: aggregate.name for aggregate in seen.aggregates}
+    aggregates = {a.name: replace(a, id=0, uuid="") for a in seen.aggregates}
+    providers = {
+        provider.name: replace(
+            provider,
+            generation=0,
+            aggregates=frozenset(names[a] for a in provider.aggregates),
+        )
+        for provider in seen.providers
+    }
+    found = vars(replace(seen, taken_at=""))
+    return found | {"aggregates": aggregates, "providers": providers}

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import constants as const
+from nova_perfvm.changes import steps as do
+from nova_perfvm.changes.effects import with_changes
+from nova_perfvm.facts.snapshot import Inventory, Provider, Snapshot
+
+
+class RefusedTest(testtools.TestCase):
+    """What each step does the functional tests hold against a real cloud."""
+
+    def test_what_placement_refuses(self):
+        held = {"a": {const.RC_UNIT: 1}}
+        stock = {const.RC_UNIT: Inventory(1000, 1000)}
+        child = Provider("c", "h1_perfvm_a", 1, stock, allocations=held, parent="p")
+        seen = Snapshot("", providers=(child,), names=frozenset({const.RC_UNIT}))
+        for step in (
+            do.SetInventory("c", child.name, {}),
+            do.DetachChild("c", child.name),
+            do.DeleteChild("c", child.name),
+        ):
+            self.assertRaises(ValueError, with_changes, seen, [step])
+        forget = do.DeleteName(const.RC_UNIT, "resource class")
+        self.assertEqual(seen, with_changes(seen, [forget]))
+
+    def test_a_step_that_nobody_can_make_is_no_silence(self):
+        @dataclasses.dataclass(frozen=True)
+        class Unknown(do.Change):
+            words = "unknown"
+
+        self.assertRaises(NotImplementedError, with_changes, Snapshot(""), [Unknown()])
