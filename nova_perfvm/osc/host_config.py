@@ -93,7 +93,7 @@ class ConfigHost(PolicyCommand):
             choices=MODES,
             required=True,
             help="dedicated: pinned VMs only; shared: the others only; mixed: each on "
-            "NUMA nodes of its own; elastic: either, as they come (placement: units)",
+            "NUMA nodes of its own; elastic: either, as they come",
         ),
         class_argument(
             "the pinned class the host is for (default: the only one there is)"

@@ -74,7 +74,7 @@ class Up(SandboxCommand):
         ),
         flag(
             "--filters-only",
-            "switch Placement's layer off (placement: none), to compare",
+            "switch Placement's layer off, to compare",
         ),
         argument(
             "--schedulers",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import findings
 from nova_perfvm.exceptions import Problem
+from nova_perfvm.policy import placements
 from nova_perfvm.policy.room import cell_slots
 
 if TYPE_CHECKING:
@@ -65,13 +66,5 @@ def advice(policy: Policy) -> Iterator[Advice]:
                     "emulator threads float on the VM's own CPUs",
                 ),
             )
-    if policy.placement == "units":
-        yield Advice(
-            findings.RESTS_ON_FALLBACK,
-            Problem(
-                ("placement",),
-                "units rests on Nova's fallback query from PCPU to VCPU "
-                "([workarounds]disable_fallback_pcpu_query = False), which Nova "
-                "means to remove one day",
-            ),
-        )
+    for code, problem in placements.costs_of(policy):
+        yield Advice(code, problem)

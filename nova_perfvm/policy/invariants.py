@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import KeyPath, Problem
+from nova_perfvm.policy import placements
 from nova_perfvm.policy.acceptance import acceptance_problems
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
-from nova_perfvm.policy.room import largest_slots, shape_slots
+from nova_perfvm.policy.room import shape_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,8 +268,7 @@ def _policy_problems(policy: Policy) -> Iterator[Problem]:
                     ("classes", vm_class.name, "flavors", "name"),
                     f"{name!r} is a flavor of class {owner} already",
                 )
-    if policy.placement == "units":
-        yield from _units_problems(policy)
+    yield from placements.problems_of(policy)
     if len(policy.pinned_classes) > 1:
         yield from _custom_name_problems(policy)
     exclusive = [c.name for c in policy.pinned_classes if c.exclusive != "none"]
@@ -305,42 +305,3 @@ def _custom_name_problems(policy: Policy) -> Iterator[Problem]:
                 f"would make {const.CUSTOM_PREFIX}{name}, which is a name of elastic "
                 "hosts: give the class another name",
             )
-
-
-def _units_problems(policy: Policy) -> Iterator[Problem]:
-    """Return what child providers cannot express."""
-    if len(policy.pinned_classes) != 1:
-        yield Problem(
-            ("placement",),
-            "units serves exactly one class with cpu_policy: dedicated, which takes "
-            f"a child provider whole; found {len(policy.pinned_classes)}: use slots",
-        )
-    for vm_class in policy.pinned_classes:
-        path = ("classes", vm_class.name)
-        if vm_class.exclusive != "host":
-            yield Problem(
-                (*path, "exclusive"),
-                f"{vm_class.exclusive}, but units keep classes apart by host: use "
-                "exclusive: host, or placement: slots",
-            )
-        if vm_class.cells_per_vm != 1:
-            yield Problem(
-                (*path, "numa_nodes"),
-                f"{vm_class.numa_nodes}, but under units a VM takes one NUMA node: "
-                "use 1, or placement: slots",
-            )
-        for shape in policy.host_shapes:
-            slots, most = shape_slots(vm_class, shape), len(const.CHILD_LETTERS)
-            if slots > most:
-                yield Problem(
-                    (*path, "max_per_host"),
-                    f"{slots} VMs fit a host of {shape}, and units tell at most {most} "
-                    f"apart: set max_per_host: {most} or less, or use placement: slots",
-                )
-    declared, slots = policy.elastic.slots, largest_slots(policy)
-    if declared is not None and declared < slots:
-        yield Problem(
-            ("elastic", "slots"),
-            f"{declared}, but {slots} VMs fit a host of the policy's largest "
-            f"host_shape: expected {slots} or more, or null for just as many",
-        )

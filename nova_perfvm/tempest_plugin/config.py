@@ -10,6 +10,9 @@ from typing import Final
 
 from oslo_config import cfg
 
+from nova_perfvm.placement.schemes import SCHEMES
+from nova_perfvm.policy import Policy
+
 SERVICE_GROUP: Final = "service_available"
 
 service_option = cfg.BoolOpt(
@@ -62,12 +65,8 @@ options = [
     ),
     cfg.StrOpt(
         "placement",
-        default="slots",
-        choices=[
-            ("slots", "hosts have slots in Placement"),
-            ("units", "hosts are elastic: child providers with units"),
-            ("none", "Placement knows nothing of classes"),
-        ],
+        default=Policy.placement,
+        choices=[(scheme.name, scheme.summary) for scheme in SCHEMES.values()],
         help="What Placement counts, as the policy's key of the same name.",
     ),
 ]

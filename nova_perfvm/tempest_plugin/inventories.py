@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot import Inventory, Provider
+from nova_perfvm.placement.schemes import SCHEMES
 
 # {resource class: its inventory}, as GET /resource_providers/{uuid}/inventories
 # has them.
@@ -33,17 +34,22 @@ def room(providers: Iterable[Inventories], placement: str, most: int) -> int:
 
     :param providers: those of the compute's tree
     :param placement: the policy's key of the same name
-    :param most: what no host passes, and all have as far as Placement knows
-        with ``placement: none``
+    :param most: what no host passes, and all have as far as Placement knows where
+        it counts nothing
     """
-    if placement == "slots":
-        counted = sum(
-            p[const.RC_SLOT]["total"] for p in providers if const.RC_SLOT in p
-        )
-    elif placement == "units":
-        units = [p[const.RC_UNIT] for p in providers if const.RC_UNIT in p]
-        # No VM takes the whole of a child that the host has to spare.
-        counted = sum(u["max_unit"] == u["total"] for u in units)
-    else:
+    scheme = SCHEMES[placement]
+    tree = [
+        Provider("", "", 0, {n: Inventory(**found) for n, found in provider.items()})
+        for provider in map(_sizes, providers)
+    ]
+    if not scheme.counts:
         return most
-    return min(counted, most)
+    slots, _ = scheme.slots_seen(tree) or (0, 0)
+    return min(slots, most)
+
+
+def _sizes(inventories: Inventories) -> dict[str, dict[str, int]]:
+    return {
+        name: {key: found.get(key, 0) for key in ("total", "max_unit")}
+        for name, found in inventories.items()
+    }

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
 
@@ -62,8 +63,19 @@ def policy_yaml(policy: Policy) -> str:
 
 
 def policy_json(policy: Policy) -> str:
-    """Return the hash and the policy file's keys."""
-    return as_json({"digest": policy.digest, "policy": policy.as_document()})
+    """Return the hash, the policy file's keys, and what its placement means."""
+    scheme = scheme_of(policy)
+    return as_json(
+        {
+            "digest": policy.digest,
+            "policy": policy.as_document(),
+            "scheme": {
+                "counts": scheme.counts,
+                "offers_slots": scheme.offers_slots,
+                "enrolls": scheme.enrolls,
+            },
+        }
+    )
 
 
 def policy_table(policy: Policy) -> str:

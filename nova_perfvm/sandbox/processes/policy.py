@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.policy import Policy, loader
 from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 
@@ -31,7 +32,7 @@ def sandbox_policy(
     if path is None:
         _fit(document, hosts)
     if filters_only:
-        document["placement"] = "none"
+        document["placement"] = next(s.name for s in SCHEMES.values() if not s.counts)
     source = path or f"{loader.BUILT_IN}, fitted to the sandbox's hosts"
     return loader.parse(yaml.safe_dump(document, sort_keys=False), source)
 
@@ -43,7 +44,9 @@ def _fit(document: dict[str, Any], hosts: Sequence[PretendedHost]) -> None:
         document["host_shape"] = [str(shape) for shape in sorted(shapes)]
     modes = {host.mode for host in hosts}
     if "elastic" in modes:
-        document["placement"] = "units"
+        document["placement"] = next(
+            s.name for s in SCHEMES.values() if "elastic" in s.modes
+        )
     for vm_class in document["classes"].values():
         if vm_class["cpu_policy"] != "dedicated":
             continue

@@ -5,6 +5,7 @@ from tempest import config
 from tempest.lib import decorators
 
 from nova_perfvm import constants as const
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.tempest_plugin.tests import base
 
 CONF = config.CONF
@@ -14,16 +15,17 @@ class AllocationsTest(base.PerfVMTest):
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
-        if CONF.perfvm.placement == "none":
+        if not SCHEMES[CONF.perfvm.placement].counts:
             raise cls.skipException(
-                "[perfvm]placement is none: Placement knows nothing of classes"
+                f"[perfvm]placement is {CONF.perfvm.placement}: Placement knows "
+                "nothing of classes"
             )
 
     @decorators.idempotent_id("bdedfdde-9175-4bde-bc5b-4fd54cd58865")
     def test_high_performance(self):
         """A slot, or the whole of one child; never the same child for two."""
-        units = CONF.perfvm.placement == "units"
-        resource = const.RC_UNIT if units else const.RC_SLOT
+        scheme = SCHEMES[CONF.perfvm.placement]
+        resource, units = scheme.resource_class, scheme.enrolls
         _, servers = self.fill()
         providers = set()
         for server_id in servers:
@@ -38,6 +40,6 @@ class AllocationsTest(base.PerfVMTest):
         _, server = self.boot_on_empty_host(self.general)
         self.assertEqual({}, self.allocated(server["id"], const.RC_SLOT))
         units = self.allocated(server["id"], const.RC_UNIT)
-        if CONF.perfvm.placement == "units":
+        if SCHEMES[CONF.perfvm.placement].enrolls:
             self.assertGreaterEqual(len(units), CONF.perfvm.max_per_host)
         self.assertEqual(dict.fromkeys(units, 1), units)

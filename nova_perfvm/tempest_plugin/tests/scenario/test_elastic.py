@@ -4,6 +4,7 @@
 from tempest import config
 from tempest.lib import decorators
 
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.tempest_plugin.tests import base
 
 CONF = config.CONF
@@ -13,7 +14,7 @@ class ElasticTest(base.PerfVMTest):
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
-        if CONF.perfvm.placement != "units":
+        if not SCHEMES[CONF.perfvm.placement].enrolls:
             raise cls.skipException(
                 f"[perfvm]placement is {CONF.perfvm.placement}: no host is elastic"
             )
