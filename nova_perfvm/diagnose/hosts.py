@@ -180,6 +180,9 @@ def _class_faults(
     scheme = scheme_of(policy)
     name, trait = scheme.slot_class(policy, vm_class), scheme.trait(policy, vm_class)
     found = root.total(name)
+    if expected:
+        offer = scheme.offers(policy, vm_class, root.mode, expected)
+        expected = offer.inventories[name].total
     if expected is None or (host.cells_source == ASSUMED and 0 < found < expected):
         # Nodes that differ in size hold fewer than as many that are alike.  So only
         # whether what is there goes together can be told.
@@ -190,9 +193,11 @@ def _class_faults(
             f"the host{shape} offers {found} {name} and has room for {expected} "
             f"(NUMA nodes: {host.cells_source})"
         )
-    elif found and root.inventories[name].max_unit != 1:
+    elif found:
         max_unit = root.inventories[name].max_unit
-        yield OfferFault(f"max_unit of {name} is {max_unit}, should be 1")
+        offer = scheme.offers(policy, vm_class, root.mode, 1)
+        if max_unit != (right := offer.inventories[name].max_unit):
+            yield OfferFault(f"max_unit of {name} is {max_unit}, should be {right}")
     if (trait in root.traits) != bool(expected):
         code = findings.TRAIT_DIFFERS
         if expected or found:

@@ -17,7 +17,7 @@ from nova_perfvm.facts.snapshot import (
     assume_cells,
 )
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.placement.schemes import units
+from nova_perfvm.placement.schemes import scheme_of, units
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.rules.slots import host_slots
 
@@ -62,12 +62,14 @@ class Cloud:
         traits = set()
         if dedicated:
             inventories["PCPU"] = Inventory(dedicated, dedicated)
-            if self.policy.placement == "slots":
+            scheme = scheme_of(self.policy)
+            if scheme.offers_slots:
                 (vm_class,) = self.policy.pinned_classes
                 cells = assume_cells(shape, dedicated, 0, memory_mb)
                 slots = host_slots(vm_class, _facts_cells(cells))
-                inventories[const.RC_SLOT] = Inventory(slots, 1)
-                traits.add(const.TRAIT_HIGH_PERFORMANCE)
+                offer = scheme.offers(self.policy, vm_class, mode, slots)
+                inventories |= offer.inventories
+                traits |= offer.traits
         else:
             inventories["VCPU"] = Inventory(shape.cpus, shape.cpus, allocation_ratio=4)
         self.providers[name] = Provider(
@@ -117,8 +119,9 @@ class Cloud:
         given = self.flavors[flavor]
         cell = ServerCell(node, frozenset(range(20)), given.memory_mb, pins)
         resources = {"PCPU": 20, "MEMORY_MB": given.memory_mb}
-        if self.policy.placement == "slots":
-            resources[const.RC_SLOT] = 1
+        scheme = scheme_of(self.policy)
+        if scheme.offers_slots:
+            resources |= scheme.amounts(self.policy, *self.policy.pinned_classes)
         changes = {"cells": (cell,), "pinned": bool(count)} | changes
         self.add(name, host, flavor, resources, **changes)
 

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scheme is one object: what is known of one is asked of it alone."""
+
+import ast
+import dataclasses
+import pathlib
+import re
+import typing
+
+from nova import conf as nova_conf
+
+import nova_perfvm
+from nova_perfvm.diagnose import audit, capacity
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.generate.hosts import generate
+from nova_perfvm.placement import schemes
+from nova_perfvm.placement.contract import contract
+from nova_perfvm.policy import loader, model
+from nova_perfvm.scheduler import filters
+from tests.unit.facts.snapshot.clouds import Cloud
+from tests.unit.generate.hosts.requests import host_request
+from tests.unit.placement.tokens import TOKEN, TOKENS
+from tests.unit.scheduler import states
+from tests.unit.scheduler.test_filters import FilterCase
+
+CONF = nova_conf.CONF
+PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
+# The files that may know a scheme by its name, beside the sample of a policy.
+KNOWING = {
+    "placement/schemes/__init__.py",
+    "placement/schemes/none.py",
+    "placement/schemes/slots.py",
+    "placement/schemes/units.py",
+    "policy/model.py",
+    "policy/placements.py",
+}
+NAMES = "|".join(schemes.SCHEMES)
+
+
+def looks_at_the_key(node):
+    """Return whether a piece of code compares or imports a scheme by its name."""
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.IsNot):
+        sides = [node.left, *node.comparators]
+        return any(
+            "placement" in {getattr(s, "attr", ""), getattr(s, "id", "")} for s in sides
+        )
+    if isinstance(node, ast.ImportFrom):
+        names = {f"{node.module}.{alias.name}" for alias in node.names}
+        module = f"nova_perfvm.placement.schemes.({NAMES})"
+        return any(re.match(rf"{module}(\.|$)", name) for name in names)
+    return isinstance(node, ast.Constant) and (
+        node.value == "units"
+        or bool(re.search(rf"^[^`]*placement: ({NAMES})", str(node.value)))
+    )
+
+
+def documented(tree):
+    """Return the docstrings of a module, which may say what they like."""
+    return {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+
+
+def knowing_files():
+    """Yield the files of the package that know a scheme by its name."""
+    for path in sorted(PACKAGE.rglob("*")):
+        known = False
+        if path.suffix == ".py":
+            tree = ast.parse(path.read_text())
+            left_out = documented(tree)
+            known = any(
+                looks_at_the_key(node)
+                for node in ast.walk(tree)
+                if id(node) not in left_out
+            )
+        elif path.suffix == ".yml":
+            known = bool(re.search(r"placement\s*[!=]=", path.read_text()))
+        if known and path.name != "default.py":
+            yield str(path.relative_to(PACKAGE))
+
+
+class NamesTest(FilterCase):
+    def test_the_policy_and_the_registry_have_the_same_names(self):
+        self.assertEqual(typing.get_args(model.Placement), tuple(schemes.SCHEMES))
+
+    def test_no_other_file_knows_a_scheme(self):
+        self.assertEqual(set(), set(knowing_files()) - KNOWING)
+        self.assertLessEqual(len(KNOWING), 6)
+
+    def test_looking_at_the_key_is_found(self):
+        for line, expected in (
+            ("policy.placement == 'slots'", True),
+            ("'units' in placement", True),
+            ("from nova_perfvm.placement.schemes import units", True),
+            ("from nova_perfvm.placement.schemes.none import NONE", True),
+            ("f'needs placement: units, {why}'", True),
+            ("scheme_of(policy).enrolls", False),
+            ("from nova_perfvm.placement.schemes import scheme_of", False),
+        ):
+            found = any(map(looks_at_the_key, ast.walk(ast.parse(line))))
+            self.assertEqual(expected, found, line)
+
+
+class ToyTest(FilterCase):
+    """A scheme that only its own file knows is like any other."""
+
+    def setUp(self):
+        super().setUp()
+        self.patch(schemes, "SCHEMES", schemes.SCHEMES | {TOKENS.name: TOKENS})
+        self.policy = dataclasses.replace(loader.load(), placement=TOKENS.name)
+        self.specs = {f.name: f.extra_specs for f in generate_flavors(self.policy)}
+
+    def test_flavors_carry_the_contract(self):
+        for vm_class, name in zip(
+            self.policy.classes, ("hp.20c.64g", "g.2c.4g"), strict=True
+        ):
+            asked = contract(self.policy, vm_class).extra_specs()
+            self.assertTrue(asked)
+            self.assertLessEqual(asked.items(), self.specs[name].items())
+        self.assertEqual("2", self.specs["hp.20c.64g"][f"resources:{TOKEN}"])
+
+    def test_hosts_offer_it(self):
+        config = generate(host_request(policy=self.policy))
+        self.assertIn(f"{TOKEN}: ", str(config.provider).replace("'", ""))
+
+    def test_the_filter_refuses_what_lacks_it(self):
+        judge = filters.PerfVMFilter()
+        judge.policy = self.policy
+        hosts = [states.host_state()]
+        for specs, expected in ((self.specs["hp.20c.64g"], hosts), (None, [])):
+            spec = states.request_spec(extra_specs=specs)
+            self.assertEqual(expected, judge.filter_all(hosts, spec))
+
+    def test_the_audit_finds_who_lacks_it(self):
+        cloud = Cloud(self.policy)
+        cloud.add_host("hp1")
+        cloud.add_host("g1", "shared")
+        cloud.add_hp("a", "hp1")
+        cloud.add_general("c", "g1")
+        self.assertEqual([], self.codes(cloud))
+        cloud.allocate("i-a", "hp1", {"PCPU": 20, "MEMORY_MB": 65536})
+        self.assertEqual(["audit.not_claimed"], self.codes(cloud))
+        cloud.allocate("i-a", "hp1", {"PCPU": 20, TOKEN: 4})
+        self.assertEqual(["audit.claimed_too_much"], self.codes(cloud))
+        cloud.change_inventories("hp1", **{TOKEN: None})
+        self.assertIn("audit.inventory_differs", self.codes(cloud))
+
+    def codes(self, cloud):
+        """Return the codes of what the audit finds in a cloud."""
+        right = {("placement", "allocation_conflict_retry_count"): "1"}
+        subject = audit.Subject(self.policy, cloud.snapshot(), right)
+        return [found.code for found in audit.run(subject).findings]
+
+    def test_capacity_counts_it(self):
+        cloud = Cloud(self.policy)
+        cloud.add_host("hp1")
+        cloud.add_hp("a", "hp1")
+        (found,) = capacity.host_capacity(self.policy, cloud.snapshot())
+        self.assertEqual((2, 1, 1), (found.total, found.used, found.free))
+        cloud.change_inventories("hp1", **{TOKEN: None})
+        (found,) = capacity.host_capacity(self.policy, cloud.snapshot())
+        self.assertEqual((1, 1, 0), (found.total, found.used, found.free))
