@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import pathlib
 import sys
 import time
 import traceback
@@ -51,11 +50,6 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="show on stderr what Nova and Placement logged",
     )
-    parser.add_argument(
-        "--log-file",
-        type=pathlib.Path,
-        help="write what Nova and Placement logged to this file",
-    )
     return parser
 
 
@@ -72,7 +66,8 @@ def _run(args: argparse.Namespace, started: float) -> int:
         try:
             outcomes = story.play(cloud, policy, _progress)
         finally:
-            _keep_log(args, cloud.nova_log())
+            if args.verbose:
+                sys.stderr.write(cloud.nova_log())
     _progress("")
     problems = checks.check(policy, outcomes)
     report.write(sys.stdout, outcomes, problems, time.monotonic() - started)
@@ -83,13 +78,6 @@ def _progress(step: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{step}")
         sys.stderr.flush()
-
-
-def _keep_log(args: argparse.Namespace, log: str) -> None:
-    if args.log_file:
-        args.log_file.write_text(log, encoding="utf-8")
-    if args.verbose:
-        sys.stderr.write(log)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,6 @@ def _check_hp(vm_class: VMClass, outcomes: list[BootOutcome]) -> Iterator[str]:
         name, guest = outcome.server.name, outcome.guest
         facts = (
             ("vCPUs", vm_class.vcpus, guest.vcpus),
-            ("pinned vCPUs", vm_class.vcpus, len(guest.vcpupin)),
             ("distinct CPUs", vm_class.vcpus, len(guest.pins)),
             ("every vCPU pinned to one CPU", True, guest.pinned),
             ("NUMA nodes of the pins", vm_class.numa_nodes, len(guest.host_nodes)),
@@ -63,12 +62,6 @@ def _check_hosts(vm_class: VMClass, outcomes: list[BootOutcome]) -> Iterator[str
                 f"{host}: expected {vm_class.max_per_host} high-performance VMs, "
                 f"found {len(guests)}"
             )
-        nodes = collections.Counter(n for guest in guests for n in guest.host_nodes)
-        yield from (
-            f"{host}: {count} VMs on NUMA node {node}"
-            for node, count in nodes.items()
-            if count > 1
-        )
         owners = collections.Counter(cpu for guest in guests for cpu in guest.pins)
         shared = sorted(cpu for cpu, count in owners.items() if count > 1)
         if shared:

@@ -11,6 +11,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_perfvm.sandbox.domain_xml import with_addresses
+from nova_perfvm.sandbox.pretended import power_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ class Domains(fixtures.Fixture):
         self._patch(f"{_DRIVER}._get_guest_xml", self._recording())
         self._patch(f"{_DOMAIN}.XMLDesc", self._describing())
         self._patch(f"{_DOMAIN}.migrateToURI3", self._migrating())
-        self._patch(f"{_DRIVER}.migrate_disk_and_power_off", _power_off)
+        self._patch(f"{_DRIVER}.migrate_disk_and_power_off", power_off)
 
     def _patch(self, path: str, value: Any) -> None:
         self.useFixture(fixtures.MonkeyPatch(path, value))
@@ -99,15 +100,3 @@ def _forget(domain: Any) -> None:
     for domains in (source._vms, source._running_vms):  # noqa: SLF001
         for key in [key for key, found in domains.items() if found is domain]:
             del domains[key]
-
-
-def _power_off(
-    driver: Any,
-    _context: Any,
-    instance: Any,
-    *_args: Any,
-    **_kwargs: Any,
-) -> str:
-    # There are no disks to move: the rest of the real method is file copies.
-    driver._destroy(instance)  # noqa: SLF001
-    return "{}"

@@ -19,16 +19,18 @@ from oslo_utils import units
 
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox import releases
+from nova_perfvm.sandbox.pretended import (
+    HOST_MEMORY_KB,
+    LOCAL_DISK,
+    ConnectionMixin,
+    host_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # What one host's nova.conf says: {(group or None, option): value}
 Options = dict[tuple[str | None, str], Any]
-
-# What the host itself uses, as seen by libvirt: Nova reports it as used.
-HOST_MEMORY_KB = 2 * units.Mi
-LOCAL_DISK_GB = 4000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,19 +79,8 @@ class HostSettings:
 
     def connection(self, hostname: str) -> _Connection:
         """Return the pretended libvirt of a host with this hardware."""
-        shape = self.hardware()
         connection = _Connection(
-            "qemu:///system",
-            version=fakelibvirt.FAKE_LIBVIRT_VERSION,
-            hv_version=fakelibvirt.FAKE_QEMU_VERSION,
-            hostname=hostname,
-            host_info=fakelibvirt.HostInfo(
-                cpu_nodes=shape.cells,
-                cpu_sockets=1,
-                cpu_cores=shape.cores,
-                cpu_threads=shape.threads,
-                kB_mem=self.memory_gb * units.Mi,
-            ),
+            **host_options(fakelibvirt, hostname, self.hardware(), self.memory_gb)
         )
         if self.uneven:
             self._divide(connection.host_info.numa_topology.cells)
@@ -105,12 +96,8 @@ class HostSettings:
             cell.mempages = fakelibvirt.create_mempages(pages)
 
 
-class _Connection(fakelibvirt.Connection):
-    def getInfo(self) -> list[Any]:  # noqa: N802
-        """Return the memory in MiB, as libvirt does; the fixture gives KiB."""
-        info = super().getInfo()
-        info[1] //= 1024
-        return info
+class _Connection(ConnectionMixin, fakelibvirt.Connection):
+    pass
 
 
 class _GroupView:
@@ -232,7 +219,7 @@ class HostHardware(fixtures.Fixture):
         for owner, name, value in (
             (host, "get_online_cpus", _online_cpus),
             (host, "_get_avail_memory_kb", _available_memory_kb),
-            (driver, "_get_local_gb_info", staticmethod(_local_disk)),
+            (driver, "_get_local_gb_info", staticmethod(LOCAL_DISK.copy)),
         ):
             # MonkeyPatch would make static what is static in some releases.
             self.useFixture(fixtures.MockPatchObject(owner, name, value))
@@ -244,7 +231,3 @@ def _online_cpus(host: Any) -> set[int]:
 
 def _available_memory_kb(host: Any) -> int:
     return host.get_connection().host_info.kB_mem - HOST_MEMORY_KB
-
-
-def _local_disk() -> dict[str, int]:
-    return {"total": LOCAL_DISK_GB, "used": 0, "free": LOCAL_DISK_GB}

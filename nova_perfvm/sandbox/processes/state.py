@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Final
 
-from nova_perfvm.sandbox.processes import settings
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
@@ -121,15 +120,7 @@ def _is_ours(layout: Layout) -> bool:
         return layout.lock.read_bytes() == MARK
     # A command that ended before it could write the mark.
     names.discard(layout.lock.name)
-    # Another sandbox has made it there, or an earlier version kept it.
+    # Another sandbox has made it there.
     if names == {layout.environment.name}:
         return Environment(layout.environment).is_ours
-    # Earlier versions left the lock file empty.
-    return not names or _has_settings(layout)
-
-
-def _has_settings(layout: Layout) -> bool:
-    try:
-        return settings.load(layout.settings) is not None
-    except SandboxError:
-        return False
+    return not names

@@ -94,36 +94,21 @@ class FilesTest(testtools.TestCase):
         self.assertEqual(policy, loader.load(path))
         self.assertEqual(str(self.layout.policy), path)
 
-    def test_placement_retries(self):
+    def test_services(self):
+        """Keystone's keys would be below /etc by default, which root could write."""
         self.write("dedicated:2x20", retries=10)
 
-        conf = self.read("placement/placement.conf")
-        self.assertEqual("10", conf["placement"]["allocation_conflict_retry_count"])
-
-    def test_computes_know_no_database(self):
-        self.write("dedicated:2x20")
-
-        text = (self.layout.etc / "nova/nova-compute.conf").read_text()
-        self.assertNotIn("mysql", text)
-
-    def test_everything_is_on_this_machine_only(self):
-        self.write("dedicated:2x20")
-
-        for path in self.layout.etc.rglob("*.conf"):
-            self.assertNotIn("0.0.0.0", path.read_text(), path)
-
-    def test_keystone_keeps_its_keys_to_itself(self):
-        """By default they would be below /etc, which root could write."""
-        self.write("dedicated:2x20")
-
+        placement = self.read("placement/placement.conf")["placement"]
+        self.assertEqual("10", placement["allocation_conflict_retry_count"])
         conf = self.read("keystone/keystone.conf")
         for section in ("fernet_tokens", "fernet_receipts", "credential"):
             path = conf[section]["key_repository"]
             self.assertTrue(path.startswith(str(self.layout.data)), section)
-
-    def test_clouds(self):
-        self.write("dedicated:2x20")
-
+        computes = (self.layout.etc / "nova/nova-compute.conf").read_text()
+        self.assertNotIn("mysql", computes)
+        # Everything is on this machine only.
+        for path in self.layout.etc.rglob("*.conf"):
+            self.assertNotIn("0.0.0.0", path.read_text(), path)
         cloud = yaml.safe_load(self.layout.clouds.read_text())["clouds"]["perfvm"]
         self.assertEqual("http://127.0.0.1:21005/v3", cloud["auth"]["auth_url"])
         self.assertEqual("secret", cloud["auth"]["password"])

@@ -11,7 +11,6 @@ from unittest import mock
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes import state
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
@@ -31,11 +30,6 @@ class StateTest(testtools.TestCase):
             path = self.directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-
-    def keep_settings(self):
-        settings = kept_settings.new_settings("dedicated:2x20", "0", filters_only=False)
-        self.directory.mkdir(exist_ok=True)
-        kept_settings.save(settings, self.layout.settings)
 
     def claim(self):
         with state.claim(self.layout):
@@ -110,16 +104,8 @@ class ClaimTest(StateTest):
 
         self.assertEqual(state.MARK, self.layout.lock.read_bytes())
 
-    def test_directories_that_earlier_versions_made(self):
-        self.make("lock", "data/mariadb/ibdata1")
-        self.keep_settings()
-
-        self.claim()
-
-        self.assertEqual(state.MARK, self.layout.lock.read_bytes())
-
     def test_an_environment_alone(self):
-        """An earlier version kept it, or another sandbox installs into it."""
+        """Another sandbox installs into it."""
         for stamp in ("openstack", "lock"):
             self.make(f"venv/.nova-perfvm-{stamp}")
 

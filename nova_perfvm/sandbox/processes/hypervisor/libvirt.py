@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import nova.tests
-from oslo_utils import units
 
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.domain_xml import with_addresses
+from nova_perfvm.sandbox.pretended import ConnectionMixin, host_options
 
 
 def _fixture(name: str) -> Any:
@@ -76,7 +76,7 @@ class SandboxDomain(fakelibvirt.Domain):
         self.complete_job()
 
 
-class Connection(fakelibvirt.Connection):
+class Connection(ConnectionMixin, fakelibvirt.Connection):
     """The connection to one host's libvirt.
 
     Each guest is a file NAME.xml; NAME.on stands for one that runs. So guests
@@ -86,27 +86,11 @@ class Connection(fakelibvirt.Connection):
     def __init__(self, hardware: Hardware) -> None:
         shape = HostShape.parse(hardware.shape)
         super().__init__(
-            "qemu:///system",
-            version=fakelibvirt.FAKE_LIBVIRT_VERSION,
-            hv_version=fakelibvirt.FAKE_QEMU_VERSION,
-            hostname=hardware.hostname,
-            host_info=fakelibvirt.HostInfo(
-                cpu_nodes=shape.cells,
-                cpu_sockets=1,
-                cpu_cores=shape.cores,
-                cpu_threads=shape.threads,
-                kB_mem=hardware.memory_gb * units.Mi,
-            ),
+            **host_options(fakelibvirt, hardware.hostname, shape, hardware.memory_gb)
         )
         self._directory = Path(hardware.domains)
         self._directory.mkdir(parents=True, exist_ok=True)
         self._look()
-
-    def getInfo(self) -> list[Any]:  # noqa: N802
-        """Return the memory in MiB, as libvirt does; the fixture gives KiB."""
-        info = super().getInfo()
-        info[1] //= 1024
-        return info
 
     def getCPUStats(self, _cpu: int, flag: int) -> Any:  # noqa: N802
         """Return the same for every CPU; the fixture knows two."""

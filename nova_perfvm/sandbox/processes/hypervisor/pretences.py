@@ -4,22 +4,19 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 from unittest import mock
 
 from nova.virt.libvirt import driver as libvirt_driver
 from nova.virt.libvirt import host as libvirt_host
 from oslo_utils import units
 
+from nova_perfvm.sandbox.pretended import HOST_MEMORY_KB, LOCAL_DISK, power_off
 from nova_perfvm.sandbox.processes.hypervisor.libvirt import (
     Connection,
     Hardware,
     fakelibvirt,
     imagebackend,
 )
-
-HOST_MEMORY_KB = 2 * units.Mi
-LOCAL_DISK_GB = 4000
 
 
 def pretend(hardware: Hardware) -> None:
@@ -29,7 +26,6 @@ def pretend(hardware: Hardware) -> None:
     imagebackend.LibvirtImageBackendFixture().setUp()
     cpus = set(range(connection.host_info.cpus))
     free_kb = connection.host_info.kB_mem - HOST_MEMORY_KB
-    disk = {"total": LOCAL_DISK_GB, "used": 0, "free": LOCAL_DISK_GB}
 
     mock.patch.multiple(
         libvirt_host.Host,
@@ -42,11 +38,11 @@ def pretend(hardware: Hardware) -> None:
     ).start()
     mock.patch.multiple(
         libvirt_driver.LibvirtDriver,
-        _get_local_gb_info=staticmethod(lambda: disk),
+        _get_local_gb_info=staticmethod(LOCAL_DISK.copy),
         _get_disk_over_committed_size_total=lambda _: connection.disk_gb() * units.Gi,
         _create_image=lambda *_args, **_kwargs: (False, False),
         _get_host_sysinfo_serial_os=lambda _driver: None,
-        migrate_disk_and_power_off=_power_off,
+        migrate_disk_and_power_off=power_off,
     ).start()
     mock.patch.multiple(
         libvirt_driver.libvirt_utils,
@@ -54,11 +50,3 @@ def pretend(hardware: Hardware) -> None:
         is_valid_hostname=lambda _name: True,
     ).start()
     mock.patch("nova.privsep.utils.supports_direct_io", lambda *_args: True).start()
-
-
-def _power_off(
-    driver: Any, _context: Any, instance: Any, *_args: Any, **_kwargs: Any
-) -> str:
-    # There are no disks to move: the rest of the real method is file copies.
-    driver._destroy(instance)  # noqa: SLF001
-    return "{}"
