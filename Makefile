@@ -101,7 +101,7 @@ oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit
 	$(OLDEST)/bin/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY) \
 	    $(OLDEST_TESTS)
 
-storm: $(STAMP)  ## 50 requests at once, PERFVM_STORM_ROUNDS times (1)
+storm: $(STAMP)  ## 30 requests at once, PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr $(ALONE) --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
 measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser

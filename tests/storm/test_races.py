@@ -27,7 +27,7 @@ OPEN_HOSTS = {"e1": "2x20", "e2": "2x20", "e3": "2x20"}
 class Storm:
     """Fires requests, and looks at what became of them; mixed into a test."""
 
-    REQUESTS = 50
+    REQUESTS = 30
     PATIENCE = 3
 
     def storm(self, seed, flavors=MIXED, requests=None):
