@@ -89,15 +89,6 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
         self.assertEqual({"debian": ("set", "hw_disk_bus=virtio (was ide)")}, found)
         self.assertEqual(other, Glance.images[other["id"]])
 
-    def test_what_the_policy_gave_up(self):
-        debian = self.add(**PROPERTIES, tags=[TAG, "x"])
-        debian[RECORD] = "hw_gone,hw_vif_model"
-        debian["hw_gone"] = "1"
-        self.sync("--yes")
-        self.assertEqual(PROPERTIES, self.properties(debian))
-        self.assertEqual("hw_vif_model", debian[RECORD])
-        self.assertEqual([TAG, "x"], debian["tags"])
-
     def test_classes_and_ids(self):
         high = self.add("high")
         looks = self.add(str(uuid.uuid4()))
@@ -108,26 +99,6 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
         # Without names: every class, unless one is named.
         self.assertEqual(2, len(self.sync("--yes")))
         self.assertEqual({}, self.sync("--yes", "--class", "general"))
-
-    def test_hidden_ones_and_those_of_others(self):
-        old, theirs = self.add(), self.add("theirs", visibility="community")
-        self.sync("--yes", "debian", "theirs")
-        # A newer one replaces it; the servers made of it have its ID.
-        old["os_hidden"] = True
-        new = self.add()
-        for image in (old, theirs):
-            image["hw_disk_bus"] = "ide"
-
-        self.assertEqual({"debian", "theirs"}, set(self.sync("--yes")))
-
-        for image in (old, theirs):
-            self.assertEqual(PROPERTIES, self.properties(image))
-        self.assertEqual({}, self.properties(new))
-        # The name means the one that is shown, unless there is none.
-        self.assertEqual("set", self.sync("--yes", "debian")["debian"][0])
-        self.assertEqual(PROPERTIES, self.properties(new))
-        del Glance.images[new["id"]]
-        self.assertEqual("leave", self.sync("--yes", "debian")["debian"][0])
 
     def test_pages(self):
         for number in range(5):

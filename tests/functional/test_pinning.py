@@ -16,6 +16,9 @@ class TestPinning(base.FunctionalTest):
 
         self.assert_apart(first, second)
         self.assertEqual({"hp1"}, {first.host, second.host})
+        attached = self.cloud.api.get_server_volumes(first.id)
+        self.assertEqual(["/dev/vda"], [volume["device"] for volume in attached])
+        self.assertEqual(0, self.cloud.usages("hp1").get("DISK_GB", 0))
         self.assertEqual(40, self.cloud.usages("hp1")["PCPU"])
         # 40 PCPU are in use: Placement alone sees to it.
         self.assert_not_filtered(self.boot_refused())
@@ -26,35 +29,6 @@ class TestPinning(base.FunctionalTest):
 
         self.assert_apart(second, third)
         self.assertEqual(node, self.cloud.guest(third).host_nodes)
-
-    def test_general_vm_is_not_pinned(self):
-        self.cloud.start_host("general1", shared="0-39")
-
-        server = self.boot(base.GENERAL_2)
-
-        self.assert_general(server)
-        self.assertEqual("general1", server.host)
-
-    def test_root_disk_is_a_volume(self):
-        server = self.boot()
-
-        attached = self.cloud.api.get_server_volumes(server.id)
-        self.assertEqual(["/dev/vda"], [volume["device"] for volume in attached])
-        self.assertEqual(0, self.cloud.usages("hp1").get("DISK_GB", 0))
-
-    def test_image_boot_is_refused(self):
-        server = self.boot_refused(from_volume=False)
-
-        self.assert_reason(server, "request.not_volume_backed")
-
-    def test_image_without_multiqueue_is_refused_by_the_api(self):
-        image = self.cloud.create_image(hw_vif_multiqueue_enabled="false")
-
-        error = self.assertRaises(
-            OpenStackApiException, self.cloud.boot, base.HP_64, image=image
-        )
-
-        self.assertEqual(400, error.response.status_code)
 
     def test_thread_policies_of_images(self):
         require = self.cloud.create_image(hw_cpu_thread_policy="require")
@@ -74,19 +48,24 @@ class TestPinning(base.FunctionalTest):
             self.assertEqual(10, len({cpu // 2 for cpu in pins}))
         self.assertEqual(40, self.cloud.usages("smt1")["PCPU"])
 
-    def test_flavor_without_multiqueue_is_refused(self):
+    def test_queues_and_disks(self):
+        server = self.boot_refused(from_volume=False)
+        self.assert_reason(server, "request.not_volume_backed")
+        # What contradicts the flavor nova-api refuses.
+        image = self.cloud.create_image(hw_vif_multiqueue_enabled="false")
+        error = self.assertRaises(
+            OpenStackApiException, self.cloud.boot, base.HP_64, image=image
+        )
+        self.assertEqual(400, error.response.status_code)
+
         specs = base.PINNED | {"perfvm:class": "high-performance"}
         self.cloud.create_flavor("no-queues", 20, 65536, 0, specs)
-
         server = self.boot_refused("no-queues")
-
         self.assert_reason(server, "request.no_multiqueue")
-
-    def test_image_may_turn_multiqueue_on(self):
-        specs = base.PINNED | {"perfvm:class": "high-performance"}
-        self.cloud.create_flavor("no-queues", 20, 65536, 0, specs)
         image = self.cloud.create_image(hw_vif_multiqueue_enabled="true")
+        self.assert_high_performance(self.boot("no-queues", image=image))
 
-        server = self.boot("no-queues", image=image)
-
-        self.assert_high_performance(server)
+        self.cloud.start_host("general1", shared="0-39")
+        server = self.boot(base.GENERAL_2)
+        self.assert_general(server)
+        self.assertEqual("general1", server.host)

@@ -243,48 +243,21 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
         self.said("flavor", "sync", "--yes", policy=self.path)
         self.assertEqual(self.digest, self.recorded()[0][:8])
 
-    def test_two_record_one_at_the_same_moment(self):
-        """Nova answers one of them with an error; both find the other's work."""
+    def record_at_once(self, meets, *digests):
+        """Record several digests; return what each is told of the cloud's.
+
+        :param meets: which requests to Nova wait for each other: a method, and the
+            end of a path
+        """
         together, ended = threading.Barrier(2), []
         original = API.nova
 
         def nova(api, method, path, *arguments, **options):
-            if (method, path) == ("POST", "/os-aggregates"):
-                together.wait(LIMIT_S)
-            return original(api, method, path, *arguments, **options)
-
-        def record(digest):
-            api = API(self.connection("admin", "admin,member,reader"))
-            ended.append(policy_record.record(api, digest, "a").digest)
-
-        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.nova", nova):
-            threads = [threading.Thread(target=record, args=("a" * 64,)) for _ in "ab"]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(LIMIT_S)
-
-        self.assertFalse(together.broken)
-        self.assertEqual(["a" * 64] * 2, ended)
-        self.assertEqual(1, len(self.aggregates()))
-        # Another one that came meanwhile stays, and is told.
-        seen, third = RecordedPolicy("c" * 64), ("b" * 64, "\u00e4" * 300)
-        there = policy_record.record(self.api, *third, seen)
-        self.assertEqual("a" * 64, there.digest)
-        policy_record.record(self.api, *third, there)
-        self.assertEqual(("b" * 64, "?" * 255), self.recorded())
-
-    def test_two_record_different_ones_at_the_same_moment(self):
-        """Both see none; whose digest is not the one that stays is told."""
-        together, ended = threading.Barrier(2), []
-        original = API.nova
-
-        def nova(api, method, path, *arguments, **options):
-            sets = method == "POST" and path.endswith("/action")
-            if sets:
+            met = method == meets[0] and path.endswith(meets[1])
+            if met:
                 together.wait(LIMIT_S)
             found = original(api, method, path, *arguments, **options)
-            if sets:
+            if met and meets[1] == "/action":
                 together.wait(LIMIT_S)
             return found
 
@@ -293,14 +266,31 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
             ended.append(policy_record.record(api, digest, "a").digest)
 
         with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.nova", nova):
-            threads = [threading.Thread(target=record, args=(c * 64,)) for c in "ab"]
+            threads = [threading.Thread(target=record, args=(d,)) for d in digests]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(LIMIT_S)
-
         self.assertFalse(together.broken)
-        self.assertEqual([self.recorded()[0]] * 2, ended)
+        return ended
+
+    def test_two_record_one_at_the_same_moment(self):
+        """Nova answers one of them with an error; both find the other's work."""
+        one = "a" * 64
+        found = self.record_at_once(("POST", "/os-aggregates"), one, one)
+        self.assertEqual([one] * 2, found)
+        self.assertEqual(1, len(self.aggregates()))
+        # Another one that came meanwhile stays, and is told.
+        seen, third = RecordedPolicy("c" * 64), ("b" * 64, "\u00e4" * 300)
+        there = policy_record.record(self.api, *third, seen)
+        self.assertEqual(one, there.digest)
+        policy_record.record(self.api, *third, there)
+        self.assertEqual(("b" * 64, "?" * 255), self.recorded())
+
+    def test_two_record_different_ones_at_the_same_moment(self):
+        """Both see none; whose digest is not the one that stays is told."""
+        found = self.record_at_once(("POST", "/action"), "a" * 64, "b" * 64)
+        self.assertEqual([self.recorded()[0]] * 2, found)
 
     def test_nothing_to_do_by_a_policy_that_changed(self):
         """It is recorded all the same: healing refuses it as long as it is not."""

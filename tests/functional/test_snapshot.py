@@ -79,7 +79,8 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
         consumers = {c for p in found.providers for c in p.allocations}
         self.assertEqual({server.id, migration.id}, consumers)
 
-    def test_nobody_else_may_read_it(self):
+    def test_to_standard_output_and_to_nowhere(self):
+        """And to a file that nobody else may read."""
         self.addCleanup(os.umask, os.umask(0o022))
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "file"
         for _ in range(2):
@@ -89,7 +90,6 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
             # And now over one that everybody may read.
             path.chmod(0o644)
 
-    def test_to_standard_output_and_to_nowhere(self):
         status, stdout, _ = self.run_command("snapshot", "save", "-")
         self.assertEqual(0, status)
         self.assertEqual(2, len(json.loads(stdout)["hosts"]))

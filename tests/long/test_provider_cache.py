@@ -11,11 +11,10 @@ import time
 
 from nova_perfvm.cloud import apply, converge, live_hosts
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.cloud.rollback import rollback
 from nova_perfvm.policy import Elastic
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
-from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, ElasticTest
+from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 
 HOSTS = ("h1", "h2")
 GENERAL_4 = "g.4c.8g"
@@ -93,28 +92,6 @@ class TestProviderCache(ElasticTest):
             self.enroll(host)
             self.assert_elastic(host)
         self.assertEqual([], self.detached())
-        self.report()
-
-    def test_strip(self):
-        self.start(self.policy)
-        high, general = self.boot(host="h1"), self.boot(base.GENERAL_2, host="h2")
-        rollback(self.api, strip=True)
-        self.report()
-        for server in (high, general):
-            self.reboot(server)
-        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        high = self.servers.confirm(self.servers.resize(high, PLAIN_HP))
-        self.walk(PLAIN_GENERAL, LARGER)
-
-        self.let_time_pass()
-        self.assertEqual(4, len(self.detached()))
-        rollback(self.api, delete_children=True)
-        self.assertEqual([], self.detached())
-        self.report()
-        self.boot(PLAIN_GENERAL, host="h2")
-        self.reboot(high)
-        for server in (high, general):
-            self.servers.delete(server)
         self.report()
 
     def test_fewer_children(self):
