@@ -24,6 +24,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit import CHECKS, Selection
 from nova_perfvm.findings import AUDIT_CODES, LEVELS
+from nova_perfvm.measure.certify import promise
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import HOSTS, Refusal
 
@@ -225,6 +226,29 @@ class NamesDirective(TableDirective):
         )
 
 
+# {name of a predicate of classes: the classes that it is true for}.
+_NEEDED: Final = {
+    "_always": "always",
+    "_never": "never",
+    "_pinned": "pinned classes",
+    "_cores": "pinned classes with ``smt: cores``",
+    "_huge": "classes with huge pages",
+    "_queues": "classes with ``vif_multiqueue``",
+}
+
+
+class EvidenceDirective(TableDirective):
+    """The checks that a certificate rests on, for which classes, and why."""
+
+    header = ("check", "needed", "why")
+    widths = (30, 25, 45)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each check."""
+        for code, evidence in promise.EVIDENCE.items():
+            yield literal(code), _NEEDED[evidence.needed.__name__], evidence.why
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx the directives."""
     app.add_directive("perfvm-rules", RulesDirective)
@@ -234,4 +258,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("perfvm-audit-checks", AuditChecksDirective)
     app.add_directive("perfvm-validators", ValidatorsDirective)
     app.add_directive("perfvm-names", NamesDirective)
+    app.add_directive("perfvm-evidence", EvidenceDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -21,11 +21,10 @@ from nova_perfvm.cloud import rights
 from nova_perfvm.diagnose.survey import steps
 from nova_perfvm.findings import AUDIT_CODES, LEVELS, Level
 from nova_perfvm.generate import options
-from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.osc.audit import Audit
-from nova_perfvm.policy import VMClass, loader
+from nova_perfvm.policy import loader
 from tests.unit.test_boundaries import ROOMS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -288,24 +287,6 @@ class MeasureTest(testtools.TestCase):
             },
             seen,
         )
-
-    def test_every_check_that_a_promise_rests_on_is_listed(self):
-        text = (ROOT / "doc/source/admin/certify.rst").read_text()
-        row = r"^   \* - ``([a-z_.]+)``\n     - (\w+)"
-        listed = re.findall(row, text, re.MULTILINE)
-        self.assertEqual(list(promise.EVIDENCE), [code for code, _ in listed])
-        nothing = VMClass("none")
-        full = VMClass(
-            "full",
-            cpu_policy="dedicated",
-            vif_multiqueue=True,
-            mem_page_size="1GB",
-        )
-        for code, needed in listed:
-            evidence = promise.EVIDENCE[code]
-            found = (evidence.needed(nothing), evidence.needed(full))
-            expected = {"always": (True, True), "never": (False, False)}
-            self.assertEqual(expected.get(needed, (False, True)), found, code)
 
 
 class SurveyTest(testtools.TestCase):

@@ -17,6 +17,8 @@ from nova_perfvm import rules
 from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit.checks import CHECKS
 from nova_perfvm.findings import AUDIT_CODES, LEVELS
+from nova_perfvm.measure.certify import promise
+from nova_perfvm.policy import VMClass
 
 DOC = pathlib.Path(__file__).parents[2] / "doc"
 
@@ -108,6 +110,22 @@ class DirectivesTest(testtools.TestCase):
             [check.title for check in CHECKS],
             [title for title, *_ in self.rows("AuditChecksDirective")],
         )
+
+    def test_every_check_that_a_certificate_rests_on(self):
+        nothing = VMClass("none")
+        full = VMClass(
+            "full", cpu_policy="dedicated", vif_multiqueue=True, mem_page_size="1GB"
+        )
+        rows = self.rows("EvidenceDirective")
+        self.assertEqual(
+            [f"``{code}``" for code in promise.EVIDENCE], [r[0] for r in rows]
+        )
+        for evidence, (_, needed, why) in zip(
+            promise.EVIDENCE.values(), rows, strict=True
+        ):
+            found = (evidence.needed(nothing), evidence.needed(full))
+            expected = {"always": (True, True), "never": (False, False)}
+            self.assertEqual(expected.get(needed, (False, True)), found, why)
 
     def test_every_name(self):
         shown = " ".join(self.first_column("NamesDirective"))
