@@ -14,6 +14,7 @@ TEXT = (ROOT / "CONTRIBUTING.rst").read_text()
 # {heading: what every file of the example has, and where no other file has it}.
 EXAMPLES = {
     "Add a check": (r"ksm", ("nova_perfvm", "doc/source/admin", "tests")),
+    "Add a scheme": (r"\bTOKENS\b|TokensScheme", ("nova_perfvm", "tests")),
     "Add a format": (r"CheckJUnitFormatter|checked\.junit", ("nova_perfvm", "tests")),
     "Add a release of Nova": (
         r"2025\.2",

@@ -75,8 +75,8 @@ class Claims(NamedTuple):
 class Scheme:
     """How Placement counts VMs: one value of the policy's key ``placement``.
 
-    Without a method of its own, a scheme counts the VMs of each pinned class by an
-    inventory of the host's own provider, if :meth:`slot_class` names one.
+    Without methods of its own, a scheme counts the VMs of each pinned class by an
+    inventory of the host's own provider, of which a VM takes one.
 
     :cvar name: the value of ``placement``
     :cvar summary: what hosts have under it, as the help of an option says it
@@ -124,10 +124,15 @@ class Scheme:
     def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
         """Return the resource class that counts VMs of a pinned class on a host.
 
-        That is on the host's own provider; empty if that counts none.
+        That is on the host's own provider; empty if that counts none.  With several
+        pinned classes each has names of its own, so that no VM of one can take, or
+        be forced into, a slot that was counted for another.
         """
-        del policy, vm_class
-        return ""
+        if not self.offers_slots:
+            return ""
+        if len(policy.pinned_classes) == 1:
+            return self.resource_class
+        return f"{self.resource_class}_{vm_class.custom_name}"
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
         """Return the trait of hosts for a pinned class alone; empty for none."""

@@ -19,11 +19,6 @@ class TokensScheme(Scheme):
     summary = "hosts have two tokens for each high-performance VM"
     resource_class = TOKEN
 
-    def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the resource class of the tokens."""
-        del policy, vm_class
-        return TOKEN
-
     def groups(self, policy: Policy, vm_class: VMClass) -> Iterator[Group]:
         """Yield two tokens for a pinned VM."""
         (group,) = super().groups(policy, vm_class)
