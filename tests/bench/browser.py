@@ -19,6 +19,11 @@ import time
 import fixtures
 import testtools
 
+from tests.bench import contrast
+
+OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+# Wide and narrow.
+SIZES = ((1300, 4000), (400, 9000))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _MOST_SECONDS = 240
 _KEYS = {
@@ -211,23 +216,36 @@ class PageCase(testtools.TestCase):
             ".map((one) => one.innerText)"
         )
 
-    def pictured(self, name, sizes):
-        """Take the page's pictures, light and dark; yield the width of each.
-
-        :param name: of the page
-        :param sizes: {name: (width, height)}
-        """
-        for scheme in ("light", "dark"):
-            self.browser.prefer(scheme)
-            for size, (width, height) in sizes.items():
-                with self.subTest(f"{name}, {scheme}, {size}"):
-                    self.browser.resize(width, height)
-                    self.browser.settle()
-                    image = self.directory / f"{name}-{size}-{scheme}.png"
-                    self.browser.screenshot(image)
-                    found = struct.unpack(">II", image.read_bytes()[16:24])
-                    self.assertEqual((width, height), found)
-                    yield width
-
     def assert_no_complaint(self):
         self.assertEqual([], self.browser.complaints)
+
+
+class LookTests:
+    """How pages look, light and dark, wide and narrow; a mixin for a PageCase.
+
+    Its method ``pages`` shows one page after the other, and yields their names.
+    """
+
+    def test_light_dark_wide_and_narrow(self):
+        for name in self.pages():
+            self.browser.run(f"{OPEN}; null")
+            for scheme in ("light", "dark"):
+                self.browser.prefer(scheme)
+                query = f"matchMedia('(prefers-color-scheme: {scheme})').matches"
+                self.assertTrue(self.browser.run(query))
+                for size in SIZES:
+                    with self.subTest(f"{name}, {scheme}, {size}"):
+                        self.browser.resize(*size)
+                        self.browser.settle()
+                        self.assertEqual(size, self.pictured())
+                        wide = "document.documentElement.scrollWidth"
+                        self.assertEqual(size[0], self.browser.run(wide))
+                        self.assertGreater(len(contrast.looked_at(self.browser)), 20)
+                        self.assertEqual([], contrast.faults(self.browser))
+        self.assert_no_complaint()
+
+    def pictured(self):
+        """Return the size of a picture of the page."""
+        image = self.directory / "page.png"
+        self.browser.screenshot(image)
+        return struct.unpack(">II", image.read_bytes()[16:24])

@@ -13,7 +13,7 @@ from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from nova_perfvm.osc.formats import page as audit_page
 from nova_perfvm.osc.formats.cloud_map import html
 from tests.bench import contrast
-from tests.bench.browser import PageCase
+from tests.bench.browser import LookTests, PageCase
 from tests.unit.facts.snapshot.clouds import HP, POLICY, Cloud
 from tests.unit.osc.formats.test_cloud_map import EVIL, HARMLESS
 
@@ -306,7 +306,7 @@ class MapTest(MapCase):
         self.assertTrue(all(text for _, text in signs))
 
 
-class LookTest(MapCase):
+class LookTest(LookTests, MapCase):
     def pages(self):
         self.show(small())
         self.choose("flavor", "1")
@@ -316,23 +316,6 @@ class LookTest(MapCase):
         snapshot = small().snapshot()
         self.show_text(audit_page.html(overview.look(POLICY, snapshot).report))
         yield "audit"
-
-    def test_contrast(self):
-        """The pages that measuring has are in test_report."""
-        for scheme, dark in (("light", False), ("dark", True)):
-            self.browser.prefer(scheme)
-            for name in self.pages():
-                with self.subTest(f"{name}, {scheme}"):
-                    seen = contrast.looked_at(self.browser)
-                    self.assertGreater(len(seen), 20)
-                    self.assertEqual([], contrast.faults(self.browser))
-            paper = self.browser.run(
-                "getComputedStyle(document.documentElement).colorScheme"
-            )
-            self.assertEqual("light dark", paper)
-            query = "matchMedia('(prefers-color-scheme: dark)').matches"
-            self.assertEqual(dark, self.browser.run(query))
-        self.assert_no_complaint()
 
     def test_what_is_too_weak_would_be_found(self):
         self.show(small())

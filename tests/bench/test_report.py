@@ -8,20 +8,16 @@ from nova_perfvm.measure.certify import page as certify_page
 from nova_perfvm.measure.certify import record
 from nova_perfvm.measure.report import content, page
 from nova_perfvm.measure.report.plots import plots
-from tests.bench import contrast
-from tests.bench.browser import PageCase
+from tests.bench.browser import LookTests, PageCase
 from tests.unit.measure import hosts, published
 from tests.unit.measure.certify.sound import Case
 from tests.unit.measure.report import machines
 
 FACTORS = (0.9, 1.1, 1.0, 0.95, 1.05)
 EVIL = '</script><script>console.error("escaped")</script><b>vm'
-SIZES = {"wide": (1300, 4000), "narrow": (400, 9000)}
-# Those of SIZES that every page has to fit into.
-NARROW = 400
 
 
-class BrowserTest(PageCase):
+class BrowserTest(LookTests, PageCase):
     def page(self):
         """Write a report with every kind of plot."""
         measured = published.repeated(published.ly_two(), FACTORS)
@@ -101,39 +97,11 @@ class BrowserTest(PageCase):
         self.assertEqual(len(self.plots), self.browser.run(drawn))
         self.assert_no_complaint()
 
-    def test_light_dark_wide_and_narrow(self):
-        for name in self.pages():
-            widths = [width for width, _ in SIZES.values()]
-            self.assertEqual(2 * widths, list(self.pictured(name, SIZES)))
-        self.assert_no_complaint()
-
-    def test_contrast(self):
-        for name in self.pages():
-            self.browser.run(
-                "document.querySelectorAll('details').forEach((d) => d.open = true)"
-            )
-            for scheme in ("light", "dark"):
-                with self.subTest(f"{name}, {scheme}"):
-                    self.browser.prefer(scheme)
-                    self.browser.settle()
-                    self.assertGreater(len(contrast.looked_at(self.browser)), 20)
-                    self.assertEqual([], contrast.faults(self.browser))
-
     def test_a_certificate(self):
         self.show(self.certificate())
         said = "document.querySelector('p.verdict.failure').innerText"
         self.assertEqual("REFUSED", self.browser.run(said))
         self.assert_no_complaint()
-
-    def test_nothing_is_wider_than_a_narrow_screen(self):
-        self.browser.resize(NARROW, 900)
-        for name in self.pages():
-            with self.subTest(name):
-                self.browser.run(
-                    "document.querySelectorAll('details').forEach((d) => d.open = true)"
-                )
-                width = "document.documentElement.scrollWidth"
-                self.assertEqual(NARROW, self.browser.run(width))
 
     def test_an_error_would_be_seen(self):
         path = self.page()

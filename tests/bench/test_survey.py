@@ -6,16 +6,12 @@ import dataclasses
 from nova_perfvm.changes import recover
 from nova_perfvm.diagnose.survey import survey
 from nova_perfvm.osc.formats.survey import html
-from tests.bench import contrast
-from tests.bench.browser import PageCase
+from tests.bench.browser import OPEN, LookTests, PageCase
 from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
 
 EVIL = "</pre></script><img src=x onerror=console.error(1)><script>no()</script>"
 HARMLESS = "<img src=x onerror=console.error(1)>"
-NARROW = 400
-SIZES = {"wide": (1200, 3000), "narrow": (NARROW, 6000)}
-_OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 
 
 def gaps():
@@ -35,7 +31,7 @@ class SurveyPageCase(PageCase):
             found = dataclasses.replace(found, recovery=won)
         self.show_text(html(found))
         if opened:
-            self.browser.run(f"{_OPEN}; null")
+            self.browser.run(f"{OPEN}; null")
             self.browser.settle()
 
     def pages(self):
@@ -67,7 +63,7 @@ class SurveyPageTest(SurveyPageCase):
         self.assertIn("3 used", " ".join(counts[0].split()))
         height = "document.documentElement.scrollHeight"
         before = self.browser.run(height)
-        self.browser.run(f"{_OPEN}; null")
+        self.browser.run(f"{OPEN}; null")
         self.assertGreater(self.browser.run(height), before)
         self.assertIn("schema_version", self.texts("details pre")[-1])
         self.assert_no_complaint()
@@ -104,19 +100,5 @@ class SurveyPageTest(SurveyPageCase):
         self.assert_no_complaint()
 
 
-class SurveyLookTest(SurveyPageCase):
-    def test_light_dark_wide_and_narrow(self):
-        wide = "document.documentElement.scrollWidth"
-        for name in self.pages():
-            for width in self.pictured(name, SIZES):
-                self.assertEqual(width, self.browser.run(wide), name)
-        self.assert_no_complaint()
-
-    def test_contrast(self):
-        for scheme in ("light", "dark"):
-            self.browser.prefer(scheme)
-            for name in self.pages():
-                with self.subTest(f"{name}, {scheme}"):
-                    self.assertGreater(len(contrast.looked_at(self.browser)), 20)
-                    self.assertEqual([], contrast.faults(self.browser))
-        self.assert_no_complaint()
+class SurveyLookTest(LookTests, SurveyPageCase):
+    """How it looks."""
