@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 from nova_perfvm import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import PolicyCommand, argument, file_argument, policy_file
-from nova_perfvm.osc.compare import positive
+from nova_perfvm.osc.base import (
+    PolicyCommand,
+    argument,
+    file_argument,
+    policy_file,
+    positive,
+)
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +12,7 @@ from cliff.lister import Lister
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import beside, record
-from nova_perfvm.osc.base import Table, argument, file_argument
+from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
@@ -32,30 +31,6 @@ _COMPARED: Final = (
     "Verdict",
     "Reason",
 )
-
-
-def positive(text: str) -> float:
-    """Take a number above 0 from the command line.
-
-    :raises argparse.ArgumentTypeError: for anything else
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
-    return value
-
-
-def count(text: str) -> int:
-    """Take a whole number from 1 up from the command line.
-
-    :raises argparse.ArgumentTypeError: for anything else
-    """
-    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 up")
-    return int(text)
 
 
 _TARGET: Final = argument(

@@ -22,8 +22,15 @@ from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Arguments, Table, argument, ask, file_argument, flag
-from nova_perfvm.osc.compare import positive
+from nova_perfvm.osc.base import (
+    Arguments,
+    Table,
+    argument,
+    ask,
+    file_argument,
+    flag,
+    positive,
+)
 from nova_perfvm.osc.judging import NOVA_CONF, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand

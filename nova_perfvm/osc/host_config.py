@@ -53,8 +53,13 @@ _FORMATS: Final[dict[str, Callable[[HostConfig], str]]] = {
 
 # Of HostRequest, as the command line has them.
 _AS_GIVEN: Final = (
-    *("mode", "class_name", "reserve", "reserve_memory_gb", "shared_nodes"),
-    *("read_iops", "write_iops"),
+    "mode",
+    "class_name",
+    "reserve",
+    "reserve_memory_gb",
+    "shared_nodes",
+    "read_iops",
+    "write_iops",
 )
 # An elastic host without slots serves general VMs.
 _FOR_A_CLASS: Final = ("dedicated", "mixed")

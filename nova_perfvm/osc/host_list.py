@@ -18,7 +18,13 @@ from nova_perfvm.osc.snapshot import take_hosts
 from nova_perfvm.policy import Policy
 
 _COLUMNS = (
-    *("Host", "State", "Mode", "NUMA Nodes", "Slots", "Slots Used", "Classes"),
+    "Host",
+    "State",
+    "Mode",
+    "NUMA Nodes",
+    "Slots",
+    "Slots Used",
+    "Classes",
     "Aggregates",
 )
 Row = tuple[tuple[str, ...], tuple[Any, ...]]

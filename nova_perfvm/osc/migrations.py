@@ -19,35 +19,33 @@ from nova_perfvm.osc.base import (
     Table,
     argument,
     class_argument,
+    count,
     flag,
     one_of,
+    pinned_class,
 )
 from nova_perfvm.osc.executing import PlanningCommand
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
-from nova_perfvm.policy import Policy, VMClass
 
 _COLUMNS: Final = (
-    *("Step", "Server", "From", "To", "Migration", "Memory MiB", "Pinned", "Class"),
+    "Step",
+    "Server",
+    "From",
+    "To",
+    "Migration",
+    "Memory MiB",
+    "Pinned",
+    "Class",
     "Commands",
 )
 _PARTIAL, _NONE = 1, 2
 
 
-def number(text: str) -> int:
-    """Return a whole number above 0.
-
-    :raises argparse.ArgumentTypeError: for anything else
-    """
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return int(text)
-
-
 def _most_moves(name: str, **keywords: bool) -> Argument:
     return argument(
         name,
-        type=number,
+        type=count,
         metavar="N",
         help="at most so many migrations",
         **keywords,
@@ -186,7 +184,7 @@ class PlanFree(MigrationsLister):
         ),
         argument(
             "--count",
-            type=number,
+            type=count,
             default=1,
             metavar="N",
             help="so many new servers (default: %(default)s)",
@@ -237,7 +235,7 @@ class PlanDefragment(MigrationsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether there is one."""
         planning = self.planning(parsed_args)
-        vm_class = _pinned_class(planning.policy, parsed_args.class_name)
+        vm_class = pinned_class(planning.policy, parsed_args.class_name)
         plan = goals.defragment(planning, vm_class, parsed_args.budget)
         return self.listed(
             parsed_args,
@@ -245,16 +243,3 @@ class PlanDefragment(MigrationsLister):
             plan,
             f"more slot(s) of class {vm_class.name} are free",
         )
-
-
-def _pinned_class(policy: Policy, name: str | None) -> VMClass:
-    pinned = policy.pinned_classes
-    if name is None and len(pinned) == 1:
-        return pinned[0]
-    names = ", ".join(vm_class.name for vm_class in pinned)
-    if name is None:
-        raise PerfVMError(f"name one of the policy's pinned classes: --class {names}")
-    found = policy.get_class(name)
-    if not found.pinned:
-        raise PerfVMError(f"--class {name}: it has no slots; expected one of {names}")
-    return found

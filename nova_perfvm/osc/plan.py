@@ -15,8 +15,15 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate import disk as guarantees
 from nova_perfvm.generate.hosts import output
 from nova_perfvm.measure import disk
-from nova_perfvm.osc.base import Table, argument, file_argument, flag, one_of
-from nova_perfvm.osc.compare import count, positive
+from nova_perfvm.osc.base import (
+    Table,
+    argument,
+    count,
+    file_argument,
+    flag,
+    one_of,
+    positive,
+)
 from nova_perfvm.osc.judging import JudgingCommand
 
 _UNCERTAIN: Final = 1
@@ -123,7 +130,9 @@ class PlanDisk(JudgingCommand, Lister):
         columns = ("Count", "VMs", "Limit", "Latency ms", "Evidence")
         return columns, [
             (
-                *(row.count, row.vms, row.limit),
+                row.count,
+                row.vms,
+                row.limit,
                 "" if row.latency_ms is None else f"{row.latency_ms:.4g}",
                 row.evidence,
             )

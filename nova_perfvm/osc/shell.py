@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from nova_perfvm.osc import output, unknown
+from nova_perfvm.osc import output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,16 +33,6 @@ class Shell(App):
             deferred_help=True,
             stdout=output.standard_output(sys.stdout),
         )
-
-    def run_subcommand(self, argv: list[str]) -> int:
-        """Run a command; one that there is not is wrong usage."""
-        try:
-            self.command_manager.find_command(argv)
-        except ValueError:
-            known = [name for name, _ in self.command_manager]
-            self.stderr.write(f"{unknown.message(NAME, argv, known)}\n")
-            return unknown.STATUS
-        return super().run_subcommand(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,9 +6,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.osc.base import PolicyCommand, class_argument
+from nova_perfvm.osc.base import PolicyCommand, class_argument, pinned_class
 from nova_perfvm.policy import Policy, VMClass, largest_slots
 
 
@@ -31,7 +30,7 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
     :raises PerfVMError: when the class has to be named, is not pinned, or a
         class has no flavors
     """
-    pinned = _pinned_class(policy, class_name)
+    pinned = pinned_class(policy, class_name)
     general = _by_size(policy, policy.default_class)
     most = largest_slots(replace(policy, classes=(pinned,)))
     return (
@@ -46,22 +45,6 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
         f"max_per_host = {most}\n"
         f"exclusive = {pinned.exclusive}\n"
         f"placement = {policy.placement}\n"
-    )
-
-
-def _pinned_class(policy: Policy, name: str | None) -> VMClass:
-    if name is not None:
-        vm_class = policy.get_class(name)
-        if vm_class.pinned:
-            return vm_class
-        raise PerfVMError(f"class {name} is not pinned: --class names one that is")
-    if len(policy.pinned_classes) == 1:
-        return policy.pinned_classes[0]
-    names = ", ".join(vm_class.name for vm_class in policy.pinned_classes)
-    raise PerfVMError(
-        f"the policy has several pinned classes, {names}: say by --class which to test"
-        if names
-        else "the policy has no pinned class, so there is nothing to test"
     )
 
 

@@ -15,6 +15,7 @@ from nova_perfvm.osc.base import (
     POLICY_VARIABLE,
     Table,
     argument,
+    count,
     file_argument,
     policy_of_environment,
 )
@@ -39,12 +40,6 @@ def _new_hosts(text: str) -> NewHosts:
         return NewHosts.parse(text)
     except NewHostsError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from None
-
-
-def _gigabytes(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number above 0")
-    return int(text)
 
 
 class WhatIf(LookingLister):
@@ -75,7 +70,7 @@ class WhatIf(LookingLister):
         ),
         argument(
             "--memory-gb",
-            type=_gigabytes,
+            type=count,
             metavar="N",
             help="with --add: memory of each (default: that of the cloud's hosts of "
             "the shape)",

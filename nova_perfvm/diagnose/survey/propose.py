@@ -48,8 +48,12 @@ _OF_KEYS: Final = {
 }
 _GENERATED: Final = frozenset(
     {
-        *(const.CLASS_KEY, const.CPU_POLICY, const.CPU_THREAD_POLICY),
-        *(const.EMULATOR_THREADS, const.NUMA_NODES, const.MEM_PAGE_SIZE),
+        const.CLASS_KEY,
+        const.CPU_POLICY,
+        const.CPU_THREAD_POLICY,
+        const.EMULATOR_THREADS,
+        const.NUMA_NODES,
+        const.MEM_PAGE_SIZE,
         const.VIF_MULTIQUEUE,
     }
 )

@@ -100,8 +100,12 @@ def _ratios(comparisons: Iterable[Comparison]) -> Iterator[Plot]:
             ("VM", "Threads", "Ratio", "Low", "High", "Verdict"),
             tuple(
                 (
-                    *(one["vm"], one["threads"], f"{one['ratio']:.3f}"),
-                    *(f"{one['low']:.3f}", f"{one['high']:.3f}", one["verdict"]),
+                    one["vm"],
+                    one["threads"],
+                    f"{one['ratio']:.3f}",
+                    f"{one['low']:.3f}",
+                    f"{one['high']:.3f}",
+                    one["verdict"],
                 )
                 for one in data
             ),

@@ -105,12 +105,26 @@ class PlansTest(SavedCase):
             ("--exclude x: there is no such", "free", "--flavor", HP, "--exclude", "x"),
             ("no flavor 'x'", "free", "--flavor", "x"),
             ("no compute host 'x' (the nearest: ", "drain", "x"),
-            ("it has no slots", "defragment", "--budget", "1", "--class", "general"),
+            (
+                "general is not pinned",
+                "defragment",
+                "--budget",
+                "1",
+                "--class",
+                "general",
+            ),
         ):
             told = ("--snapshot", self.path)
             self.assert_refused(3, words, "plan", *arguments, *told)
         self.assert_refused(
-            3, "no whole number above 0", "plan", "free", "--flavor", HP, "--count", "0"
+            3,
+            "expected a whole number above 0",
+            "plan",
+            "free",
+            "--flavor",
+            HP,
+            "--count",
+            "0",
         )
 
     def test_two_servers_of_one_name(self):

@@ -95,7 +95,7 @@ class TempestConfigTest(CommandCase):
     def test_refused(self):
         path = self.file(TWO_PINNED)
         for words, arguments in (
-            ("large, small: say by --class", ["--policy", path]),
+            ("name one by --class: large, small", ["--policy", path]),
             ("general is not pinned", ["--policy", path, "--class", "general"]),
             ("declares no class 'x'", ["--policy", path, "--class", "x"]),
         ):
