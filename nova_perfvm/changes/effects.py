@@ -13,6 +13,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.facts.snapshot import DISABLED_REASON, Aggregate, Provider, Snapshot
+from nova_perfvm.placement.candidates import DISABLED
 
 # Of aggregates that there are in no cloud.
 _NAMESPACE: Final = uuid.UUID("6f0d5c1e-64b7-4b3a-9d0b-0f1f0c8a8f5d")
@@ -22,7 +23,8 @@ def with_changes(snapshot: Snapshot, changes: Iterable[do.Change]) -> Snapshot:
     """Return a cloud when changes have been made to it.
 
     What Nova does by itself then, it has done, too: a host's provider is in the
-    aggregates of the host.  Generations are left as they are.
+    aggregates of the host, and has a trait while the host is disabled.  Generations
+    are left as they are.
 
     :raises ValueError: when Placement would refuse a change
     """
@@ -110,15 +112,21 @@ def _(change: do.SetProviderAggregates, snapshot: Snapshot) -> Snapshot:
 @_made.register
 def _(change: do.SetService, snapshot: Snapshot) -> Snapshot:
     reason = None if change.enabled else DISABLED_REASON
-    return replace(
-        snapshot,
-        hosts=tuple(
-            replace(host, enabled=change.enabled, disabled_reason=reason)
-            if host.service == change.id
-            else host
-            for host in snapshot.hosts
-        ),
+    status = frozenset() if change.enabled else frozenset({DISABLED})
+    before = {h.provider for h in snapshot.hosts if h.service == change.id}
+    for provider in before:
+        snapshot = _with_provider(
+            snapshot,
+            provider,
+            lambda found: replace(found, traits=found.traits - {DISABLED} | status),
+        )
+    hosts = tuple(
+        replace(host, enabled=change.enabled, disabled_reason=reason)
+        if host.provider in before
+        else host
+        for host in snapshot.hosts
     )
+    return replace(snapshot, hosts=hosts)
 
 
 @_made.register
