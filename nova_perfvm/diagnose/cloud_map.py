@@ -74,14 +74,14 @@ def document(overview: Overview) -> Document:
         {
             "name": view.name,
             "host": view.host,
-            "state": summary.state,
+            "state": view.state,
             "why": view.compute.disabled_reason or "",
             "mode": summary.mode,
             "zone": view.compute.availability_zone,
-            "aggregates": list(summary.aggregates),
+            "aggregates": [a.name for a in view.aggregates],
             "classes": list(summary.classes),
             "source": view.compute.cells_source,
-            "shape": str(summary.shape or ""),
+            "shape": str(view.compute.shape or ""),
             "cells": [
                 [
                     cell.id,

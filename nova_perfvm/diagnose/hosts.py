@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings
-from nova_perfvm.facts import HostFacts
+from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
-    ComputeHost,
     Provider,
     Snapshot,
-    host_facts,
 )
 from nova_perfvm.generate import labels
 from nova_perfvm.placement.commands import set_traits
@@ -34,9 +32,8 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class HostSummary:
-    """One compute host.
+    """What one compute host is to a policy.
 
-    :ivar state: up or down, and whether it is disabled
     :ivar mode: dedicated, shared, mixed or elastic; hosts without cpu sets that
         are not enrolled count as shared, which no API tells apart; unknown where
         Placement has no provider
@@ -44,34 +41,20 @@ class HostSummary:
     :ivar used: slots that are taken
     :ivar classes: those it is reserved for, or else those its mode lets in; of a
         dedicated host pinned ones
-    :ivar aggregates: names
-    :ivar inventories: of the host and below, in words by provider and class
     :ivar stale_traits: what keeps general VMs off, though the mode lets them in
     """
 
-    host: str
-    node: str
-    state: str
+    view: HostView
     mode: str
-    shape: HostShape | None
     slots: int | None
     used: int | None
     classes: tuple[str, ...]
-    aggregates: tuple[str, ...]
-    traits: tuple[str, ...] = ()
-    inventories: Mapping[str, str] = field(default_factory=dict)
-    servers: tuple[str, ...] = ()
     stale_traits: tuple[OfferFault, ...] = ()
-
-    @property
-    def cells(self) -> int | None:
-        """NUMA nodes, None where the hypervisor tells no topology."""
-        return self.shape.cells if self.shape else None
 
 
 def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
     """Return all compute hosts, in the snapshot's order."""
-    return [_summary(policy, snapshot, host) for host in snapshot.hosts]
+    return [_summary(policy, view) for view in views_of(snapshot)]
 
 
 def largest_slots_on(policy: Policy, shape: HostShape) -> int:
@@ -92,26 +75,24 @@ def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:
     return classes[0] if len(classes) == 1 else None
 
 
-def expected_slots(
-    policy: Policy, host: ComputeHost, facts: HostFacts, root: Provider
-) -> int | None:
+def expected_slots(policy: Policy, view: HostView) -> int | None:
     """Count the slots that a host's provider.yaml should promise.
 
-    :param facts: the host as the rules judge it
-    :param root: its top resource provider
+    :param view: of a host with a provider
     :returns: None where that cannot be told
     """
-    vm_class = slot_class(policy, facts.labels)
-    if vm_class is None or const.PCPU not in root.inventories:
+    vm_class = slot_class(policy, view.facts.labels)
+    if vm_class is None or const.PCPU not in view.root.inventories:
         return 0
-    if not host.cells:
+    if not view.compute.cells:
         return None
-    if vm_class.exclusive == "host" and room.host_mode(facts) == "mixed":
+    if vm_class.exclusive == "host" and room.host_mode(view.facts) == "mixed":
         return 0
-    if host.division_assumed:
+    if view.compute.division_assumed:
         return None
-    count = room.host_slots(vm_class, facts.cells)
-    memory, each = root.inventories.get("MEMORY_MB"), room.smallest_memory_mb(vm_class)
+    count = room.host_slots(vm_class, view.facts.cells)
+    each = room.smallest_memory_mb(vm_class)
+    memory = view.root.inventories.get("MEMORY_MB")
     if memory is not None and each:
         # The cells have the memory of the host itself, too.
         count = min(count, memory.capacity // each)
@@ -133,15 +114,14 @@ class OfferFault(NamedTuple):
     remedy: str = ""
 
 
-def offer_faults(
-    policy: Policy, host: ComputeHost, facts: HostFacts, root: Provider
-) -> Iterator[OfferFault]:
+def offer_faults(policy: Policy, view: HostView) -> Iterator[OfferFault]:
     """Yield how slots, their trait and IOPS of a host differ from the policy's.
 
-    :param facts: the host as the rules judge it
-    :param root: its top resource provider
+    None for a host without a provider.
     """
-    scheme = scheme_of(policy)
+    if not view.tree:
+        return
+    scheme, root = scheme_of(policy), view.root
     counted = {name for name in root.inventories if _is_slot(name)}
     known = {scheme.slot_class(policy, c) for c in policy.pinned_classes} - {""}
     if not scheme.offers_slots:
@@ -151,33 +131,27 @@ def offer_faults(
                 f"{policy.placement}"
             )
         return
-    mine = slot_class(policy, facts.labels)
-    wanted = expected_slots(policy, host, facts, root)
+    mine = slot_class(policy, view.facts.labels)
+    wanted = expected_slots(policy, view)
     for vm_class in policy.pinned_classes:
         expected = wanted if vm_class is mine else 0
-        yield from _class_faults(policy, vm_class, host, root, expected)
+        yield from _class_faults(policy, vm_class, view, expected)
     for name in sorted(counted - known):
         yield OfferFault(f"{root.total(name)} {name}, slots of no class of the policy")
 
 
-def stale_traits(
-    policy: Policy, host: ComputeHost, facts: HostFacts, root: Provider | None
-) -> tuple[OfferFault, ...]:
+def stale_traits(policy: Policy, view: HostView) -> tuple[OfferFault, ...]:
     """Return the traits of slots that a host does not have any more."""
-    if root is None:
-        return ()
-    found = offer_faults(policy, host, facts, root)
-    return tuple(fault for fault in found if fault.stale_trait)
+    return tuple(f for f in offer_faults(policy, view) if f.stale_trait)
 
 
 def _class_faults(
     policy: Policy,
     vm_class: VMClass,
-    host: ComputeHost,
-    root: Provider,
+    view: HostView,
     expected: int | None,
 ) -> Iterator[OfferFault]:
-    scheme = scheme_of(policy)
+    scheme, host, root = scheme_of(policy), view.compute, view.root
     name, trait = scheme.slot_class(policy, vm_class), scheme.trait(policy, vm_class)
     found = root.total(name)
     if expected:
@@ -231,23 +205,22 @@ def label_faults(policy: Policy, snapshot: Snapshot) -> Iterator[LabelFault]:
     """Yield the hosts with slots that lack the label without which none is judged."""
     if policy.managed_hosts != "labelled":
         return
-    for host in snapshot.hosts:
-        root = snapshot.provider_by_uuid.get(host.provider)
-        if root is None or snapshot.labels(host.host):
+    for view in views_of(snapshot):
+        if not view.tree or view.facts.labels:
             continue
-        name = quote(host.host)
-        if root.elastic_traits:
+        name = quote(view.host)
+        if view.enrolled:
             offers = "it is enrolled"
             commands: tuple[str, ...] = (f"openstack perfvm host enroll {name}",)
         else:
-            offers, commands = _unlabelled(policy, snapshot, root, name)
+            offers, commands = _unlabelled(policy, snapshot, view.root, name)
         if offers:
             words = (
                 f"{offers}, and no aggregate of it has {const.CLASS_KEY}: under "
                 "managed_hosts: labelled the filter lets no VM of a pinned class onto "
                 "it, and every other"
             )
-            yield LabelFault(host.host, words, commands)
+            yield LabelFault(view.host, words, commands)
 
 
 def _unlabelled(
@@ -279,28 +252,18 @@ def _unlabelled(
     return f"it offers {words}", commands
 
 
-def _summary(policy: Policy, snapshot: Snapshot, host: ComputeHost) -> HostSummary:
-    root = snapshot.provider_by_uuid.get(host.provider)
-    tree = snapshot.trees.get(host.provider, ())
-    count, used = _slots(tree)
-    below = [p for p in tree if p is not root and scheme_counting(p.inventories)]
-    mode = _mode(root, below, count)
-    stale = stale_traits(policy, host, host_facts(snapshot, host), root)
+def _summary(policy: Policy, view: HostView) -> HostSummary:
+    count, used = _slots(view.tree)
+    mode = _mode(view, count)
+    stale = stale_traits(policy, view)
     kept_off = {c.name for c in policy.classes if stale and not c.pinned}
-    labels = snapshot.labels(host.host)
+    classes = _classes(policy, mode, view.facts.labels)
     return HostSummary(
-        host=host.host,
-        node=host.node,
-        state=("up" if host.up else "down") + ("" if host.enabled else ", disabled"),
+        view=view,
         mode=mode,
-        shape=host.shape,
         slots=count,
         used=used,
-        classes=tuple(n for n in _classes(policy, mode, labels) if n not in kept_off),
-        aggregates=tuple(a.name for a in snapshot.aggregates if host.host in a.hosts),
-        traits=tuple(sorted(root.traits)) if root else (),
-        inventories=dict(_inventories(tree)),
-        servers=tuple(str(s) for s in snapshot.servers_by_host.get(host.host, ())),
+        classes=tuple(name for name in classes if name not in kept_off),
         stale_traits=stale,
     )
 
@@ -320,14 +283,13 @@ def _is_slot(name: str) -> bool:
     return scheme is not None and not scheme.enrolls
 
 
-def _mode(
-    root: Provider | None, children: Sequence[Provider], count: int | None
-) -> str:
-    if root is None:
+def _mode(view: HostView, slots: int | None) -> str:
+    if not view.tree:
         return UNKNOWN
-    if root.mode != "open":
-        return root.mode
-    return "elastic" if children and count else "shared"
+    if view.root.mode != "open":
+        return view.root.mode
+    below = any(scheme_counting(child.inventories) for child in view.tree[1:])
+    return "elastic" if below and slots else "shared"
 
 
 def _classes(policy: Policy, mode: str, labels: Collection[str]) -> tuple[str, ...]:
@@ -349,8 +311,13 @@ def _admitted(policy: Policy, mode: str) -> tuple[str, ...]:
     )
 
 
-def _inventories(tree: Sequence[Provider]) -> Iterator[tuple[str, str]]:
-    for provider in tree:
-        for name, found in sorted(provider.inventories.items()):
-            used = f"{provider.used(name)} of {found.capacity} used"
-            yield f"{provider.name} {name}", f"{used}, at most {found.max_unit} a VM"
+def inventories_of(view: HostView) -> dict[str, str]:
+    """Return what is used of a host's inventories, in words by provider and class."""
+    return {
+        f"{provider.name} {name}": (
+            f"{provider.used(name)} of {found.capacity} used, at most "
+            f"{found.max_unit} a VM"
+        )
+        for provider in view.tree
+        for name, found in sorted(provider.inventories.items())
+    }

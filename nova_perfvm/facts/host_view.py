@@ -58,6 +58,12 @@ class HostView:
         return host if host == node else f"{host} ({node})"
 
     @property
+    def state(self) -> str:
+        """Whether its service is up or down, and whether it is disabled."""
+        state = "up" if self.compute.up else "down"
+        return state if self.compute.enabled else f"{state}, disabled"
+
+    @property
     def root(self) -> Provider:
         """The provider of the compute node; there is none without a tree."""
         return self.tree[0]

@@ -10,7 +10,13 @@ from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
-from nova_perfvm.diagnose.hosts import UNKNOWN, HostSummary, largest_slots_on, summarize
+from nova_perfvm.diagnose.hosts import (
+    UNKNOWN,
+    HostSummary,
+    inventories_of,
+    largest_slots_on,
+    summarize,
+)
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
@@ -85,31 +91,36 @@ class ShowHost(SummarizingCommand, ShowOne):
         policy = self.policy(parsed_args)
         name = parsed_args.host
         everything = self.summaries(parsed_args, policy)
-        found = [host for host in everything if name in {host.host, host.node}]
+        found = [
+            host
+            for host in everything
+            if name in {host.view.host, host.view.compute.node}
+        ]
         if len(found) != 1:
-            nodes = ", ".join(host.node for host in found)
+            nodes = ", ".join(host.view.compute.node for host in found)
             raise PerfVMError(
                 f"{name} stands for several compute nodes: name one of {nodes}"
                 if found
-                else unknown_host(name, (host.host for host in everything))
+                else unknown_host(name, (host.view.host for host in everything))
             )
         if found[0].mode == UNKNOWN:
             raise PerfVMError(_no_provider(found[0]))
         _warn(self, found[0])
         facts = _facts(found[0])
-        if found[0].shape:
-            facts["slots_of_shape"] = largest_slots_on(policy, found[0].shape)
+        shape = found[0].view.compute.shape
+        if shape:
+            facts["slots_of_shape"] = largest_slots_on(policy, shape)
         return tuple(facts), tuple(_cell(value, "\n") for value in facts.values())
 
 
 def _warn(command: PolicyCommand, host: HostSummary) -> None:
     """Say what keeps VMs off a host that its mode lets in, and the remedy."""
     for fault in host.stale_traits:
-        command.warn(f"{host.host}: {fault.words}: {fault.remedy}")
+        command.warn(f"{host.view.host}: {fault.words}: {fault.remedy}")
 
 
 def _row(host: HostSummary, columns: tuple[str, ...]) -> tuple[Any, ...]:
-    facts = _facts(host) | {"servers": len(host.servers)}
+    facts = _facts(host) | {"servers": len(host.view.servers)}
     values = (facts[title.lower().replace(" ", "_")] for title in columns)
     return tuple(_cell(value, ", ") for value in values)
 
@@ -126,28 +137,28 @@ def _cell(value: Any, between: str) -> Any:
 
 def _facts(host: HostSummary) -> dict[str, Any]:
     """Return what is shown of a host, in the order of ``host show``."""
+    view, shape = host.view, host.view.compute.shape
+    used = inventories_of(view)
     return {
-        "host": host.host,
-        "node": host.node,
-        "state": host.state,
+        "host": view.host,
+        "node": view.compute.node,
+        "state": view.state,
         "mode": host.mode,
-        "shape": str(host.shape or ""),
-        "numa_nodes": host.cells,
+        "shape": str(shape or ""),
+        "numa_nodes": shape.cells if shape else None,
         "slots": host.slots,
         "slots_used": host.used,
         "slots_of_shape": None,
         "classes": ", ".join(host.classes),
-        "aggregates": ", ".join(host.aggregates),
-        "traits": list(host.traits),
-        "inventories": "\n".join(
-            f"{n}: {text}" for n, text in host.inventories.items()
-        ),
-        "servers": list(host.servers),
+        "aggregates": ", ".join(aggregate.name for aggregate in view.aggregates),
+        "traits": sorted(view.root.traits) if view.tree else [],
+        "inventories": "\n".join(f"{n}: {text}" for n, text in used.items()),
+        "servers": [str(server) for server in view.servers],
     }
 
 
 def _no_provider(host: HostSummary) -> str:
     return (
-        f"Placement has no provider of {host.host}: is its nova-compute up, and has it "
-        "reported since the service was created?"
+        f"Placement has no provider of {host.view.host}: is its nova-compute up, and "
+        "has it reported since the service was created?"
     )

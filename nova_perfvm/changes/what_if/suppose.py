@@ -18,13 +18,11 @@ from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.diagnose.hosts import expected_slots, slot_class
 from nova_perfvm.diagnose.policy_diff import compare_servers
 from nova_perfvm.exceptions import PerfVMError, unknown_host
-from nova_perfvm.facts.host_view import view_of
+from nova_perfvm.facts.host_view import HostView, view_of, views_of
 from nova_perfvm.facts.snapshot import (
-    ComputeHost,
     Provider,
     Server,
     Snapshot,
-    host_facts,
 )
 from nova_perfvm.placement.schemes import scheme_counting, scheme_of
 from nova_perfvm.policy import Policy
@@ -147,27 +145,23 @@ def _with_slots(policy: Policy, snapshot: Snapshot) -> tuple[Snapshot, list[str]
     """Return a cloud whose hosts offer the slots that a policy gives them."""
     providers = dict(snapshot.provider_by_uuid)
     changed = []
-    for host in snapshot.hosts:
-        root = providers.get(host.provider)
-        if root is None:
+    for view in views_of(snapshot):
+        if not view.tree:
             continue
-        made = _offering(policy, snapshot, host, root)
-        if made != root:
-            providers[root.uuid] = made
-            changed.append(host.host)
+        made = _offering(policy, view)
+        if made != view.root:
+            providers[made.uuid] = made
+            changed.append(view.host)
     found = tuple(providers[p.uuid] for p in snapshot.providers)
     return replace(snapshot, providers=found), changed
 
 
-def _offering(
-    policy: Policy, snapshot: Snapshot, host: ComputeHost, root: Provider
-) -> Provider:
+def _offering(policy: Policy, view: HostView) -> Provider:
     """Return a host's provider with the slots that provider.yaml should promise."""
-    facts = host_facts(snapshot, host)
-    count = expected_slots(policy, host, facts, root)
+    root, count = view.root, expected_slots(policy, view)
     if count is None:
         return root
-    mine = slot_class(policy, facts.labels)
+    mine = slot_class(policy, view.facts.labels)
     scheme = scheme_of(policy)
     offer = scheme.offers(policy, mine, root.mode, count)
     inventories = {

@@ -9,7 +9,8 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.hosts import label_faults, offer_faults, slot_class
-from nova_perfvm.facts.snapshot import ComputeHost, Provider
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import ComputeHost
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
@@ -95,45 +96,43 @@ def check_known(subject: Subject) -> Iterator[Finding]:
 
 def check_offers(subject: Subject) -> Iterator[Finding]:
     """Compare what each host offers with what the policy wants of it."""
-    for host in subject.snapshot.hosts:
-        facts = subject.hosts[host.host]
-        error = unreadable.fault(facts)
+    for view in subject.views:
+        error = unreadable.fault(view.facts)
         if error:
             yield Finding.of(
                 codes.HOST_UNREADABLE,
-                host.host,
+                view.host,
                 f"what Nova's database has of it cannot be read: {error}: nothing "
                 "comes here",
                 _REPORT_ANEW,
             )
             continue
-        provider = subject.snapshot.provider_by_uuid.get(host.provider)
-        if provider is None or not subject.managed(host.host):
+        if not subject.managed(view.host):
             continue
-        for offer in offer_faults(subject.policy, host, facts, provider):
-            remedy = offer.remedy or _configure(subject, host, provider)
-            yield Finding.of(offer.code, host.host, offer.words, remedy)
+        for offer in offer_faults(subject.policy, view):
+            remedy = offer.remedy or _configure(subject, view)
+            yield Finding.of(offer.code, view.host, offer.words, remedy)
 
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _configure(subject: Subject, host: ComputeHost, provider: Provider) -> str:
+def _configure(subject: Subject, view: HostView) -> str:
     """Return the command that configures a host as it is, as far as that is known."""
-    vm_class = slot_class(subject.policy, subject.hosts[host.host].labels)
-    mode = "shared" if provider.mode == "open" else provider.mode
-    words = [f"--topology {host.shape or 'SHAPE'} --mode {mode}"]
+    vm_class = slot_class(subject.policy, view.facts.labels)
+    mode = "shared" if view.root.mode == "open" else view.root.mode
+    words = [f"--topology {view.compute.shape or 'SHAPE'} --mode {mode}"]
     if mode == "mixed":
-        nodes = sum(not cell.pcpuset for cell in host.cells)
+        nodes = sum(not cell.pcpuset for cell in view.compute.cells)
         if nodes != 1:
             words.append(f"--shared-nodes {nodes or 'N'}")
     if mode != "shared" and len(subject.policy.pinned_classes) > 1:
         words.append(f"--class {quote(vm_class.name) if vm_class else 'CLASS'}")
-    kept = _cores_kept(host, vm_class)
+    kept = _cores_kept(view.compute, vm_class)
     if kept != 0:
         words.append(f"--reserve {'CORES' if kept is None else kept}")
-    memory_gb = provider.total("MEMORY_MB") // 1024
+    memory_gb = view.root.total("MEMORY_MB") // 1024
     words.append(f"--memory-gb {memory_gb or 'GB'}")
     return f"nova-perfvm host config {' '.join(words)} --policy POLICY"
 

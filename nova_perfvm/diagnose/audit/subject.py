@@ -11,9 +11,9 @@ from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.views import ElasticHosts, elastic_hosts
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.placement_database import PlacementDatabase
-from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot, host_facts
+from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.options import FileOptions
@@ -74,8 +74,12 @@ class Subject:
     @cached_property
     def hosts(self) -> dict[str, HostFacts]:
         """Each host as the scheduler sees it, by the service's name."""
-        found = self.snapshot.hosts
-        return {host.host: host_facts(self.snapshot, host) for host in found}
+        return {view.host: view.facts for view in self.views}
+
+    @cached_property
+    def views(self) -> tuple[HostView, ...]:
+        """Each host with all that is known of it."""
+        return views_of(self.snapshot)
 
     @cached_property
     def elastic(self) -> ElasticHosts:

@@ -131,8 +131,7 @@ def _stale(
         for reason in reasons
         if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
     }
-    root = view.tree[0] if view.tree else None
-    found = stale_traits(policy, view.compute, view.facts, root) if forbidden else ()
+    found = stale_traits(policy, view) if forbidden else ()
     return [fault for fault in found if fault.stale_trait in forbidden]
 
 

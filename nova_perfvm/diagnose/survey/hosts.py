@@ -107,7 +107,7 @@ def _host(view: HostView, vm_class: VMClass | None, slots: Slots | None) -> Host
         name=view.name,
         shape=str(host.shape or UNKNOWN),
         mode=host_mode(facts),
-        state=("up" if host.up else "down") + ("" if host.enabled else ", disabled"),
+        state=view.state,
         cells_source=host.cells_source,
         memory_mb=sum(cell.memory_mb for cell in host.cells) or host.memory_mb,
         servers=len(view.servers),

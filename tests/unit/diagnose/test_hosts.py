@@ -6,7 +6,8 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.hosts import expected_slots, slot_class, summarize
-from nova_perfvm.facts.snapshot import Aggregate, Inventory, host_facts
+from nova_perfvm.facts.host_view import views_of
+from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 from tests.unit.rules import hosts
 
@@ -15,11 +16,7 @@ class ExpectedSlotsTest(testtools.TestCase):
     """Slots that provider.yaml of a host should promise."""
 
     def slots(self, found, policy=POLICY):
-        snapshot = found.snapshot()
-        host = snapshot.hosts[0]
-        facts = host_facts(snapshot, host)
-        root = snapshot.provider_by_uuid[host.provider]
-        return expected_slots(policy, host, facts, root)
+        return expected_slots(policy, views_of(found.snapshot())[0])
 
     def test_by_what_the_host_has(self):
         for options, expected in (

@@ -8,7 +8,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Sync
-from nova_perfvm.diagnose.hosts import largest_slots_on, summarize
+from nova_perfvm.diagnose.hosts import inventories_of, largest_slots_on, summarize
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
 from nova_perfvm.findings import Level
@@ -78,21 +78,23 @@ class SummarizeTest(testtools.TestCase):
         self.assertEqual(
             ("h1", "up", "dedicated", 2, 2, 2, ("high-performance",), ("hp",)),
             (
-                first.host,
-                first.state,
+                first.view.host,
+                first.view.state,
                 first.mode,
-                first.cells,
+                first.view.compute.shape.cells,
                 first.slots,
                 first.used,
                 first.classes,
-                first.aggregates,
+                tuple(a.name for a in first.view.aggregates),
             ),
         )
-        self.assertEqual("40 of 40 used, at most 40 a VM", first.inventories["h1 PCPU"])
-        self.assertEqual(2, len(first.servers))
+        self.assertEqual(
+            "40 of 40 used, at most 40 a VM", inventories_of(first.view)["h1 PCPU"]
+        )
+        self.assertEqual(2, len(first.view.servers))
         self.assertEqual(
             ("shared", None, ("general",), ()),
-            (second.mode, second.slots, second.classes, second.aggregates),
+            (second.mode, second.slots, second.classes, second.view.aggregates),
         )
 
     def test_elastic_hosts(self):
