@@ -79,19 +79,10 @@ class GenerateFlavorsTest(testtools.TestCase):
         ]
         self.assertEqual(expected, list(generate_flavors(POLICY)))
 
-    def test_one_class(self):
-        found = generate_flavors(POLICY, class_name="general")
+    def test_a_selection(self):
+        found = generate_flavors(POLICY, class_name="general", prefix="dc1-")
         self.assertEqual({"general"}, {flavor.class_name for flavor in found})
-
-    def test_unknown_class(self):
-        error = self.assertRaises(
-            UnknownClassError, generate_flavors, POLICY, class_name="fast"
-        )
-        self.assertIn("high-performance, general", str(error))
-
-    def test_prefix(self):
-        found = generate_flavors(POLICY, class_name="high-performance", prefix="dc1-")
-        self.assertEqual("dc1-hp.20c.64g", found[0].name)
+        self.assertEqual("dc1-g.1c.2g", found[0].name)
 
     def test_other_memory_sizes_concern_exact_classes_only(self):
         found = generate_flavors(POLICY, memory_gb=[96, 32, 96])
@@ -99,59 +90,36 @@ class GenerateFlavorsTest(testtools.TestCase):
             [("hp.20c.96g", 98304, 0), ("hp.20c.32g", 32768, 0)],
             [(flavor.name, flavor.memory_mb, flavor.root_gb) for flavor in found],
         )
-
-    def test_memory_sizes_for_a_class_without_flavors(self):
         policy = with_class(HIGH, flavors=None)
         found = generate_flavors(policy, memory_gb=[64])
         self.assertEqual(["high-performance.20c.64g"], [f.name for f in found])
 
-    def test_memory_sizes_for_a_class_of_any_size(self):
-        error = self.assertRaises(
-            FlavorError, generate_flavors, POLICY, class_name="general", memory_gb=[4]
-        )
-        self.assertIn("general has none", str(error))
-
-    def test_memory_that_is_none(self):
-        for memory_gb in (0, -1, 2**21):
-            error = self.assertRaises(
-                FlavorError, generate_flavors, POLICY, memory_gb=[memory_gb]
-            )
-            self.assertIn(f"{memory_gb} GB", str(error))
-
-    def test_memory_that_nova_cannot_split(self):
-        policy = with_class(HIGH, numa_nodes=4, mem_page_size="1GB")
-        error = self.assertRaises(
-            FlavorError, generate_flavors, policy, memory_gb=[64, 66]
-        )
-        self.assertEqual(
-            "class high-performance: 66 GiB make 16896 MiB on each of 4 NUMA nodes, "
-            "no whole number of pages of 1GB: expected a multiple of 4",
-            str(error),
-        )
-
-    def test_a_class_that_lists_no_flavors(self):
-        policy = with_class(HIGH, flavors=None)
-        error = self.assertRaises(
-            FlavorError, generate_flavors, policy, class_name="high-performance"
-        )
-        self.assertIn("lists no flavors", str(error))
-
-    def test_names_that_nova_or_its_client_refuses(self):
-        for pattern, prefix in (
-            ("hp\n{memory_gb}", ""),
-            (" hp{memory_gb}", ""),
-            ("hp{memory_gb}", "-"),
-            ("hp{memory_gb}", "x" * 255),
+    def test_refused(self):
+        none = with_class(HIGH, flavors=None)
+        split = with_class(HIGH, numa_nodes=4, mem_page_size="1GB")
+        for words, policy, options in (
+            ("general has none", POLICY, {"class_name": "general", "memory_gb": [4]}),
+            ("0 GB", POLICY, {"memory_gb": [0]}),
+            ("2097152 GB", POLICY, {"memory_gb": [2**21]}),
+            ("66 GiB make 16896 MiB on each of 4", split, {"memory_gb": [64, 66]}),
+            ("lists no flavors", none, {"class_name": "high-performance"}),
+            ("{memory_gb}", named("hp"), {"memory_gb": [64, 128]}),
+            # Names that Nova or its client refuses.
+            ("change the prefix", named("hp\n{memory_gb}"), {}),
+            ("change the prefix", named(" hp{memory_gb}"), {}),
+            ("change the prefix", named("hp{memory_gb}"), {"prefix": "-"}),
+            ("change the prefix", named("hp{memory_gb}"), {"prefix": "x" * 255}),
         ):
-            self.assertRaises(
-                FlavorError, generate_flavors, named(pattern), prefix=prefix
+            with self.subTest(words):
+                error = self.assertRaises(
+                    FlavorError, generate_flavors, policy, **options
+                )
+                self.assertIn(words, str(error))
+        for generate in (generate_flavors, generate_image_properties):
+            error = self.assertRaises(
+                UnknownClassError, generate, POLICY, class_name="fast"
             )
-
-    def test_names_that_are_not_distinct(self):
-        error = self.assertRaises(
-            FlavorError, generate_flavors, named("hp"), memory_gb=[64, 128]
-        )
-        self.assertIn("{memory_gb}", str(error))
+            self.assertIn("high-performance, general", str(error))
 
     def test_isolated_aggregates_are_for_slots(self):
         *_, general = generate_flavors(POLICY, isolated_aggregates=True)
@@ -200,22 +168,10 @@ class GenerateFlavorsTest(testtools.TestCase):
 
 
 class ImagePropertiesTest(testtools.TestCase):
-    def test_high_performance(self):
+    def test_of_a_class_and_of_all(self):
         self.assertEqual(HIGH_IMAGE, properties_of(POLICY, HIGH).image)
-
-    def test_general(self):
-        self.assertEqual({}, properties_of(POLICY, GENERAL).image)
-
-    def test_one_image_for_all_classes(self):
-        self.assertEqual(HIGH_IMAGE, generate_image_properties(POLICY))
-
-    def test_one_class(self):
         self.assertEqual({}, generate_image_properties(POLICY, class_name="general"))
-
-    def test_unknown_class(self):
-        self.assertRaises(
-            UnknownClassError, generate_image_properties, POLICY, class_name="x"
-        )
+        self.assertEqual(HIGH_IMAGE, generate_image_properties(POLICY))
 
     def test_no_image_serves_classes_that_differ(self):
         def by_class(policy, vm_class):

@@ -21,9 +21,6 @@ def giving(flavor=None, image=None):
 
 
 class CombineTest(testtools.TestCase):
-    def test_nothing_from_nobody(self):
-        self.assertEqual(Properties({}, {}), combine({}, POLICY, GENERAL))
-
     def test_keys_are_in_alphabetical_order(self):
         given = combine(
             {"b": giving({"z": "1", "a": "2"}), "a": giving({"m": "3"}, {"i": "4"})},
@@ -32,22 +29,6 @@ class CombineTest(testtools.TestCase):
         )
         self.assertEqual(["a", "m", "z"], list(given.flavor))
         self.assertEqual({"i": "4"}, given.image)
-
-    def test_generators_get_policy_and_class(self):
-        seen = []
-
-        def record(policy, vm_class):
-            seen.append((policy, vm_class))
-            return Properties()
-
-        combine({"a": record}, POLICY, GENERAL)
-        self.assertEqual([(POLICY, GENERAL)], seen)
-
-    def test_two_may_say_the_same(self):
-        both = giving({"k": "v"})
-        self.assertEqual(
-            {"k": "v"}, combine({"a": both, "b": both}, POLICY, GENERAL).flavor
-        )
 
     def test_a_contradiction_names_both(self):
         for kind, first, second in (
