@@ -9,11 +9,9 @@ from typing import Any, Final
 
 import yaml
 
-from nova_perfvm import constants as const
 from nova_perfvm.generate.hosts import provider
 
 FILES: Final = ("policy.yaml", "provider.yaml", "commands.sh")
-_CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
 
 _LOCAL: Final = """\
 # Placement counts the host's local disks: it gives a host no more VMs than their
@@ -56,7 +54,9 @@ def files(
 
 
 def _commands(guarantee: Mapping[str, int], volume_type: str | None) -> str:
-    resources = {f"resources:{_CLASS_OF[kind]}": n for kind, n in guarantee.items()}
+    resources = {
+        f"resources:{provider.CLASS_OF[kind]}": n for kind, n in guarantee.items()
+    }
     flavor = ("openstack", "flavor", "set")
     if volume_type is None:
         quotas = {f"quota:disk_{kind}_iops_sec": n for kind, n in guarantee.items()}

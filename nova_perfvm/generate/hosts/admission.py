@@ -7,7 +7,6 @@ from typing import Final
 
 from nova_perfvm.generate.hosts.errors import HostConfigError
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.generate.hosts.topology import Topology
 from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 
@@ -22,36 +21,27 @@ def pinned_class(request: HostRequest) -> VMClass | None:
     :raises UnknownClassError: when the policy has none of that name
     """
     policy, name, spell = request.policy, request.class_name, request.spell
+    named = None if name is None else policy.get_class(name)
     if request.mode == "shared":
-        if name is not None and policy.get_class(name).pinned:
+        if named is not None and named.pinned:
             raise HostConfigError(
                 f"class {name} is pinned and a shared host has no CPUs for it: use "
                 f"{spell('mode', 'dedicated')}, or leave {spell('class')} out"
             )
         return None
-    if name is not None:
-        vm_class = policy.get_class(name)
-        if not vm_class.pinned:
-            raise HostConfigError(
-                f"class {name} shares CPUs: {spell('class')} names the pinned class of "
-                f"a host with {request.mode} CPUs; use {spell('mode', 'shared')} for "
-                f"{name}"
-            )
-        return vm_class
-    classes = policy.pinned_classes
-    if not classes:
+    if named is not None and not named.pinned:
         raise HostConfigError(
-            f"{spell('mode', request.mode)} is for VMs that own their CPUs, and no "
-            "class of the policy has cpu_policy: dedicated: use "
+            f"class {name} shares CPUs, and a host with {request.mode} CPUs is for a "
+            f"pinned one: use {spell('mode', 'shared')} for {name}"
+        )
+    if named is None and len(policy.pinned_classes) != 1:
+        names = ", ".join(vm_class.name for vm_class in policy.pinned_classes)
+        raise HostConfigError(
+            f"{spell('mode', request.mode)} is for one pinned class, and the policy "
+            f"has {names or 'none'}: name it by {spell('class')}, or use "
             f"{spell('mode', 'shared')}"
         )
-    if len(classes) > 1:
-        names = ", ".join(vm_class.name for vm_class in classes)
-        raise HostConfigError(
-            f"the policy has several pinned classes, {names}: say by "
-            f"{spell('class')} which one this host is for"
-        )
-    return classes[0]
+    return named or policy.pinned_classes[0]
 
 
 def check_mode(request: HostRequest) -> None:
@@ -88,16 +78,11 @@ def _check_mixed(request: HostRequest) -> None:
             f"different NUMA nodes, or use {spell('mode', 'dedicated or shared')}"
         )
     nodes = len(request.topology.nodes)
-    if nodes == 1:
-        raise HostConfigError(
-            "a mixed host divides its NUMA nodes, and this one has only one: use "
-            f"{spell('mode', 'dedicated or shared')}"
-        )
     if not 1 <= request.shared_nodes < nodes:
         raise HostConfigError(
-            f"{spell('shared_nodes', request.shared_nodes)}: of the host's {nodes} "
-            f"NUMA nodes expected 1 to {nodes - 1}, so that some are left for pinned "
-            "VMs"
+            f"{spell('shared_nodes', request.shared_nodes)}: a mixed host divides its "
+            f"NUMA nodes, and this one has {nodes}: some are to be left for pinned "
+            f"VMs, or use {spell('mode', 'dedicated or shared')}"
         )
 
 
@@ -111,17 +96,12 @@ def served_classes(
     return pinned + [c for c in policy.classes if not c.pinned]
 
 
-def most_reserve(topology: Topology) -> int:
-    """Return how many cores of each node the host may keep: all but one."""
-    return min(len(node.cores) for node in topology.nodes) - 1
-
-
 def check_reserve(request: HostRequest) -> None:
     """Refuse to reserve more than a node has, or less than nothing.
 
     :raises HostConfigError: with the largest possible value
     """
-    most = most_reserve(request.topology)
+    most = min(len(node.cores) for node in request.topology.nodes) - 1
     if not 0 <= request.reserve <= most:
         raise HostConfigError(
             f"{request.spell('reserve', request.reserve)}: the host's smallest NUMA "
@@ -151,14 +131,12 @@ def iops_capacity(
     :raises HostConfigError: when a capacity is missing, superfluous or none
     """
     found = {}
-    for kind, capacity, guarantees in (
-        ("read", request.read_iops, [(c.disk.read_iops, c.name) for c in classes]),
-        ("write", request.write_iops, [(c.disk.write_iops, c.name) for c in classes]),
-    ):
-        most, name = max((pair for pair in guarantees if pair[0]), default=(None, ""))
-        if not scheme_of(request.policy).counts:
-            most = None
-        if most is None:
+    counts = scheme_of(request.policy).counts
+    for kind, capacity in (("read", request.read_iops), ("write", request.write_iops)):
+        amounts = {c.name: getattr(c.disk, f"{kind}_iops") or 0 for c in classes}
+        name = max(amounts, key=amounts.__getitem__, default="")
+        most = amounts[name] if name and counts else 0
+        if not most:
             if capacity is not None:
                 raise HostConfigError(
                     f"--{kind}-iops {capacity}: no class of this host has a guarantee "

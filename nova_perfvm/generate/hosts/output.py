@@ -26,6 +26,8 @@ def write_files(
     :param force: whether to replace files that are there
     :raises HostConfigError: when a file is there, or one cannot be written
     """
+    if directory.exists() and not directory.is_dir():
+        raise HostConfigError(f"cannot write to {directory}: a file; name a directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         present = [name for name in known if os.path.lexists(directory / name)]

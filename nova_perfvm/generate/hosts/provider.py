@@ -14,7 +14,7 @@ from nova_perfvm.policy import VMClass
 # nova.compute.provider_config.SUPPORTED_SCHEMA_VERSIONS
 SCHEMA_VERSION: Final = "1.0"
 
-_CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
+CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
 
 
 def provider_document(
@@ -61,7 +61,7 @@ def iops_inventories(capacity: Mapping[str, int]) -> list[dict[str, Any]]:
 
     :param capacity: for ``read`` and ``write``, what the host's disks give
     """
-    return [{_CLASS_OF[kind]: _inventory(n, n)} for kind, n in capacity.items()]
+    return [{CLASS_OF[kind]: _inventory(n, n)} for kind, n in capacity.items()]
 
 
 def _inventory(total: int, max_unit: int) -> dict[str, Any]:

@@ -287,7 +287,7 @@ class RefusedTest(testtools.TestCase):
         pages = policy_of("units", mem_page_size="1GB")
         for words, arguments in (
             ("exclusive: cell", {"mode": "mixed"}),
-            ("only one", {"mode": "mixed", "policy": cell, "shape": "1x40"}),
+            ("this one has 1", {"mode": "mixed", "policy": cell, "shape": "1x40"}),
             (
                 "--shared-nodes 2",
                 {"mode": "mixed", "policy": cell, "shared_nodes": 2},
