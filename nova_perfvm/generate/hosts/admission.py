@@ -31,8 +31,8 @@ def pinned_class(request: HostRequest) -> VMClass | None:
         return None
     if named is not None and not named.pinned:
         raise HostConfigError(
-            f"class {name} shares CPUs, and a host with {request.mode} CPUs is for a "
-            f"pinned one: use {spell('mode', 'shared')} for {name}"
+            f"class {name} shares CPUs, and {spell('class')} names the pinned class of "
+            f"a host: use {spell('mode', 'shared')} for {name}"
         )
     if named is None and len(policy.pinned_classes) != 1:
         names = ", ".join(vm_class.name for vm_class in policy.pinned_classes)

@@ -117,7 +117,7 @@ class ParseTest(testtools.TestCase):
         for changes, policy, words in (
             ({"mode": "elastic"}, POLICY, "mode: dedicated, shared or mixed"),
             ({"mode": "mixed"}, POLICY, "mode: dedicated or shared"),
-            ({"mode": "mixed", "shared_nodes": 2}, celled, "shared_nodes: 2: a mixed host"),
+            ({"mode": "mixed", "shared_nodes": 2}, celled, "shared_nodes: 2: a"),
             ({"shared_nodes": 2}, celled, "shared_nodes is for mode: mixed alone"),
             ({"class": "general"}, POLICY, "class names the pinned class"),
             ({"mode": "shared", "class": "high-performance"}, POLICY, "leave class"),
