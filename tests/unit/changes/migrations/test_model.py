@@ -103,20 +103,6 @@ class MovedTest(testtools.TestCase):
             ],
         )
 
-    def test_there_and_back(self):
-        before = self.cloud.snapshot()
-        there = model.moved(before, POLICY, move_of(self.cloud, "a", "hp2"))
-        back = dataclasses.replace(
-            move_of(self.cloud, "a", "hp1"), source="hp2", target="hp1"
-        )
-        after = model.moved(there, POLICY, back)
-        self.assertEqual(before.servers, after.servers)
-        self.assertEqual(before.hosts, after.hosts)
-        self.assertEqual(
-            [p.allocations for p in before.providers],
-            [p.allocations for p in after.providers],
-        )
-
     def test_what_cannot_be(self):
         move = move_of(self.cloud, "a", "hp2")
         for message, changed in (
