@@ -9,7 +9,7 @@ import collections
 from concurrent import futures
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud.snapshot import take
+from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import audit
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
@@ -112,7 +112,7 @@ class TestBothClasses(ElasticCase):
         moved = self.servers.live_migrate(server, "e1", force=True)
 
         self.assertEqual("e1", moved.host)
-        subject = audit.Subject(self.policy, take(self.api))
+        subject = audit.Subject(self.policy, read_snapshot(self.api))
         results = dict(audit.run_selection(audit.Selection.PREFLIGHT, subject))
         lacking = [
             found.observed
