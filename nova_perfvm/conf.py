@@ -7,7 +7,7 @@ from typing import Final
 
 from oslo_config import cfg
 
-from nova_perfvm.exceptions import PolicyError, Problem
+from nova_perfvm.documents.mistakes import DocumentError, Mistake
 
 GROUP = cfg.OptGroup(
     "perfvm",
@@ -139,13 +139,14 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 def policy_file(conf: cfg.ConfigOpts) -> str | None:
     """Return the path of the policy file; None for the built-in policy.
 
-    :raises PolicyError: when the option is there and empty
+    :raises DocumentError: when the option is there and empty
     """
     register_opts(conf)
     path: str | None = conf.perfvm.policy_file
     if path is not None and not path.strip():
         message = "is empty: give a path, or remove the line for the built-in policy"
-        raise PolicyError("nova.conf", [Problem(("[perfvm]policy_file",), message)])
+        mistake = Mistake(("[perfvm]policy_file",), message)
+        raise DocumentError("nova.conf", [mistake], "policy")
     return path
 
 

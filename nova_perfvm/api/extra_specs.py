@@ -61,7 +61,7 @@ def validators(policy_file: str | None) -> list[base.ExtraSpecValidator]:
     """Return the validators that a policy asks for.
 
     :param policy_file: path; None for the built-in policy
-    :raises PolicyError: with every mistake of the file
+    :raises DocumentError: with every mistake of the file
     """
     policy = loader.load(policy_file)
     LOG.info(

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from oslo_config import iniparser
 
-from nova_perfvm import textfile
-from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.mistakes import UnreadableFileError
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.options import FileOptions
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, Self, cast
 
-from nova_perfvm.exceptions import (
-    FileMistakesError,
-    Problem,
+from nova_perfvm.documents.mistakes import (
+    DocumentError,
+    Mistake,
     UnreadableFileError,
 )
 
@@ -48,12 +48,6 @@ _BROKEN: Final = (
     *(tarfile.TarError, EOFError, zlib.error, lzma.LZMAError),
     *(gzip.BadGzipFile, ValueError, OverflowError, IndexError),
 )
-
-
-class ArchiveError(FileMistakesError):
-    """An archive with names that no report of a machine has."""
-
-    title = "{source}: {count} in the archive"
 
 
 class _Header(tarfile.TarInfo):
@@ -91,7 +85,7 @@ def read(source: str, most_bytes: Callable[[str], int]) -> Archive:
 
     :param most_bytes: of a path, how large it may be; 0 if it is not wanted
     :raises UnreadableFileError: when it is no archive, or too large
-    :raises ArchiveError: with the names that are refused
+    :raises DocumentError: with the names that are refused
     """
     reader = _Reader(source, most_bytes)
     try:
@@ -112,7 +106,7 @@ def read(source: str, most_bytes: Callable[[str], int]) -> Archive:
         # bz2's errors are such, too.
         raise UnreadableFileError(source, exc.strerror or str(exc)) from exc
     if reader.problems:
-        raise ArchiveError(source, reader.problems)
+        raise DocumentError(source, reader.problems)
     return reader.found
 
 
@@ -132,7 +126,7 @@ def _unpacked(source: str) -> IO[bytes]:
 class _Reader:
     def __init__(self, source: str, most_bytes: Callable[[str], int]) -> None:
         self.found = Archive()
-        self.problems: list[Problem] = []
+        self.problems: list[Mistake] = []
         self._source = source
         self._most_bytes = most_bytes
         self._kept = 0
@@ -198,7 +192,7 @@ class _Reader:
 
     def _mistake(self, name: str, message: str) -> None:
         self.problems.append(
-            Problem((name,), f"{message}: take the archive as it was made")
+            Mistake((name,), f"{message}: take the archive as it was made")
         )
 
     def _keep(self, size: int) -> None:

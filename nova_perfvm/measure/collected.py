@@ -8,12 +8,15 @@ later rules.  Paths are those of the machine that was looked at.
 import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
+from nova_perfvm.documents.keys import Expected, Time
 from nova_perfvm.exceptions import PerfVMError
 
 SCHEMA_VERSION: Final = "1.0"
 Kind = Literal["host", "guest"]
+_Seconds = Annotated[float, Expected("a number of seconds", lambda s: s >= 0)]
+_Path = Annotated[str, Expected("an absolute path", lambda path: path.startswith("/"))]
 
 
 class NotReadError(PerfVMError):
@@ -51,11 +54,11 @@ class Collected:
 
     kind: Kind
     hostname: str
-    taken_at: str
-    interval_s: float = 0.0
-    files: Mapping[str, str] = field(default_factory=dict)
-    later: Mapping[str, str] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
+    taken_at: Time
+    interval_s: _Seconds = 0.0
+    files: Mapping[_Path, str] = field(default_factory=dict)
+    later: Mapping[_Path, str] = field(default_factory=dict)
+    links: Mapping[_Path, str] = field(default_factory=dict)
     commands: Mapping[str, CommandOutput] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
 

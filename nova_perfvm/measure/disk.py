@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from nova_perfvm import filekinds
+from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.exceptions import PerfVMError
 
 # Latencies and depths are rounded, and ramp-up counts, too.
@@ -168,9 +168,11 @@ def read_fio(text: str, source: str) -> Figures:
 
     :raises FioError: when it is no such file
     """
-    other = filekinds.other(text, filekinds.FIO)
-    if other:
-        raise FioError(f"{source} {other}")
+    if kind := kind_of(text):
+        raise FioError(
+            f"{source}: this is {KINDS[kind].title}; expected JSON of fio "
+            "(--output-format=json+)"
+        )
     # Before it, fio prints what it has to say about the machine.
     start = text.find("{")
     try:

@@ -6,8 +6,11 @@ from __future__ import annotations
 import configparser
 from typing import Final, NamedTuple
 
-from nova_perfvm import cpuset, filekinds, textfile
-from nova_perfvm.exceptions import CPUSetError, PerfVMError, UnreadableFileError
+from nova_perfvm import cpuset
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.document import KINDS, kind_of
+from nova_perfvm.documents.mistakes import UnreadableFileError
+from nova_perfvm.exceptions import CPUSetError, PerfVMError
 
 PATH: Final = "/etc/nova/nova.conf"
 _EXPECTED: Final = (
@@ -38,8 +41,8 @@ def read(path: str) -> str:
         text = textfile.read(path, _MOST_BYTES)
     except UnreadableFileError as exc:
         raise NovaConfError(f"{exc}; {_EXPECTED}") from None
-    if kind := filekinds.known(text):
-        raise NovaConfError(f"{path} is {kind.words}; {_EXPECTED}")
+    if kind := kind_of(text):
+        raise NovaConfError(f"{path}: this is {KINDS[kind].title}; {_EXPECTED}")
     try:
         parse(text)
     except NovaConfError as exc:

@@ -3,7 +3,8 @@
 
 A file of measurements is JSON::
 
-    {"schema_version": "1.0",
+    {"kind": "measurements",
+     "schema_version": "1.0",
      "measurements": [
       {"who": "vm1",
        "machine": {"kind": "guest", "kernel": "6.1.0", "cpu_model": "Xeon Gold 6248",
@@ -18,29 +19,32 @@ servers did under load; see :class:`ScaleOut`.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal
 
-from nova_perfvm import filekinds, textfile
-from nova_perfvm.exceptions import FileMistakesError, Problem, UnreadableFileError
+from nova_perfvm.documents.document import dump_document, load_document, parse_document
+from nova_perfvm.documents.keys import Expected, some
+from nova_perfvm.documents.mistakes import DocumentError, Mistake
 from nova_perfvm.measure.collected import Kind
-from nova_perfvm.policy.schema import form_problems
 
-SCHEMA_VERSION: Final = "1.0"
 Better = Literal["higher", "lower"]
 
 # Of a fleet over days, with figures for every second of it.
 MOST_BYTES: Final = 256 * 1024 * 1024
-_MOST_PROBLEMS: Final = 20
 
 
-class SamplesError(FileMistakesError):
-    """A file of measurements that cannot be used; ``problems`` has its mistakes."""
-
-    title = "{source} holds no measurements that can be used: {count}"
+Text = Annotated[str, some("text")]
+Count = Annotated[int, Expected("a whole number from 1 up", lambda n: n >= 1)]
+# A run that failed has no value: it is repeated, or its VM fails.
+Value = Annotated[
+    float,
+    Expected(
+        "a number above 0 (a run that failed has no value: repeat it)", lambda n: n > 0
+    ),
+]
+AtLeast0 = Annotated[float, Expected("0 or more", lambda n: n >= 0)]
+Node = Annotated[int, Expected("the number of a NUMA node", lambda n: n >= 0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,10 @@ class Machine:
     """
 
     kind: Kind
-    kernel: str | None = None
-    cpu_model: str | None = None
-    governor: str | None = None
-    node: int | None = None
+    kernel: Text | None = None
+    cpu_model: Text | None = None
+    governor: Text | None = None
+    node: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +82,26 @@ class Measurement:
     :ivar value: above 0
     """
 
-    who: str
+    who: Text
     machine: Machine
-    tool: str
-    tool_version: str
-    metric: str
-    unit: str
+    tool: Text
+    tool_version: Text
+    metric: Text
+    unit: Text
     better: Better
-    threads: int
-    value: float
-    round: int = 1
-    repeat: int = 1
-    at_once: int | None = None
+    threads: Count
+    value: Value
+    round: Count = 1
+    repeat: Count = 1
+    at_once: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
     """What was served at a time of a run, ``s`` seconds after its start."""
 
-    s: float
-    per_second: float
+    s: AtLeast0
+    per_second: AtLeast0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +113,9 @@ class Load:
     :ivar generator_cpu_percent: how busy the machines were that made the requests
     """
 
-    servers: int
-    per_second: float
-    generator_cpu_percent: float | None = None
+    servers: Count
+    per_second: Value
+    generator_cpu_percent: AtLeast0 | None = None
     timeline: tuple[Moment, ...] = ()
 
 
@@ -119,215 +123,69 @@ class Load:
 class ScaleOut:
     """A service under load, with one server and with more."""
 
-    name: str
-    loads: tuple[Load, ...]
+    name: Text
+    loads: Annotated[tuple[Load, ...], some("a list that is not empty")]
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """All that a file has."""
+    """All that a file has.
+
+    :ivar run: how they were made: :mod:`nova_perfvm.measure.bench.record` knows it
+    """
 
     measurements: tuple[Measurement, ...] = ()
     scale_out: tuple[ScaleOut, ...] = ()
-    schema_version: str = field(default=SCHEMA_VERSION)
+    run: Annotated[Mapping[str, Any], Expected("what bench run recorded")] = field(
+        default_factory=dict, compare=False
+    )
 
-
-def _object(properties: dict[str, Any], *optional: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": "a mapping",
-        "properties": properties,
-        "required": [key for key in properties if key not in optional],
-        "additionalProperties": False,
-    }
-
-
-def _list(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
-    words = "a list" if not least else "a list that is not empty"
-    return {"type": "array", "description": words, "minItems": least, "items": items}
-
-
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    words = f"{schema['description']}, or null"
-    return {**schema, "type": [schema["type"], "null"], "description": words}
-
-
-_TEXT: Final = {"type": "string", "minLength": 1, "description": "text"}
-_COUNT: Final = {
-    "type": "integer",
-    "minimum": 1,
-    "description": "a whole number from 1 up",
-}
-_NODE: Final = {
-    "type": "integer",
-    "minimum": 0,
-    "description": "the number of a NUMA node",
-}
-# A run that failed has no value: it is repeated, or its VM fails.
-_VALUE: Final = {
-    "type": "number",
-    "exclusiveMinimum": 0,
-    "description": "a number above 0 (a run that failed has no value: repeat it)",
-}
-_AT_LEAST_0: Final = {"type": "number", "minimum": 0, "description": "0 or more"}
-_MACHINE: Final = _object(
-    {
-        "kind": {"enum": ["host", "guest"], "description": "host or guest"},
-        "kernel": _or_null(_TEXT),
-        "cpu_model": _or_null(_TEXT),
-        "governor": _or_null(_TEXT),
-        "node": _or_null(_NODE),
-    },
-    *("kernel", "cpu_model", "governor", "node"),
-)
-_MEASUREMENT: Final = _object(
-    {
-        "who": _TEXT,
-        "machine": _MACHINE,
-        "tool": _TEXT,
-        "tool_version": _TEXT,
-        "metric": _TEXT,
-        "unit": _TEXT,
-        "better": {"enum": ["higher", "lower"], "description": "higher or lower"},
-        "threads": _COUNT,
-        "value": _VALUE,
-        "round": _COUNT,
-        "repeat": _COUNT,
-        "at_once": _or_null(_COUNT),
-    },
-    *("round", "repeat", "at_once"),
-)
-_LOAD: Final = _object(
-    {
-        "servers": _COUNT,
-        "per_second": _VALUE,
-        "generator_cpu_percent": _or_null(_AT_LEAST_0),
-        "timeline": _list(_object({"s": _AT_LEAST_0, "per_second": _AT_LEAST_0})),
-    },
-    *("generator_cpu_percent", "timeline"),
-)
-SCHEMA: Final = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "measurements",
-    **_object(
-        {
-            "schema_version": {
-                "const": SCHEMA_VERSION,
-                "description": f"{SCHEMA_VERSION!r}",
-            },
-            "measurements": _list(_MEASUREMENT),
-            "scale_out": _list(_object({"name": _TEXT, "loads": _list(_LOAD, 1)})),
-            # How they were made: bench/record.py knows it.
-            "run": {"type": "object", "description": "what bench run recorded"},
-        },
-        *("measurements", "scale_out", "run"),
-    ),
-}
+    def mistakes(self) -> Iterator[Mistake]:
+        """List what contradicts itself; and whether there is nothing."""
+        yield from _contradictions(self.measurements)
+        if not self.measurements and not self.scale_out:
+            yield Mistake((), "expected measurements, or scale_out")
 
 
 def dumps(samples: Samples) -> str:
     """Return the JSON of measurements."""
-    return json.dumps(asdict(samples), indent=1, allow_nan=False) + "\n"
+    return dump_document("measurements", samples)
 
 
 def loads(text: str, source: str = "the file") -> Samples:
     """Return what JSON says was measured.
 
     :param source: what to call the text in errors
-    :raises SamplesError: with the mistakes
+    :raises DocumentError: with the mistakes
     """
-    return filekinds.expecting(_samples, text, source, filekinds.SAMPLES)
-
-
-def _samples(text: str, source: str) -> Samples:
-    try:
-        document = json.loads(text, parse_constant=_no_number)
-    except ValueError as exc:
-        raise SamplesError(source, [Problem((), f"no JSON: {exc}")]) from None
-    except RecursionError:
-        raise SamplesError(source, [Problem((), "nested too deeply")]) from None
-    problems = form_problems(dict(SCHEMA), document)
-    if not problems:
-        problems = _too_large(document)
-    if not problems:
-        found = _built(document)
-        problems = _contradictions(found.measurements)
-        if not found.measurements and not found.scale_out:
-            problems = [Problem((), "expected measurements, or scale_out")]
-    if problems:
-        more = len(problems) - _MOST_PROBLEMS
-        if more > 0:
-            problems[_MOST_PROBLEMS:] = [Problem((), f"and {more} mistakes more")]
-        raise SamplesError(source, problems)
-    return found
+    return parse_document("measurements", Samples, text, source)
 
 
 def load(paths: Iterable[str]) -> Samples:
     """Return what several files have together, such as the host's and the VMs'.
 
-    :raises SamplesError: with the mistakes of the first file that has some, or of
+    :raises DocumentError: with the mistakes of the first file that has some, or of
         all together
     :raises UnreadableFileError: when a file cannot be read
     """
     names = list(dict.fromkeys(paths))
-    files = [_loaded(name) for name in names]
+    files = [load_document("measurements", Samples, name) for name in names]
     if len(files) == 1:
         return files[0]
     whole = Samples(
         measurements=tuple(m for file in files for m in file.measurements),
         scale_out=tuple(s for file in files for s in file.scale_out),
     )
-    problems = _contradictions(whole.measurements)
-    if problems:
-        raise SamplesError(f"{' + '.join(names)} (counted through)", problems)
+    mistakes = list(whole.mistakes())
+    if mistakes:
+        source = f"{' + '.join(names)} (counted through)"
+        raise DocumentError(source, mistakes)
     return whole
 
 
-def _loaded(path: str) -> Samples:
-    try:
-        return loads(textfile.read(path, MOST_BYTES), path)
-    except UnreadableFileError as exc:
-        raise SamplesError(path, [exc.as_problem()]) from None
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
-
-
-def _too_large(document: Any, path: tuple[str, ...] = ()) -> list[Problem]:
-    """Find numbers such as 1e999, which JSON's reader takes for infinity."""
-    if isinstance(document, dict):
-        items = [(str(key), value) for key, value in document.items()]
-    elif isinstance(document, list):
-        items = [(str(key), value) for key, value in enumerate(document)]
-    elif isinstance(document, float) and not math.isfinite(document):
-        return [Problem(path, "the number is too large")]
-    else:
-        return []
-    return [p for key, value in items for p in _too_large(value, (*path, key))]
-
-
-def _built(document: dict[str, Any]) -> Samples:
-    return Samples(
-        measurements=tuple(
-            Measurement(**{**given, "machine": Machine(**given["machine"])})
-            for given in document.get("measurements", ())
-        ),
-        scale_out=tuple(
-            ScaleOut(given["name"], tuple(map(_load, given["loads"])))
-            for given in document.get("scale_out", ())
-        ),
-    )
-
-
-def _load(given: dict[str, Any]) -> Load:
-    timeline = tuple(Moment(**moment) for moment in given.get("timeline", ()))
-    return Load(**{**given, "timeline": timeline})
-
-
-def _contradictions(measurements: Iterable[Measurement]) -> list[Problem]:
+def _contradictions(measurements: Iterable[Measurement]) -> list[Mistake]:
     """List values that are there twice, and metrics that mean two things."""
-    problems: list[Problem] = []
+    problems: list[Mistake] = []
     seen: dict[tuple[object, ...], int] = {}
     meaning: dict[str, tuple[str, str]] = {}
     kinds: dict[str, Kind] = {}
@@ -336,7 +194,7 @@ def _contradictions(measurements: Iterable[Measurement]) -> list[Problem]:
         key = (m.who, m.metric, m.threads, m.at_once, m.round, m.repeat)
         if key in seen:
             problems.append(
-                Problem(
+                Mistake(
                     here,
                     f"measurement {seen[key]} is of the same run ({m.who}, {m.metric}, "
                     f"{m.threads} threads, round {m.round}, repeat {m.repeat}): "
@@ -347,7 +205,7 @@ def _contradictions(measurements: Iterable[Measurement]) -> list[Problem]:
         unit, better = meaning.setdefault(m.metric, (m.unit, m.better))
         if (unit, better) != (m.unit, m.better):
             problems.append(
-                Problem(
+                Mistake(
                     here,
                     f"{m.metric} is in {m.unit} with {m.better} values better here, "
                     f"and in {unit} with {better} ones before: use one for all",
@@ -355,7 +213,7 @@ def _contradictions(measurements: Iterable[Measurement]) -> list[Problem]:
             )
         if kinds.setdefault(m.who, m.machine.kind) != m.machine.kind:
             problems.append(
-                Problem(
+                Mistake(
                     (*here, "machine", "kind"),
                     f"{m.who} is a {m.machine.kind} here and a {kinds[m.who]} before: "
                     "give each its own name",

@@ -186,7 +186,7 @@ class PolicyCommand(PerfVMCommand):
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
         """Return the policy that the command line names, or the environment.
 
-        :raises PolicyError: with every mistake of the file
+        :raises DocumentError: with every mistake of the file
         """
         return self.load_policy(parsed_args.policy)
 
@@ -194,7 +194,7 @@ class PolicyCommand(PerfVMCommand):
         """Return the policy to change a cloud by, which somebody has to have named.
 
         :raises PerfVMError: when nobody has: the built-in one would undo another's
-        :raises PolicyError: with every mistake of the file
+        :raises DocumentError: with every mistake of the file
         """
         if policy_name(parsed_args) is None:
             raise PerfVMError(
@@ -209,7 +209,7 @@ class PolicyCommand(PerfVMCommand):
 
         :param named: None for that of the environment, or else the built-in one
         :param what: what the policy is here, in words
-        :raises PolicyError: with every mistake of the file
+        :raises DocumentError: with every mistake of the file
         """
         path = policy_of_environment() if named is None else named
         policy = loader.load(path)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from nova_perfvm import textfile
+from nova_perfvm.documents import textfile
 from nova_perfvm.measure.bench import run, scenario
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag

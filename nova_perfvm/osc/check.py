@@ -8,8 +8,8 @@ import datetime as dt
 from dataclasses import replace
 from typing import Any, Final
 
-from nova_perfvm import textfile
 from nova_perfvm.cloud import servers as live
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.measure import collector, cure, nova_conf, reading

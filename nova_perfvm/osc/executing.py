@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from cliff.lister import Lister
 
-from nova_perfvm import textfile
 from nova_perfvm.changes.migrations import record
 from nova_perfvm.changes.migrations.execution import Execution
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
 from nova_perfvm.diagnose.explain import SchedulerSettings
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import snapshot as snapshots

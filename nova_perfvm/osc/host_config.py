@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from nova_perfvm import filekinds, textfile
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.document import kind_of
 from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.generate.hosts import (
     MODES,
@@ -218,6 +219,6 @@ def _described(text: str) -> Topology:
         if not os.path.exists(text):  # noqa: PTH110 - pathlib raises for long names
             raise TopologyError(f"{exc}; and there is no file of that name") from exc
     content = textfile.read(text, reading.MOST_BYTES)
-    if filekinds.known(content) == filekinds.COLLECTED["host"]:
+    if kind_of(content) == "host":
         return topology.read(reading.loads(content, text, "host"))
     return lscpu.parse_lscpu(content, text)

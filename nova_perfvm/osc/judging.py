@@ -12,11 +12,8 @@ from typing import NoReturn
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
-from nova_perfvm.exceptions import (
-    PerfVMError,
-    PolicyError,
-    UnreadablePolicyError,
-)
+from nova_perfvm.documents.mistakes import DocumentError
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import (
@@ -93,9 +90,7 @@ class PolicyJudgingCommand(JudgingCommand):
 
     def status_of(self, error: PerfVMError) -> int:
         """Return what an error ends with."""
-        if isinstance(error, PolicyError) and not isinstance(
-            error, UnreadablePolicyError
-        ):
+        if isinstance(error, DocumentError) and error.kind == "policy":
             return exit_code(Level.FAILURE)
         return super().status_of(error)
 

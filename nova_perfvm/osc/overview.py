@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import argparse
 
-from nova_perfvm import textfile
 from nova_perfvm.diagnose import overview
 from nova_perfvm.diagnose.overview import Overview
+from nova_perfvm.documents import textfile
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import OUTPUT, argument
 from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand

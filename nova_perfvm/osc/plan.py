@@ -10,7 +10,7 @@ from typing import Final
 
 from cliff.lister import Lister
 
-from nova_perfvm import textfile
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate import disk as guarantees
 from nova_perfvm.generate.hosts import output

@@ -10,7 +10,7 @@ from typing import Any
 
 from cliff.formatters.base import ListFormatter
 
-from nova_perfvm import textfile
+from nova_perfvm.documents import textfile
 from nova_perfvm.osc import output
 from nova_perfvm.osc.base import OUTPUT, Arguments
 from nova_perfvm.osc.judging import JudgingLister

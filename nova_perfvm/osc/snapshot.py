@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, Final
 
-from nova_perfvm import textfile
 from nova_perfvm.cloud import snapshot as live
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Snapshot
@@ -22,9 +21,6 @@ from nova_perfvm.osc.base import (
     policy_name,
 )
 from nova_perfvm.osc.output import ProgressLine
-
-# Of some hundred thousand servers.
-_MOST_BYTES: Final = 512 * 1024 * 1024
 
 
 def nova_db(what: str) -> Argument:
@@ -141,12 +137,7 @@ def open_database(nova_conf: str) -> ModuleType:
 def read(path: str) -> Snapshot:
     """Read a saved snapshot, from standard input if the path is -.
 
-    :raises SnapshotError: with every mistake of the file
+    :raises DocumentError: with every mistake of the file
     :raises UnreadableFileError: when it cannot be read
     """
-    if path == "-":
-        data = sys.stdin.buffer.read(_MOST_BYTES + 1)
-        text = textfile.decode(data, "standard input", _MOST_BYTES)
-    else:
-        text = textfile.read(path, _MOST_BYTES)
-    return snapshot.loads(text, path)
+    return snapshot.load(path)

@@ -7,9 +7,9 @@ import argparse
 from dataclasses import replace
 from typing import Final
 
-from nova_perfvm import textfile
 from nova_perfvm.changes import recover
 from nova_perfvm.diagnose.survey import Survey, survey
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate import inventory

@@ -2,22 +2,20 @@
 """The policy as values: frozen, pure, without any input or output."""
 
 from nova_perfvm.policy.advice import Advice, advice
-from nova_perfvm.policy.classes import (
+from nova_perfvm.policy.classes import Disk, VMClass
+from nova_perfvm.policy.flavors import FlavorSize, FlavorTemplate
+from nova_perfvm.policy.limits import (
     PAGE_SIZES_KB,
-    Disk,
-    FlavorSize,
-    FlavorTemplate,
-    VMClass,
+    even_share,
+    memory_fault,
+    name_fault,
 )
-from nova_perfvm.policy.invariants import problems
-from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
-from nova_perfvm.policy.model import SCHEMA_VERSION, Elastic, Policy
+from nova_perfvm.policy.model import Elastic, Policy, policy_mistakes
 from nova_perfvm.policy.room import cell_slots, groups_of, largest_slots, shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
 __all__ = [
     "PAGE_SIZES_KB",
-    "SCHEMA_VERSION",
     "Advice",
     "Disk",
     "Elastic",
@@ -33,6 +31,6 @@ __all__ = [
     "largest_slots",
     "memory_fault",
     "name_fault",
-    "problems",
+    "policy_mistakes",
     "shape_slots",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import findings
-from nova_perfvm.exceptions import Problem
+from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.policy import placements
 from nova_perfvm.policy.room import cell_slots
 
@@ -22,7 +22,7 @@ class Advice(NamedTuple):
     """
 
     code: str
-    problem: Problem
+    problem: Mistake
 
     def __str__(self) -> str:
         """Return ``code: key: what it costs``."""
@@ -39,7 +39,7 @@ def advice(policy: Policy) -> Iterator[Advice]:
             if fits and free == 0:
                 yield Advice(
                     findings.NO_CPU_FOR_HOST,
-                    Problem(
+                    Mistake(
                         (*path, "vcpus"),
                         f"{fits} VM(s) of {vm_class.cell_pcpus} CPUs fill all "
                         f"{shape.cell_cpus(vm_class.smt)} CPUs of a NUMA node of "
@@ -50,7 +50,7 @@ def advice(policy: Policy) -> Iterator[Advice]:
             if shape.threads > 1 and vm_class.smt == "threads":
                 yield Advice(
                     findings.THREADS_NOT_CORES,
-                    Problem(
+                    Mistake(
                         (*path, "smt"),
                         f"on {shape} a vCPU is one of {shape.threads} threads of a "
                         "core: a VM gets "
@@ -60,7 +60,7 @@ def advice(policy: Policy) -> Iterator[Advice]:
         if vm_class.emulator_threads == "share":
             yield Advice(
                 findings.EMULATOR_THREADS_FLOAT,
-                Problem(
+                Mistake(
                     (*path, "emulator_threads"),
                     "share needs [compute]cpu_shared_set on the host; without it "
                     "emulator threads float on the VM's own CPUs",

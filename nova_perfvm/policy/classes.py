@@ -3,14 +3,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import os_resource_classes
 import os_traits
 
 from nova_perfvm import constants as const
-from nova_perfvm.policy.keys import LEFT_OUT, NAME, count, says
+from nova_perfvm.documents.keys import (
+    EACH_ONCE,
+    LEFT_OUT,
+    NAME,
+    Expected,
+    count,
+    matching,
+)
+from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.policy.flavors import FlavorTemplate, VCPUs
+from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
 
 CPUPolicy = Literal["dedicated", "shared"]
 ThreadPolicy = Literal["prefer", "require", "isolate"]
@@ -20,29 +32,40 @@ Exclusive = Literal["host", "cell", "none"]
 PageSize = Literal["small", "large", "2MB", "1GB"]
 DiskSource = Literal["volume", "image"]
 
-Name = Annotated[str, says(minLength=1, maxLength=255, description="a name")]
-VCPUs = Annotated[int, count(1, 4096, "vCPUs")]
-MemoryGB = Annotated[int, count(1, 1048576, "GiB")]
-RootGB = Annotated[int, count(0, 1048576, "GiB")]
+Name = Annotated[
+    str, Expected("a name of 1 to 255 characters", lambda name: 0 < len(name) < 256)
+]
 IOPS = Annotated[int, count(1, 2147483647, "I/O operations per second")]
 NUMANodes = Annotated[int, count(1, 64, "NUMA nodes")]
 VMs = Annotated[int, count(1, 4096, "VMs")]
+_TRAITS: Final = frozenset(os_traits.get_traits())
+_OWN_TRAIT: Final = re.compile(
+    rf"CUSTOM_(?!{const.NAMESPACE.upper()}_)[A-Z0-9_]{{1,248}}"
+)
 HostTrait = Annotated[
     str,
-    says(
-        anyOf=[
-            {"enum": os_traits.get_traits()},
-            {"pattern": rf"^CUSTOM_(?!{const.NAMESPACE.upper()}_)[A-Z0-9_]{{1,248}}\Z"},
-        ],
-        description=(
-            "a trait that os-traits has, such as HW_NIC_SRIOV, or one of your own that "
-            f"begins with CUSTOM_ and not with {const.CUSTOM_PREFIX}"
-        ),
+    Expected(
+        "a trait that os-traits has, such as HW_NIC_SRIOV, or one of your own that "
+        f"begins with CUSTOM_ and not with {const.CUSTOM_PREFIX}",
+        lambda trait: trait in _TRAITS or _OWN_TRAIT.fullmatch(trait) is not None,
     ),
 ]
-
-# How Nova's request writes the page sizes of the policy, in KiB.
-PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
+ClassName = Annotated[
+    str,
+    matching(
+        "[a-z][a-z0-9_-]{0,62}",
+        "a class name of lower-case letters, digits, - and _, starting with a letter, "
+        "at most 63 long",
+    ),
+]
+# Keys that say something about pinned VMs only, with the value that says nothing.
+_PINNED_ONLY: Final[dict[str, object]] = {
+    "cpu_thread_policy": None,
+    "emulator_threads": None,
+    "max_per_host": None,
+    "exclusive": "none",
+    "smt": "cores",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,50 +82,6 @@ class Disk:
     volume_type: Name | None = None
     read_iops: IOPS | None = None
     write_iops: IOPS | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FlavorSize:
-    """One flavor of a class: vCPUs, memory in GiB and root disk in GiB."""
-
-    vcpus: VCPUs
-    memory_gb: MemoryGB
-    root_gb: RootGB
-
-
-@dataclass(frozen=True, slots=True)
-class FlavorTemplate:
-    """The flavors of a class.
-
-    :ivar name: pattern with the fields ``{class}``, ``{vcpus}``,
-        ``{memory_gb}`` and ``{root_gb}``
-    :ivar memory_gb: sizes of memory of further flavors, which have the vCPUs of the
-        class and ``root_gb``; the file's alone, as they are read into ``sizes``
-    :ivar sizes: one flavor each
-    """
-
-    name: Name
-    memory_gb: Annotated[
-        tuple[MemoryGB, ...],
-        says(minItems=1, uniqueItems=True),
-        says(description="a list of memory sizes in GiB, such as [64, 128]"),
-    ] = field(default=(), kw_only=True, metadata=LEFT_OUT)
-    root_gb: RootGB = field(default=0, kw_only=True, metadata=LEFT_OUT)
-    sizes: Annotated[
-        tuple[FlavorSize, ...],
-        says(minItems=1, description="a list of {vcpus, memory_gb, root_gb}"),
-    ] = field(default=(), metadata=LEFT_OUT)
-
-    def name_of(self, class_name: str, size: FlavorSize) -> str:
-        """Fill the pattern for one size."""
-        return self.name.format_map(
-            {
-                "class": class_name,
-                "vcpus": size.vcpus,
-                "memory_gb": size.memory_gb,
-                "root_gb": size.root_gb,
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +105,13 @@ class VMClass:
     :ivar host_traits: traits of Placement that hosts of its VMs must have
     """
 
-    name: str = field(metadata=NAME)
+    name: ClassName = field(metadata=NAME)
     default: bool = False
     vcpus: VCPUs | None = None
     former_vcpus: Annotated[
         tuple[VCPUs, ...],
-        says(uniqueItems=True, description="a list of numbers of vCPUs, such as [20]"),
+        Expected("a list of numbers of vCPUs, such as [20]"),
+        EACH_ONCE,
     ] = ()
     cpu_policy: CPUPolicy = "shared"
     cpu_thread_policy: ThreadPolicy | None = None
@@ -144,10 +124,16 @@ class VMClass:
     mem_page_size: PageSize | None = None
     host_traits: Annotated[
         tuple[HostTrait, ...],
-        says(uniqueItems=True, description="a list of traits, such as [HW_NIC_SRIOV]"),
+        Expected("a list of traits, such as [HW_NIC_SRIOV]"),
+        EACH_ONCE,
     ] = ()
     disk: Disk = field(default_factory=Disk)
     flavors: FlavorTemplate | None = field(default=None, metadata=LEFT_OUT)
+
+    def __post_init__(self) -> None:
+        """Make sizes of the flavors' ``memory_gb``, which have its vCPUs."""
+        if self.flavors and self.flavors.memory_gb and self.vcpus is not None:
+            object.__setattr__(self, "flavors", self.flavors.of_memory(self.vcpus))
 
     @property
     def custom_name(self) -> str:
@@ -218,6 +204,145 @@ class VMClass:
         pinned = self.pinned and self.vcpus is not None
         return (self.vcpus or 0) + self._emulator_pcpus if pinned else 0
 
+    @property
+    def flavor_names(self) -> tuple[str, ...]:
+        """The names of its flavors, by size."""
+        of = self.flavors
+        return tuple(of.name_of(self.name, size) for size in of.sizes) if of else ()
+
     def capped(self, vms: int) -> int:
         """Return how many of so many VMs that fit a host may be there."""
         return vms if self.max_per_host is None else min(vms, self.max_per_host)
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """List what does not go together, whatever the policy's hosts are."""
+        if self.pinned:
+            yield from self._pinned_mistakes()
+        else:
+            for key, nothing in _PINNED_ONLY.items():
+                value = getattr(self, key)
+                if value != nothing:
+                    yield Mistake(
+                        (key,),
+                        f"{value} means something for pinned VMs only: remove it, or "
+                        "set cpu_policy: dedicated",
+                    )
+        yield from self._size_mistakes()
+        if self.default and self.pinned:
+            yield Mistake(
+                ("default",),
+                "the default class is that of flavors that are not pinned: it needs "
+                "cpu_policy: shared",
+            )
+        elif self.default and self.vcpus is not None:
+            yield Mistake(
+                ("vcpus",),
+                "the default class takes flavors of any size: expected null, not "
+                f"{self.vcpus}",
+            )
+        if self.disk.source == "image" and self.disk.volume_type is not None:
+            yield Mistake(
+                ("disk", "volume_type"),
+                f"{self.disk.volume_type!r} has no effect with source: image: remove "
+                "it, or use source: volume",
+            )
+        if self.flavors is not None:
+            yield from self._flavor_mistakes(self.flavors)
+
+    def _pinned_mistakes(self) -> Iterator[Mistake]:
+        if self.vcpus is None:
+            yield Mistake(
+                ("vcpus",),
+                "missing: a class with cpu_policy: dedicated needs its exact number of "
+                "vCPUs, such as vcpus: 20",
+            )
+        if self.cpu_thread_policy == "require" and self.smt == "cores":
+            yield Mistake(
+                ("cpu_thread_policy",),
+                "require puts vCPUs on sibling threads, smt: cores promises each a "
+                "core of its own: use smt: threads, or prefer",
+            )
+
+    def _size_mistakes(self) -> Iterator[Mistake]:
+        nodes, vcpus = self.cells_per_vm, self.vcpus
+        if vcpus is None:
+            if self.numa_nodes is not None:
+                yield Mistake(
+                    ("numa_nodes",),
+                    f"{nodes} for VMs of any size, and Nova refuses sizes that cannot "
+                    "be split: give the class its vcpus, or remove numa_nodes",
+                )
+            if self.former_vcpus and not self.pinned:
+                yield Mistake(
+                    ("former_vcpus",),
+                    "VMs of this class have any number of vCPUs, so none is a former "
+                    "one: remove it, or give the class its vcpus",
+                )
+            return
+        if even_share(vcpus, nodes) is None:
+            divisors = [str(n) for n in range(1, min(vcpus, 8) + 1) if vcpus % n == 0]
+            yield Mistake(
+                ("numa_nodes",),
+                f"{vcpus} vCPUs cannot be split evenly over {nodes} NUMA nodes: "
+                f"expected one of {', '.join(divisors)}",
+            )
+        for index, size in enumerate(self.former_vcpus):
+            where = ("former_vcpus", str(index))
+            if size == vcpus:
+                yield Mistake(
+                    where, f"{size} is the size that VMs have today: remove it"
+                )
+            elif even_share(size, nodes) is None:
+                yield Mistake(
+                    where,
+                    f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes, so "
+                    "no VM of the class ever had them: remove it",
+                )
+
+    def _flavor_mistakes(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
+        yield from self._dropped_keys(flavors)
+        for index, size in enumerate(flavors.sizes):
+            where = ("flavors", "sizes", str(index))
+            if self.vcpus not in {None, size.vcpus}:
+                yield Mistake(
+                    (*where, "vcpus"),
+                    f"{size.vcpus}, but VMs of this class have exactly {self.vcpus}",
+                )
+            if fault := memory_fault(self, size.memory_gb):
+                yield Mistake((*where, "memory_gb"), fault)
+            if size.root_gb == 0 and self.disk.source == "image":
+                yield Mistake(
+                    (*where, "root_gb"),
+                    "0 GB with source: image: Nova lets only administrators boot such "
+                    "flavors from an image; give a size, or use source: volume",
+                )
+        firsts: dict[str, int] = {}
+        for index, name in enumerate(self.flavor_names):
+            first = firsts.setdefault(name, index)
+            if first != index:
+                yield Mistake(
+                    ("flavors", "name"),
+                    f"sizes {first} and {index} would both be called {name!r}: use the "
+                    "fields that tell them apart, such as {memory_gb}",
+                )
+        if fault := next(filter(None, map(name_fault, firsts)), None):
+            yield Mistake(("flavors", "name"), fault)
+
+    def _dropped_keys(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
+        """List what says nothing of any flavor, and would be dropped in silence."""
+        any_size = self.vcpus is None and not self.pinned
+        if flavors.memory_gb and any_size:
+            yield Mistake(
+                ("flavors", "memory_gb"),
+                "makes a flavor of each size for a class with vcpus, and this has "
+                "none: use sizes, such as [{vcpus: 2, memory_gb: 4, root_gb: 20}]",
+            )
+        elif flavors.root_gb and not flavors.memory_gb:
+            yield Mistake(
+                ("flavors", "root_gb"),
+                "is the root disk of the flavors of memory_gb, which is missing: "
+                "remove it, each of sizes has its own",
+            )
+        elif not flavors.sizes and any_size:
+            # With vcpus, the name is for the flavors of --memory-gb.
+            yield Mistake(("flavors",), "names flavors of no size: give sizes")

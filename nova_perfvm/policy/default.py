@@ -12,6 +12,7 @@ from typing import Any, Final
 import yaml
 
 DEFAULT_DOCUMENT: Final[dict[str, Any]] = yaml.safe_load("""
+kind: policy
 schema_version: "1.0"
 host_shape: 2x20
 placement: slots

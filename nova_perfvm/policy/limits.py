@@ -4,12 +4,34 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+import string
+from typing import TYPE_CHECKING, Final
 
-from nova_perfvm.policy.classes import PAGE_SIZES_KB, VMClass
+if TYPE_CHECKING:
+    from nova_perfvm.policy.classes import VMClass
 
+# How Nova's request writes the page sizes of the policy, in KiB.
+PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
 # What nova-api's schema for names of flavors allows.
 _MAX_NAME: Final = 255
+_NAME_FIELDS: Final = ("class", "memory_gb", "root_gb", "vcpus")
+NAME_PATTERN: Final = (
+    "a name with no fields but "
+    + ", ".join(f"{{{field}}}" for field in _NAME_FIELDS)
+    + ", each without a format"
+)
+
+
+def is_name_pattern(pattern: str) -> bool:
+    """Return whether the name of any flavor can be made of a pattern."""
+    try:
+        parts = list(string.Formatter().parse(pattern))
+    except ValueError:
+        return False
+    return bool(pattern) and all(
+        name is None or (name in _NAME_FIELDS and not spec and not conversion)
+        for _, name, spec, conversion in parts
+    )
 
 
 def name_fault(name: str) -> str | None:

@@ -5,38 +5,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
 from nova_perfvm import constants as const
+from nova_perfvm.documents.document import as_document
+from nova_perfvm.documents.keys import (
+    EACH_ONCE,
+    Expected,
+    Form,
+    count,
+    read_value,
+    some,
+    written,
+)
+from nova_perfvm.documents.mistakes import KeyPath, Mistake
 from nova_perfvm.exceptions import UnknownClassError
-from nova_perfvm.policy import shapes
+from nova_perfvm.policy import placements
+from nova_perfvm.policy.acceptance import acceptance_mistakes
 from nova_perfvm.policy.classes import VMClass
-from nova_perfvm.policy.keys import Form, count, says, written
+from nova_perfvm.policy.room import shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
 Placement = Literal["slots", "units", "none"]
 ManagedHosts = Literal["all", "labelled"]
 
-SCHEMA_VERSION: Final = "1.0"
-
 _SHAPE = "NUMA nodes x cores per node [x threads per core], such as 2x20"
-Shape = Annotated[
-    HostShape,
-    says(pattern=rf"^\s*{shapes.PATTERN}\s*$", description=_SHAPE),
-]
 Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
-FindingCode = Annotated[
-    str, says(description="the code of a finding, such as audit.flavor_changed")
-]
-# \Z: $ would let a newline follow.
-_CLASS_NAME = {
-    "pattern": r"^[a-z][a-z0-9_-]{0,62}\Z",
-    "description": "a class name of lower-case letters, digits, - and _, starting with "
-    "a letter, at most 63 long",
-}
+# What the traits of elastic hosts go on with.
+_PROJECT_NAMES: Final = tuple(
+    trait.removeprefix(const.CUSTOM_PREFIX)
+    for trait in (const.TRAIT_ELASTIC, const.TRAIT_CHILD)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ class Elastic:
 class Policy:
     """Every key of ``perfvm.yaml``; see the sample file for their meaning.
 
-    A policy may be built that makes no sense; :func:`nova_perfvm.policy.problems`
-    lists what is wrong with it, and the loader never returns such a one.
+    A policy may be built that makes no sense; :func:`policy_mistakes` lists what is
+    wrong with it, and the loader never returns such a one.
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
@@ -63,29 +65,19 @@ class Policy:
         failures.  Not part of the digest, as it changes nothing that is enforced
     """
 
-    schema_version: Annotated[
-        Literal["1.0"], says(description=f'"{SCHEMA_VERSION}", in quotes')
-    ]
     host_shapes: Annotated[
-        tuple[Shape, ...],
-        Form.ONE_OR_MORE,
-        says(description=f"{_SHAPE}, or a list of such"),
+        tuple[HostShape, ...], Form.ONE_OR_MORE, some(f"{_SHAPE}, or a list of such")
     ] = field(default=(), metadata={"key": "host_shape"})
     placement: Placement = "slots"
     managed_hosts: ManagedHosts = "all"
     classes: Annotated[
-        tuple[VMClass, ...],
-        Form.BY_NAME,
-        says(minProperties=1, propertyNames=_CLASS_NAME),
-        says(description="a mapping of class names to classes"),
+        tuple[VMClass, ...], Form.BY_NAME, some("a mapping of class names to classes")
     ] = ()
     elastic: Elastic = Elastic()
     accept: Annotated[
-        tuple[FindingCode, ...],
-        says(
-            uniqueItems=True,
-            description="a list of codes of findings, such as [audit.flavor_changed]",
-        ),
+        tuple[str, ...],
+        Expected("a list of codes of findings, such as [audit.flavor_changed]"),
+        EACH_ONCE,
     ] = ()
 
     @cached_property
@@ -127,8 +119,7 @@ class Policy:
 
     def as_document(self) -> dict[str, Any]:
         """Return the policy as the policy file has it, every key written out."""
-        document: dict[str, Any] = written(Policy, self)
-        return document
+        return as_document("policy", self, whole=True)
 
     @cached_property
     def digest(self) -> str:
@@ -137,8 +128,106 @@ class Policy:
         Neither the file's comments nor what is accepted are part of it.
         """
         enforced = self.as_document()
-        del enforced["accept"]
+        del enforced["kind"], enforced["accept"]
         text = json.dumps(
             enforced, sort_keys=True, separators=(",", ":"), ensure_ascii=True
         )
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """List what does not go together of several classes, or of hosts."""
+        for vm_class in self.pinned_classes:
+            yield from self._misfits(vm_class, ("classes", vm_class.name))
+        yield from self._default_mistakes()
+        yield from self._name_mistakes()
+        yield from placements.problems_of(self)
+        exclusive = [c.name for c in self.pinned_classes if c.exclusive != "none"]
+        several = len(self.pinned_classes) > 1
+        if exclusive and several and self.managed_hosts != "labelled":
+            pinned = ", ".join(c.name for c in self.pinned_classes)
+            yield Mistake(
+                ("managed_hosts",),
+                f"{self.managed_hosts}, but the pinned classes {pinned} cannot be told "
+                f"apart by the CPUs they pin, and {', '.join(exclusive)} must not meet "
+                "another: use labelled, and reserve hosts for each class by aggregate "
+                "metadata perfvm:class",
+            )
+        yield from acceptance_mistakes(self.accept)
+
+    def _misfits(self, vm_class: VMClass, path: KeyPath) -> Iterator[Mistake]:
+        """Say why no host of the policy takes VMs of a pinned class."""
+        fits = any(shape_slots(vm_class, shape) for shape in self.host_shapes)
+        splits = vm_class.cell_vcpus * vm_class.cells_per_vm == vm_class.vcpus
+        if splits and not fits:
+            shapes = ", ".join(map(str, self.host_shapes))
+            without = replace(vm_class, emulator_threads=None)
+            if any(shape_slots(without, shape) for shape in self.host_shapes):
+                yield Mistake(
+                    (*path, "emulator_threads"),
+                    f"isolate takes one CPU more, {vm_class.cell_pcpus} in all, and no "
+                    f"NUMA node of {shapes} has that many: use share, or null",
+                )
+            else:
+                yield Mistake(
+                    (*path, "vcpus"),
+                    f"a VM needs {vm_class.cell_pcpus} CPUs on each of "
+                    f"{vm_class.cells_per_vm} NUMA nodes, and no host of {shapes} "
+                    "offers that: change vcpus, numa_nodes or host_shape",
+                )
+        smt_hosts = any(shape.threads > 1 for shape in self.host_shapes)
+        if vm_class.cpu_thread_policy == "isolate" and smt_hosts:
+            yield Mistake(
+                (*path, "cpu_thread_policy"),
+                "isolate pins the sibling threads too and keeps Nova from SMT hosts "
+                "that have cpu sets: use smt: cores with one thread per core in "
+                "cpu_dedicated_set instead",
+            )
+
+    def _default_mistakes(self) -> Iterator[Mistake]:
+        defaults = [vm_class.name for vm_class in self.classes if vm_class.default]
+        if not defaults:
+            yield Mistake(
+                ("classes",),
+                "no class has default: true, so flavors that name no class would "
+                "belong to none: give it to the class of general VMs",
+            )
+        for name in defaults[1:]:
+            yield Mistake(
+                ("classes", name, "default"),
+                f"{defaults[0]} is the default class already: leave true to one",
+            )
+
+    def _name_mistakes(self) -> Iterator[Mistake]:
+        """Say which classes would share names of flavors, slots or traits."""
+        flavors: dict[str, str] = {}
+        for vm_class in self.classes:
+            for name in vm_class.flavor_names:
+                owner = flavors.setdefault(name, vm_class.name)
+                if owner != vm_class.name:
+                    yield Mistake(
+                        ("classes", vm_class.name, "flavors", "name"),
+                        f"{name!r} is a flavor of class {owner} already",
+                    )
+        if len(self.pinned_classes) == 1:
+            return
+        owners: dict[str, str] = {}
+        for vm_class in self.pinned_classes:
+            path, name = ("classes", vm_class.name), vm_class.custom_name
+            owner = owners.setdefault(name, vm_class.name)
+            if owner != vm_class.name:
+                yield Mistake(
+                    path,
+                    f"is {const.RC_SLOT}_{name} to Placement, as class {owner} is: "
+                    "give one of them another name",
+                )
+            if name.startswith(_PROJECT_NAMES):
+                yield Mistake(
+                    path,
+                    f"would make {const.CUSTOM_PREFIX}{name}, which is a name of "
+                    "elastic hosts: give the class another name",
+                )
+
+
+def policy_mistakes(policy: Policy) -> list[Mistake]:
+    """List everything that makes a policy unusable."""
+    return read_value(Policy, written(policy))[1]

@@ -7,15 +7,13 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nova_perfvm.exceptions import Problem
-from nova_perfvm.policy.source import Source
-
-_CLASSES = "classes"
+from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.documents.yaml_lines import YAMLText
 
 
 def override(
     document: Mapping[str, Any], assignments: Iterable[str]
-) -> tuple[dict[str, Any], list[Problem]]:
+) -> tuple[dict[str, Any], list[Mistake]]:
     """Change keys of a policy's document.
 
     What the document then says is not checked here.
@@ -26,38 +24,30 @@ def override(
     :returns: the changed document, and what is wrong with the assignments
     """
     changed = copy.deepcopy(dict(document))
-    problems: list[Problem] = []
-    for assignment in assignments:
-        problems.extend(_assign(changed, assignment))
-    return changed, problems
+    mistakes = [m for text in assignments for m in _assign(changed, text)]
+    return changed, mistakes
 
 
-def _assign(document: dict[str, Any], assignment: str) -> list[Problem]:
+def _assign(document: dict[str, Any], assignment: str) -> list[Mistake]:
     key, equals, text = assignment.partition("=")
     path = tuple(key.strip().split("."))
     if not equals or not all(path):
         message = f"found {assignment!r}, expected KEY=VALUE, such as vcpus=4"
-        return [Problem((), message)]
-    value = Source(text)
-    if value.problems:
+        return [Mistake((), message)]
+    value = YAMLText(text)
+    if value.mistakes:
         return [
-            Problem((*path, *problem.path), f"found {text!r}: {problem.message}")
-            for problem in value.problems
+            Mistake((*path, *mistake.path), f"found {text!r}: {mistake.message}")
+            for mistake in value.mistakes
         ]
-    declared = document.get(_CLASSES)
-    if (
-        path[0] == _CLASSES
-        and len(path) > 2
-        and isinstance(declared, dict)
-        and path[1] not in declared
-    ):
-        names = ", ".join(declared) or "none"
-        return [Problem(path, f"no such class: the policy declares {names}")]
     target: Any = document
     for depth, part in enumerate(path[:-1]):
+        if path[0] == "classes" and depth == 1 and part not in target:
+            names = ", ".join(target) or "none"
+            return [Mistake(path, f"no such class: the policy declares {names}")]
         target = target.setdefault(part, {})
         if not isinstance(target, dict):
             above = ".".join(path[: depth + 1])
-            return [Problem(path, f"{above} is no mapping: give it as a whole")]
+            return [Mistake(path, f"{above} is no mapping: give it as a whole")]
     target[path[-1]] = value.data
     return []

@@ -10,7 +10,7 @@ from nova import conf as nova_conf
 from oslo_log import log as logging
 
 from nova_perfvm import conf
-from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.policy import Policy, loader
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ def read_policy(reader: str) -> Policy:
     try:
         path = conf.policy_file(nova_conf.CONF)
         policy = loader.load(path)
-    except PolicyError as exc:
+    except DocumentError as exc:
         message = str(exc)
     else:
         LOG.info(

@@ -19,7 +19,7 @@ from packaging.version import Version
 
 from nova_perfvm import conf
 from nova_perfvm import findings as codes
-from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
 from nova_perfvm.placement.schemes import names_of, scheme_of
@@ -56,7 +56,7 @@ def _policy() -> Policy:
 def _policy_or_none() -> Policy | None:
     try:
         return _policy()
-    except PolicyError:
+    except DocumentError:
         return None
 
 
@@ -78,7 +78,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         """Return whether nova-scheduler would start with the policy file."""
         try:
             policy = _policy()
-        except PolicyError as exc:
+        except DocumentError as exc:
             return Result(Code.FAILURE, str(exc))
         notes = (
             Finding.of(code, "policy", str(problem)) for code, problem in advice(policy)

@@ -88,7 +88,7 @@ class ScenarioTest(FleetCase):
         found = scenario.load(self.directory / "found.yaml")
         self.assertEqual(
             {"host": ("compute1-node0", "compute1-node1"), "vms-2": ("vm1", "vm2")},
-            {group.name: group.targets for group in found.groups},
+            dict(found.groups),
         )
         self.assertEqual(
             scenario.Target("compute1-node1", "host", "root@192.0.2.10", node=1),
@@ -102,7 +102,7 @@ class ScenarioTest(FleetCase):
         found = scenario.load(self.directory / "more.yaml")
         self.assertEqual(
             {"vms-1": ("vm1",), "vms-2": ("vm1", "vm2")},
-            {g.name: g.targets for g in found.groups if g.name != "host"},
+            {k: v for k, v in found.groups.items() if k != "host"},
         )
         self.assertEqual(
             ("-p", "2222", "-i", "/k", "-o", "ProxyJump=bastion"),

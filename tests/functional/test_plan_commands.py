@@ -6,8 +6,8 @@ import pathlib
 
 import fixtures
 
-from nova_perfvm import textfile
 from nova_perfvm.changes.migrations import record
+from nova_perfvm.documents import textfile
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.minutes import MinutesPass

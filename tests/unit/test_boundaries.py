@@ -22,8 +22,7 @@ ROOMS = (
     "exceptions",
     "cpuset",
     "pages",
-    "textfile",
-    "filekinds",
+    "documents",
     "microversions",
     "findings",
     "conf",
@@ -173,7 +172,7 @@ class ImportsTest(testtools.TestCase):
 
     def test_facts_and_rules_load_nothing_but_the_standard_library(self):
         modules = [f"nova_perfvm.{name}" for name in STDLIB_ONLY]
-        self.assertEqual([], loaded_by(modules, ("yaml", "jsonschema", "oslo_config")))
+        self.assertEqual([], loaded_by(modules, ("yaml", "oslo_config")))
 
     def test_options_load_no_nova(self):
         self.assertEqual([], loaded_by(["nova_perfvm.conf"], ("nova", "openstack")))

@@ -22,7 +22,6 @@ from nova_perfvm.generate.hosts import RESERVED_MEMORY_GB
 from nova_perfvm.placement.schemes import scheme_counting
 from nova_perfvm.policy import (
     PAGE_SIZES_KB,
-    SCHEMA_VERSION,
     Disk,
     FlavorSize,
     FlavorTemplate,
@@ -31,7 +30,7 @@ from nova_perfvm.policy import (
     VMClass,
     largest_slots,
     memory_fault,
-    problems,
+    policy_mistakes,
     shape_slots,
 )
 from nova_perfvm.rules.slots import cell_cpus, host_mode
@@ -101,7 +100,6 @@ class _Proposer:
         size = self._size(shapes, vcpus)
         vm_class = self._class(size, shapes)
         policy = Policy(
-            schema_version=SCHEMA_VERSION,
             host_shapes=shapes,
             placement=self._placement(),
             managed_hosts=self._managed(),
@@ -181,9 +179,7 @@ class _Proposer:
             )
         if vm_class.smt == "threads":
             self._why["smt"] = "no NUMA node has as many cores as a VM has vCPUs"
-        most = largest_slots(
-            Policy(schema_version="1.0", host_shapes=shapes, classes=(vm_class,))
-        )
+        most = largest_slots(Policy(host_shapes=shapes, classes=(vm_class,)))
         self._why["max_per_host"] = "as many as the largest shape has slots"
         for key, spec in _OF_KEYS.items():
             said = size.said(spec)
@@ -345,7 +341,7 @@ class _Proposer:
 
         :raises ProposalError: when that does not help
         """
-        while found := problems(policy):
+        while found := policy_mistakes(policy):
             problem = found[0]
             _, name, key, *_ = (*problem.path, "", "", "")
             if key not in _OPTIONAL or name != policy.classes[0].name:

@@ -2,7 +2,7 @@
 """What a cloud shows at one time, without a cloud: pure, frozen, versioned."""
 
 from nova_perfvm.facts.snapshot.cells import assume_cells
-from nova_perfvm.facts.snapshot.document import SnapshotError, dumps, loads
+from nova_perfvm.facts.snapshot.document import dumps, load, loads
 from nova_perfvm.facts.snapshot.model import (
     ASSUMED,
     COLLECTED,
@@ -49,10 +49,10 @@ __all__ = [
     "Server",
     "ServerCell",
     "Snapshot",
-    "SnapshotError",
     "assume_cells",
     "dumps",
     "host_facts",
     "isolating",
+    "load",
     "loads",
 ]

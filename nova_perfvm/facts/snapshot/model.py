@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole cloud at one time, as an audit, an explanation or a plan needs it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Annotated, Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.documents.keys import Expected, Time
+from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
@@ -21,8 +23,6 @@ from nova_perfvm.policy import HostShape
 # Of a compute service that was enabled until an enroll took it out of service.
 DISABLED_REASON: Final = "nova-perfvm: enroll in progress, was enabled"
 
-SCHEMA_VERSION: Final = "1.0"
-
 # Where the NUMA nodes of a host are known from; no API shows them.
 NOVA_DATABASE: Final = "nova database"
 INVENTORY_FILE: Final = "inventory file"
@@ -30,6 +30,9 @@ COLLECTED: Final = "collected on the host"
 ASSUMED: Final = "assumed symmetric"
 UNKNOWN: Final = "unknown"
 CELL_SOURCES: Final = (NOVA_DATABASE, INVENTORY_FILE, COLLECTED, ASSUMED, UNKNOWN)
+CellsSource = Annotated[
+    str, Expected(f"one of {', '.join(CELL_SOURCES)}", CELL_SOURCES.__contains__)
+]
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class ComputeHost:
     running_vms: int = 0
     shape: HostShape | None = None
     cells: tuple[HostCell, ...] = ()
-    cells_source: str = UNKNOWN
+    cells_source: CellsSource = UNKNOWN
     vcpus_used: int | None = None
     num_instances: int | None = None
     unreadable: str = ""
@@ -141,7 +144,7 @@ class Snapshot:
         what is on them is here, but for what Placement has of them
     """
 
-    taken_at: str
+    taken_at: Time
     hosts: tuple[ComputeHost, ...] = ()
     providers: tuple[Provider, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
@@ -154,7 +157,20 @@ class Snapshot:
     unseen_hosts: tuple[str, ...] = ()
     policy_digest: str | None = None
     project: str = ""
-    schema_version: str = field(default=SCHEMA_VERSION)
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """List names that stand for two things."""
+        for key, ids in (
+            ("hosts", [host.provider for host in self.hosts]),
+            ("providers", [provider.uuid for provider in self.providers]),
+            ("servers", [server.id for server in self.servers]),
+            ("flavors", [flavor.id for flavor in self.flavors]),
+        ):
+            seen: set[str] = set()
+            for index, name in enumerate(ids):
+                if name in seen:
+                    yield Mistake((key, str(index)), f"{name} is there twice")
+                seen.add(name)
 
     @cached_property
     def provider_by_uuid(self) -> dict[str, Provider]:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from nova_perfvm import textfile
+from nova_perfvm.documents import textfile
 from nova_perfvm.generate.hosts.errors import HostConfigError
 
 

@@ -1,39 +1,176 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text in, the cells of every host or all of the mistakes out."""
+"""The inventory file: dataclasses that are its keys, and the cells that it makes."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Final, Literal
 
-from nova_perfvm import textfile
-from nova_perfvm.exceptions import FileMistakesError, KeyPath, UnreadableFileError
-from nova_perfvm.facts.snapshot import HostCell
-from nova_perfvm.generate.inventory.build import Builder
-from nova_perfvm.generate.inventory.schema import SCHEMA
-from nova_perfvm.policy import Policy
-from nova_perfvm.policy.schema import form_problems
-from nova_perfvm.policy.source import Source
+from nova_perfvm import cpuset
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.document import parse_document
+from nova_perfvm.documents.keys import NAME, Expected, Form, count, matching, some
+from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import HostCell, HostPages
+from nova_perfvm.generate.hosts import HostRequest, admission, as_key, cpus, from_shape
+from nova_perfvm.policy import HostShape, Policy
+
+_UNITS_KB: Final = {"KB": 1, "MB": 1024, "GB": 1024 * 1024}
+_SMALL_KB: Final = 4
+_MOST: Final = 2**31 - 1
+_MemoryGB = Annotated[int, count(1, _MOST, "GiB")]
+_PageSize = Annotated[
+    str, matching(r"[1-9]\d{0,8}(KB|MB|GB)", "a page size such as 2MB or 1GB")
+]
 
 
-class InventoryError(FileMistakesError):
-    """An inventory file that cannot be used; ``problems`` holds its mistakes."""
+@dataclass(frozen=True)
+class InventoryCell:
+    """One NUMA node of a host."""
 
-    title = "{source} is no inventory that can be used:"
+    dedicated: frozenset[int] = frozenset()
+    shared: frozenset[int] = frozenset()
+    memory_gb: _MemoryGB | None = None
+    siblings: tuple[frozenset[int], ...] = ()
+    pages: Annotated[
+        Mapping[_PageSize, Annotated[int, count(0, _MOST, "pages")]],
+        Expected("a mapping of page sizes to numbers of pages: {1GB: 200}"),
+    ] = field(default_factory=dict)
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """List what contradicts itself."""
+        both = self.dedicated & self.shared
+        if both and self.dedicated != self.shared:
+            yield Mistake(
+                ("shared",),
+                f"{cpuset.format_cpus(both)} are dedicated, too: expected no CPU in "
+                "both, or the same in both for a host without cpu sets",
+            )
+        paired: frozenset[int] = frozenset()
+        for number, core in enumerate(self.siblings):
+            if core & paired:
+                found = cpuset.format_cpus(core)
+                yield Mistake(
+                    ("siblings", str(number)),
+                    f"found {found!r}, of which another core has CPUs",
+                )
+            paired |= core
+        if self.pages and not self.memory_gb:
+            yield Mistake(("memory_gb",), "missing; pages are of this memory")
+        elif self._small_kb < 0:
+            yield Mistake(
+                ("pages",),
+                f"{-self._small_kb // 1024 or 1} MiB more than the NUMA node's memory",
+            )
+        names: dict[int, str] = {}
+        for name in self.pages:
+            first = names.setdefault(_size_kb(name), name)
+            if first != name:
+                message = f"the same size as {first}: give their sum to one"
+                yield Mistake(("pages", name), message)
+
+    @property
+    def _small_kb(self) -> int:
+        """Memory that is in none of the given pages: it has small ones."""
+        given = sum(_size_kb(name) * n for name, n in self.pages.items())
+        return (self.memory_gb or 0) * _UNITS_KB["GB"] - given
+
+    def host_cell(self, number: int) -> HostCell:
+        """Return the cell that a snapshot has."""
+        pools = {_size_kb(name): n for name, n in self.pages.items()}
+        if pools and not any(size <= 64 for size in pools):
+            pools[_SMALL_KB] = self._small_kb // _SMALL_KB
+        mine = self.dedicated | self.shared
+        return HostCell(
+            id=number,
+            cpuset=self.shared,
+            pcpuset=self.dedicated,
+            memory_mb=(self.memory_gb or 0) * 1024,
+            siblings=tuple(core & mine for core in self.siblings if core & mine),
+            mempages=tuple(HostPages(size, pools[size]) for size in sorted(pools)),
+        )
+
+
+@dataclass(frozen=True)
+class InventoryHost:
+    """A host: its cells, or the shape and mode that ``host config`` takes."""
+
+    name: str = field(metadata=NAME)
+    shape: HostShape | None = None
+    mode: Literal["dedicated", "shared", "mixed", "elastic"] | None = None
+    class_name: str | None = field(default=None, metadata={"key": "class"})
+    reserve: Annotated[int, count(0, _MOST, "cores of each NUMA node")] = 0
+    shared_nodes: Annotated[int, count(1, _MOST, "NUMA nodes")] = 1
+    memory_gb: _MemoryGB | None = None
+    cells: Annotated[
+        tuple[InventoryCell, ...], some("a list of NUMA nodes, node 0 first")
+    ] = ()
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """List what is missing, or there twice."""
+        if not self.cells:
+            if self.shape is None or self.mode is None:
+                yield Mistake((), "expected shape and mode, or cells")
+            return
+        for key in ("shape", "mode", "class_name", "memory_gb"):
+            if getattr(self, key) is not None:
+                shown = key.removesuffix("_name")
+                yield Mistake((shown,), "remove it: cells say it all")
+        taken: dict[int, int] = {}
+        for index, cell in enumerate(self.cells):
+            mine = cell.dedicated | cell.shared
+            cpu = min(mine & taken.keys(), default=None)
+            if cpu is not None:
+                message = f"CPU {cpu} is on NUMA node {taken[cpu]}, too"
+                yield Mistake(("cells", str(index)), message)
+            taken |= dict.fromkeys(mine, index)
+
+    def host_cells(self, policy: Policy) -> tuple[HostCell, ...]:
+        """Return its cells; those of a shape are divided as ``host config`` does.
+
+        :raises PerfVMError: when the policy has no such hosts
+        """
+        if self.shape is None or self.mode is None:
+            return tuple(c.host_cell(number) for number, c in enumerate(self.cells))
+        topology = from_shape(self.shape)
+        request = HostRequest(
+            policy,
+            topology,
+            self.mode,
+            class_name=self.class_name,
+            reserve=self.reserve,
+            shared_nodes=self.shared_nodes,
+            spell=as_key,
+        )
+        admission.check_mode(request)
+        admission.check_reserve(request)
+        sets = cpus.divide_cpus(request, admission.pinned_class(request))
+        memory_mb = (self.memory_gb or 0) * 1024 // len(topology.nodes)
+        return tuple(
+            HostCell(memory_mb=memory_mb, **sets.cell(node)) for node in topology.nodes
+        )
+
+
+@dataclass(frozen=True)
+class InventoryFile:
+    """Every key of the file."""
+
+    hosts: Annotated[
+        tuple[InventoryHost, ...],
+        Form.BY_NAME,
+        Expected("a mapping of names of hosts to what they have"),
+    ]
 
 
 def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
     """Read an inventory file; see :func:`parse`.
 
-    :raises InventoryError: when it cannot be read, too
+    :raises UnreadableFileError: when it cannot be read
     """
-    try:
-        text = textfile.read(path)
-    except UnreadableFileError as exc:
-        raise InventoryError(str(path), [exc.as_problem()]) from None
-    return parse(text, policy, str(path))
+    return parse(textfile.read(path), policy, str(path))
 
 
 def parse(
@@ -46,35 +183,20 @@ def parse(
     :param policy: says whether VMs own cores or threads, where a host is
         described by its shape
     :param source: the text's name in messages
-    :raises InventoryError: with every mistake of the text, each with its line
+    :raises DocumentError: with every mistake of the text, each with its line
     """
-    parsed = Source(text)
-    if parsed.problems:
-        raise InventoryError(source, parsed.problems)
-    found = form_problems(SCHEMA, parsed.data)
-    builder = Builder(policy)
-    for name, host in _hosts(parsed.data).items():
-        faults = [problem.path[2:] for problem in found if name in problem.path[1:2]]
-        sound = _sound(host, faults)
-        if sound is not None:
-            builder.add(name, sound)
-    found += builder.problems
-    if found:
-        raise InventoryError(source, parsed.in_order(dict.fromkeys(found)))
-    return builder.cells
+    found: dict[str, tuple[HostCell, ...]] = {}
 
+    def build(file: InventoryFile) -> Iterator[Mistake]:
+        for host in file.hosts:
+            try:
+                found[host.name] = host.host_cells(policy)
+            except PerfVMError as exc:
+                yield Mistake(("hosts", host.name), str(exc))
 
-def _sound(host: Any, faults: Iterable[KeyPath]) -> dict[str, Any] | None:
-    """Leave out what is not of the right form; None if nothing can be judged."""
-    found: dict[str, Any] = copy.deepcopy(host)
-    for fault in faults:
-        if fault[:1] != ("cells",) or len(fault) < 3:
-            return None
-        _, index, key, *_ = fault
-        found["cells"][int(index)].pop(key, None)
+    parse_document("inventory", InventoryFile, text, source, check=build)
     return found
 
 
-def _hosts(data: Any) -> Mapping[str, Any]:
-    hosts = data.get("hosts") if isinstance(data, dict) else None
-    return hosts if isinstance(hosts, dict) else {}
+def _size_kb(name: str) -> int:
+    return int(name[:-2]) * _UNITS_KB[name[-2:]]

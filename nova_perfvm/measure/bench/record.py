@@ -13,7 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Self
 
-from nova_perfvm import filekinds, textfile
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.document import SCHEMA_VERSION
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench.scenario import Scenario, Step
@@ -37,7 +38,8 @@ class Record:
         """Begin a record; nothing is written yet."""
         self.path = path
         self._document: dict[str, Any] = {
-            "schema_version": samples.SCHEMA_VERSION,
+            "kind": "measurements",
+            "schema_version": SCHEMA_VERSION,
             "run": {
                 "scenario": scenario.as_document(),
                 "sessions": [],
@@ -73,9 +75,7 @@ class Record:
         document = json_of(path)
         run = document.get("run")
         if not isinstance(run, dict) or not isinstance(run.get("scenario"), dict):
-            kind = filekinds.other(json.dumps(document), filekinds.SAMPLES)
-            what = kind or "is of no run of bench"
-            raise RecordError(f"{path} {what}: name another file")
+            raise RecordError(f"{path} is of no run of bench: name another file")
         wanted = record._document["run"]["scenario"]
         other = [
             key

@@ -155,7 +155,7 @@ async def _remove(scenario: Scenario, warn: Warn) -> None:
 
 
 def _measuring(scenario: Scenario) -> list[Target]:
-    busy = {who for group in scenario.groups for who in group.targets}
+    busy = {who for group in scenario.groups.values() for who in group}
     return [target for target in scenario.targets if target.name in busy]
 
 

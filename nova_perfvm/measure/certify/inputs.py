@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from jc.parsers import proc_cpuinfo
 
-from nova_perfvm import textfile
-from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.mistakes import UnreadableFileError
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.measure import nova_conf, reading, samples

@@ -10,31 +10,26 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from nova_perfvm import filekinds, textfile
-from nova_perfvm.exceptions import FileMistakesError, Problem
+from nova_perfvm.documents.document import (
+    SCHEMA_VERSION,
+    load_document,
+    parse_document,
+)
+from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.certify.inputs import EvidenceFile, Guest
 from nova_perfvm.measure.certify.judge import Judged, Section, Shortfall
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.outcome import Outcome
 from nova_perfvm.measure.statistics.compare import Comparison
-from nova_perfvm.policy.schema import form_problems
 
-SCHEMA_VERSION: Final = "1.0"
 Document = dict[str, Any]
-_MOST_BYTES: Final = 256 * 1024 * 1024
 _SUM: Final = "sha256"
 _NAME: Final = "nova-perfvm"
-
-
-class CertificateError(FileMistakesError):
-    """A file that is no record of a certificate, or was changed."""
-
-    title = "{source}: {count} in the record of a certificate"
 
 
 def document(
@@ -52,6 +47,7 @@ def document(
     inputs = judged.inputs
     host = inputs.host.collected
     found: Document = {
+        "kind": "certificate",
         "schema_version": SCHEMA_VERSION,
         "verdict": judged.verdict.value,
         "made_at": made_at,
@@ -102,43 +98,27 @@ def dumps(found: Document) -> str:
 def read(path: str) -> Document:
     """Return an earlier record.
 
-    :raises RecordError: when it is none, or was changed since it was made
+    :raises DocumentError: when it is none, or was changed since it was made
     :raises UnreadableFileError: when it cannot be read
     """
-    return loads(textfile.read(path, _MOST_BYTES), path)
+    return load_document("certificate", Document, path, check=_changed)
 
 
 def loads(text: str, source: str) -> Document:
     """Return the record that JSON has.
 
-    :raises RecordError: when it is none, or was changed since it was made
+    :raises DocumentError: when it is none, or was changed since it was made
     """
-    return filekinds.expecting(_record, text, source, filekinds.CERTIFICATE)
+    return parse_document("certificate", Document, text, source, check=_changed)
 
 
-def _record(text: str, source: str) -> Document:
-    try:
-        found = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as exc:
-        problem = Problem((), f"no JSON: {exc}: expected what certify writes")
-        raise CertificateError(source, [problem]) from None
-    problems = form_problems(dict(_SCHEMA), found)
-    if not problems and found[_SUM] != checksum(found):
-        problems = [
-            Problem(
-                (_SUM,),
-                "it is not that of the content: the record was changed since it was "
-                "made; take the original",
-            )
-        ]
-    if problems:
-        raise CertificateError(source, problems)
-    return dict(found)
-
-
-def _no_number(text: str) -> None:
-    message = f"{text} is no number"
-    raise ValueError(message)
+def _changed(found: Document) -> Iterator[Mistake]:
+    if found.get(_SUM) != checksum(found):
+        yield Mistake(
+            (_SUM,),
+            "it is not that of the content: the record was changed since it was made; "
+            "take the original",
+        )
 
 
 def _reason(reason: Shortfall) -> Document:
@@ -211,93 +191,3 @@ def _tools(judged: Judged) -> Document:
     for m in judged.inputs.samples.measurements:
         versions.setdefault(m.tool, set()).add(m.tool_version)
     return {name: sorted(found) for name, found in versions.items()}
-
-
-def _object(properties: Document, description: str = "a mapping") -> Document:
-    return {
-        "type": "object",
-        "description": description,
-        "properties": properties,
-        "required": list(properties),
-    }
-
-
-def _list(items: Document) -> Document:
-    return {"type": "array", "description": "a list", "items": items}
-
-
-_TEXT: Final = {"type": "string", "description": "text"}
-_NUMBER: Final = {"type": "number", "description": "a number"}
-_ESTIMATE: Final = {
-    **_object(
-        {
-            "ratio": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "description": "a number above 0",
-            },
-            "rounds": {
-                "type": "integer",
-                "minimum": 1,
-                "description": "a whole number from 1 up",
-            },
-        }
-    ),
-    "type": ["object", "null"],
-}
-# As much of it as whoever compares with it reads.
-_SCHEMA: Final = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    **_object(
-        {
-            "schema_version": {
-                "const": SCHEMA_VERSION,
-                "description": repr(SCHEMA_VERSION),
-            },
-            "verdict": _TEXT,
-            "made_at": _TEXT,
-            "promised": _object(
-                {"flavor": _TEXT, "policy_sha256": _TEXT, "target": _NUMBER}
-            ),
-            "host": _object({"hostname": _TEXT}),
-            "vms": _list({"type": "object", "description": "a mapping"}),
-            "checks": _list(
-                _object(
-                    {
-                        "kind": _TEXT,
-                        "where": _TEXT,
-                        "results": _list(
-                            _object(
-                                {
-                                    "code": _TEXT,
-                                    "outcomes": _list(
-                                        _object({"subject": _TEXT, "status": _TEXT})
-                                    ),
-                                }
-                            )
-                        ),
-                    }
-                )
-            ),
-            "comparisons": _list(
-                _object(
-                    {
-                        "metric": _TEXT,
-                        "who": _TEXT,
-                        "threads": _NUMBER,
-                        "at_once": _NUMBER,
-                        "better": _TEXT,
-                        "against": {
-                            "enum": ["host", "share"],
-                            "description": "host or share",
-                        },
-                        "verdict": _TEXT,
-                        "vs_host": _ESTIMATE,
-                        "vs_share": _ESTIMATE,
-                    }
-                )
-            ),
-            _SUM: _TEXT,
-        }
-    ),
-}

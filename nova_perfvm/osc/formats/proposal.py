@@ -16,7 +16,7 @@ _WIDTH = 86
 def as_file(proposal: Proposal) -> str:
     """Return the file, which says that very policy.
 
-    :raises PolicyError: when it is no valid one, which ``policy check`` would say
+    :raises DocumentError: when it is no valid one, which ``policy check`` would say
     """
     lines = [
         "Proposed by nova-perfvm survey from what the cloud has. Why:",

@@ -23,7 +23,7 @@ def sandbox_policy(
     :param path: a policy file, which is taken as it is; None for the built-in
         policy fitted to the hosts
     :param filters_only: ``placement: none``, whatever the file says
-    :raises PolicyError: with every mistake of the file, or when the hosts'
+    :raises DocumentError: with every mistake of the file, or when the hosts'
         shapes cannot serve the built-in classes
     """
     if path is not None and not filters_only:

@@ -107,7 +107,7 @@ class BadPolicyTest(RegisterCase):
 
     def test_a_missing_file(self):
         self.start(path="/nonexistent/perfvm.yaml")
-        self.assertIn("no such file", self.refused("perfvm:class", "general"))
+        self.assertIn("No such file", self.refused("perfvm:class", "general"))
 
     def test_other_namespaces_are_as_before(self):
         self.start("placement: slot\n")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What explain works out from flavor and image, beside what Nova works out."""
 
+import dataclasses
 import random
 
 import testtools
@@ -88,7 +89,7 @@ class SameAsNovaTest(testtools.TestCase):
         for placement in ("none", "slots", "units"):
             policy = loader.load()
             for flavor in generate_flavors(
-                type(policy)(**(vars(policy) | {"placement": placement}))
+                dataclasses.replace(policy, placement=placement)
             ):
                 given = Flavor(
                     flavor.name,

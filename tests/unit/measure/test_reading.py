@@ -8,11 +8,9 @@ import tarfile
 import fixtures
 import testtools
 
-from nova_perfvm.exceptions import UnreadableFileError
+from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.measure import collector, reading
-from nova_perfvm.measure.archive import ArchiveError
 from nova_perfvm.measure.collected import Collected, NotReadError
-from nova_perfvm.measure.reading import CollectedError
 from tests.unit.measure import reports
 
 
@@ -63,19 +61,19 @@ class JSONTest(ReadingCase):
             surplus=1,
         )
         del document["hostname"]
-        said = self.assert_refused(CollectedError, "11 mistakes", document)
+        said = self.assert_refused(DocumentError, "11 mistakes", document)
         for line in (
-            "kind: found 'server', expected host or guest",
+            "kind: found 'server', expected one of 'host', 'guest'",
             "hostname: missing",
             "taken_at: found 'yesterday', expected a time",
             "interval_s: found -1, expected a number of seconds",
-            "files.proc/stat: expected an absolute path",
+            "files.proc/stat: found 'proc/stat', expected an absolute path",
             "files.proc/stat: found 1, expected text",
-            "links: found [], expected an object",
-            "commands.a: found 1, expected an object of exit_code, stdout, stderr",
+            "links: found [], expected a mapping",
+            "commands.a: found 1, expected a mapping with the keys exit_code, stdout",
             "commands.b.exit_code: found '0', expected a whole number",
-            "commands.b.stdout: found None, expected text",
-            "surplus: not known",
+            "commands.b.stdout: found null, expected text",
+            "surplus: unknown key",
         ):
             self.assertIn(line, said)
 
@@ -83,26 +81,25 @@ class JSONTest(ReadingCase):
         for text in ("1e999", "-0.5", "true", '"5"', "1" + "0" * 400):
             data = json.dumps(reports.document()).replace("5.001", text)
             if text != "1" + "0" * 400:
-                self.assert_refused(CollectedError, "a number of seconds", data)
-        self.assert_refused(CollectedError, "no JSON", data.replace(text, "NaN"))
+                self.assert_refused(DocumentError, "a number of seconds", data)
+        self.assert_refused(DocumentError, "no JSON", data.replace(text, "NaN"))
 
     def test_what_is_no_json(self):
-        for text in ("", "{", "[" * 100_000, "cpu 1"):
-            self.assert_refused(CollectedError, "1 mistake", text)
+        for text in ("", "{", "cpu 1"):
+            self.assert_refused(DocumentError, "no JSON", text)
+        self.assert_refused(DocumentError, "nested too deeply", "[" * 100_000)
         self.assert_refused(UnreadableFileError, "no UTF-8", b"{\xff")
 
     def test_another_version(self):
         for document in ({}, [], {"schema_version": "9"}, {"schema_version": [1]}):
-            self.assert_refused(
-                CollectedError, ("schema_version", "'1.0'"), json.dumps(document)
-            )
+            self.assert_refused(DocumentError, "schema_version", json.dumps(document))
 
     def test_another_kind(self):
         words = (
-            "is a collected file of a guest",
-            "expected: a collected file of a host",
+            "this is a collected file of a guest",
+            "expected a collected file of a host",
         )
-        self.assert_refused(CollectedError, words, reports.document(), "host")
+        self.assert_refused(DocumentError, words, reports.document(), "host")
 
     def test_files_that_cannot_be_read(self):
         for path, reason in (
@@ -115,8 +112,8 @@ class JSONTest(ReadingCase):
 
     def test_a_million_mistakes_are_a_few(self):
         document = reports.document(files=dict.fromkeys(map(str, range(10_000)), 1))
-        error = self.assertRaises(CollectedError, self.read, document)
-        self.assertEqual(20, len(error.problems))
+        error = self.assertRaises(DocumentError, self.read, document)
+        self.assertLess(str(error).count("\n"), 30)
 
 
 class SosReportTest(ReadingCase):
@@ -219,7 +216,7 @@ class ArchiveTest(ReadingCase):
             f"{reports.TOP}/{'x/' * 3000}",
         )
         members = self.members(*(reports.member(name, "x") for name in bad))
-        said = self.assert_refused(ArchiveError, "5 mistakes", reports.packed(members))
+        said = self.assert_refused(DocumentError, "5 mistakes", reports.packed(members))
         for name in bad[:4]:
             self.assertIn(f"  {name}: ", said)
 
@@ -275,7 +272,7 @@ class ArchiveTest(ReadingCase):
     def test_mistakes_in_its_json_name_it(self):
         name = f"perfvm-guest-vm1/{collector.JSON_NAME}"
         data = reports.packed([reports.member(name, "{}")])
-        self.assert_refused(CollectedError, f"({name})", data)
+        self.assert_refused(DocumentError, f"({name})", data)
 
     def test_its_json(self):
         text = json.dumps(reports.document())

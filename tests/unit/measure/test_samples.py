@@ -6,6 +6,7 @@ import pathlib
 import fixtures
 import testtools
 
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.measure import samples
 from tests.unit.measure import published
 
@@ -18,8 +19,8 @@ def document(**changed):
 
 class SamplesTest(testtools.TestCase):
     def assert_mistakes(self, expected, text):
-        error = self.assertRaises(samples.SamplesError, samples.loads, text, "run.json")
-        self.assertEqual(expected, [str(problem) for problem in error.problems])
+        error = self.assertRaises(DocumentError, samples.loads, text, "run.json")
+        self.assertEqual(expected, [str(problem) for problem in error.mistakes])
         self.assertIn("run.json", str(error))
 
     def test_written_and_read(self):
@@ -46,9 +47,12 @@ class SamplesTest(testtools.TestCase):
     def test_every_mistake_has_its_place(self):
         self.assert_mistakes(
             [
-                "measurements.0.better: found 'more', expected higher or lower",
-                "measurements.0.machine.kind: missing; expected host or guest",
+                "measurements.0.machine.kind: missing; expected one of 'host', 'guest'",
                 "measurements.0.machine.kinds: unknown key; did you mean kind?",
+                (
+                    "measurements.0.better: found 'more', expected one of 'higher', "
+                    "'lower'"
+                ),
                 "measurements.0.threads: found 0, expected a whole number from 1 up",
                 (
                     "measurements.0.value: found 0, expected a number above 0 (a run "
@@ -59,24 +63,18 @@ class SamplesTest(testtools.TestCase):
         )
 
     def test_no_such_file(self):
-        self.assert_mistakes(["(top level): found [], expected a mapping"], "[]")
-        self.assert_mistakes(
-            ["schema_version: found '2.0', expected '1.0'"],
-            '{"schema_version": "2.0"}',
-        )
         self.assert_mistakes(
             ["(top level): expected measurements, or scale_out"],
             '{"schema_version": "1.0"}',
         )
         for text in ("", "{", '{"a": NaN}', "[" * 100_000):
-            error = self.assertRaises(samples.SamplesError, samples.loads, text)
-            self.assertEqual(1, len(error.problems))
+            error = self.assertRaises(DocumentError, samples.loads, text)
+            self.assertEqual(1, len(error.mistakes))
 
     def test_numbers_that_no_run_gives(self):
-        self.assert_mistakes(
-            ["measurements.0.value: the number is too large"],
-            document(value=1).replace('"value": 1', '"value": 1e999'),
-        )
+        text = document(value=1).replace('"value": 1', '"value": 1e999')
+        error = self.assertRaises(DocumentError, samples.loads, text)
+        self.assertIn("value: found inf, expected a number above 0", str(error))
 
     def test_what_contradicts_itself(self):
         first = published.ly_two()[0]
@@ -118,11 +116,9 @@ class SamplesTest(testtools.TestCase):
         self.assertEqual(found, samples.load([*paths, paths[0]]).measurements)
         copy = root / "copy.json"
         copy.write_text((root / "host.json").read_text())
-        error = self.assertRaises(
-            samples.SamplesError, samples.load, [*paths, str(copy)]
-        )
-        self.assertEqual(16, len(error.problems))
+        error = self.assertRaises(DocumentError, samples.load, [*paths, str(copy)])
+        self.assertEqual(16, len(error.mistakes))
 
     def test_no_file(self):
-        error = self.assertRaises(samples.SamplesError, samples.load, ["/nowhere"])
-        self.assertIn("cannot be read", str(error))
+        error = self.assertRaises(DocumentError, samples.load, ["/nowhere"])
+        self.assertIn("cannot read", str(error))

@@ -98,9 +98,9 @@ class CheckHostTest(testtools.TestCase):
     def test_what_is_no_nova_conf(self):
         (self.directory / "binary").write_bytes(b"\x7fELF\xff\xfe\0")
         for path, words in (
-            (self.clean, "is a collected file of a host"),
-            (self.snapshot, "is a snapshot of a cloud"),
-            (self.policy, "is a policy"),
+            (self.clean, "this is a collected file of a host"),
+            (self.snapshot, "this is a snapshot of a cloud"),
+            (self.write("kind", "kind: policy\n"), "this is a policy"),
             (self.write("list", "[1, 2]"), "nothing of Nova in it"),
             (self.write("empty", ""), "nothing of Nova in it"),
             (self.write("other.ini", "[cloud]\na = 1\n"), "nothing of Nova in it"),

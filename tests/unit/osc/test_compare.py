@@ -108,7 +108,7 @@ class CompareTest(CommandCase):
         self.assert_refused(
             3, "no measurement of a VM", "bench", "compare", self.measured(only)
         )
-        self.assert_refused(3, "cannot be read", "bench", "compare", "/nowhere")
+        self.assert_refused(3, "cannot read", "bench", "compare", "/nowhere")
         for wrong in ("0", "x", "inf", "-1"):
             self.assert_refused(
                 3,

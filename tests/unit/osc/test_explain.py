@@ -74,10 +74,10 @@ class ExplainTest(SavedCase):
         self.assertEqual(0, self.run_saved("capacity", "show", "-f", "value", *told))
         self.assertIn("hp2 high-performance 1 1 0 0", self.stdout)
 
-        path.write_text("hosts: {hp1: {shape: x}}", encoding="utf-8")
+        path.write_text("hosts: {hp1: {mode: x}}", encoding="utf-8")
         self.assertEqual(3, self.run_saved("explain", "--flavor", HP, *told))
         self.assertIn("  schema_version: missing", self.stderr)
-        self.assertIn("line 1: hosts.hp1: expected shape and mode", self.stderr)
+        self.assertIn("line 1: hosts.hp1.mode: found 'x', expected one of", self.stderr)
 
     def test_no_host_takes_it(self):
         self.cloud.add_hp("hp2-b", "hp2", first=20, node=1)

@@ -182,7 +182,7 @@ class HostConfigTest(CommandCase):
             (1, "exclusive: cell", (*MINE[:3], "mixed", *MINE[4:])),
             (1, "0 to 19", (*MINE, "--reserve", "20")),
             (2, "--reserve", (*MINE, "--reserve", "x")),
-            (1, "no such file", (*MINE, "--policy", "/nonexistent")),
+            (1, "No such file", (*MINE, "--policy", "/nonexistent")),
             (1, "an empty path", (*MINE, "--policy", "")),
             (2, "--output-dir: an empty path", (*MINE, "--output-dir", "")),
             (2, "--servers: an empty path", (*MINE, "--servers", "")),

@@ -262,7 +262,7 @@ class PolicyTest(CommandCase):
                 self.assertIn(words, self.stderr)
 
     def test_a_file_that_is_missing(self):
-        self.assert_refused(3, "no such file", "policy", "check", "/nonexistent")
+        self.assert_refused(3, "No such file", "policy", "check", "/nonexistent")
 
     def test_an_empty_path_is_not_the_current_directory(self):
         for status, *arguments in (
@@ -358,7 +358,7 @@ class FlavorTest(CommandCase):
             (2, "--memory-gb", ["--memory-gb", "x"]),
             (2, "--format", ["--format", "toml"]),
             (1, "printable", ["--prefix", "a\nb"]),
-            (1, "no such file", ["--policy", "/nonexistent"]),
+            (1, "No such file", ["--policy", "/nonexistent"]),
             (2, "unrecognized", ["extra"]),
         ):
             with self.subTest(arguments):

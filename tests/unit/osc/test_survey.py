@@ -127,7 +127,7 @@ class SurveyTest(SurveyCase):
         for options, words in (
             (("--snapshot", "/no"), "cannot read /no"),
             (("--collected", "/no"), "cannot read /no"),
-            (("--snapshot", __file__), "is no snapshot"),
+            (("--snapshot", __file__), "no JSON"),
         ):
             with self.subTest(words):
                 self.assert_refused(3, words, "survey", *options)

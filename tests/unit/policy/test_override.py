@@ -5,7 +5,7 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.policy import loader
 from nova_perfvm.policy.default import DEFAULT_DOCUMENT
 from nova_perfvm.policy.override import override
@@ -102,6 +102,6 @@ class OverrideTest(testtools.TestCase):
             (f"{VCPUS}=21", "no host of 2x20 offers that"),
             ("classes={}", "classes"),
         ):
-            exc = self.assertRaises(PolicyError, loader.load, None, [assignment])
+            exc = self.assertRaises(DocumentError, loader.load, None, [assignment])
             self.assertIn(words, str(exc))
             self.assertIn("built-in policy, with the keys given", str(exc))

@@ -3,7 +3,7 @@
 import testtools
 
 from nova_perfvm import rules
-from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.facts import AskedTrait
 from nova_perfvm.policy import loader
 from tests.unit.rules import hosts
@@ -82,6 +82,6 @@ class PolicyTest(testtools.TestCase):
 
     def test_no_names(self):
         for name in ("HW_NIC_SRIOVV", "CUSTOM_PERFVM_SLOT", "CUSTOM_x", "7"):
-            error = self.assertRaises(PolicyError, self.parse, name)
+            error = self.assertRaises(DocumentError, self.parse, name)
             self.assertIn("classes.general.host_traits.0", str(error))
             self.assertIn("os-traits", str(error))

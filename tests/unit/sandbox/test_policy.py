@@ -5,7 +5,7 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes.hostspec import parse_hosts
 from nova_perfvm.sandbox.processes.policy import remarks, sandbox_policy
@@ -42,7 +42,7 @@ class PolicyTest(testtools.TestCase):
         self.assertEqual("none", policy.placement)
 
     def test_shape_that_fits_no_vm_is_refused(self):
-        error = self.assertRaises(PolicyError, policy_for, "dedicated:2x6")
+        error = self.assertRaises(DocumentError, policy_for, "dedicated:2x6")
 
         self.assertIn("fitted to the sandbox's hosts", str(error))
 

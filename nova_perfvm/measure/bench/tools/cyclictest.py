@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
+from nova_perfvm.documents.keys import count
 from nova_perfvm.measure.bench.tools.tool import (
     Figure,
     OutputError,
@@ -25,7 +26,6 @@ from nova_perfvm.measure.bench.tools.tool import (
     number,
     shell,
 )
-from nova_perfvm.policy.keys import count
 
 NAME: Final = "cyclictest"
 # It has no option for its version alone.

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
+from nova_perfvm.documents.keys import NAME as KEY
+from nova_perfvm.documents.keys import Form, count, matching, some
 from nova_perfvm.measure.bench.tools.tool import (
     Figure,
     OutputError,
@@ -19,8 +21,6 @@ from nova_perfvm.measure.bench.tools.tool import (
     number,
     shell,
 )
-from nova_perfvm.policy.keys import NAME as KEY
-from nova_perfvm.policy.keys import Form, count, says
 
 NAME: Final = "fio"
 VERSION: Final = (NAME, "--version")
@@ -34,10 +34,7 @@ _REMOVE: Final = f'rm -f -- "$1"/{_JOB}.*.* && rmdir -- "$1"'
 
 Size = Annotated[
     str,
-    says(
-        pattern=r"^[1-9][0-9]{0,9}[kmgtKMGT]?\Z",
-        description="a size as fio takes it, such as 20g",
-    ),
+    matching("[1-9][0-9]{0,9}[kmgtKMGT]?", "a size as fio takes it, such as 20g"),
 ]
 
 
@@ -49,7 +46,13 @@ class Job:
     :ivar rwmixread: percentage of reads, where the pattern is mixed
     """
 
-    name: str = field(metadata=KEY)
+    name: Annotated[
+        str,
+        matching(
+            "[a-z][a-z0-9_]{0,31}",
+            "a name of lower-case letters, digits and _, at most 32 long",
+        ),
+    ] = field(metadata=KEY)
     rw: Literal["read", "write", "rw", "randread", "randwrite", "randrw"] = "randrw"
     rwmixread: Annotated[int, count(0, 100, "per cent")] = 50
 
@@ -60,10 +63,6 @@ LY_JOBS: Final = (
     Job("read", "randrw", 100),
     Job("write", "randrw", 0),
 )
-_JOB_NAME: Final = {
-    "pattern": r"^[a-z][a-z0-9_]{0,31}\Z",
-    "description": "a name of lower-case letters, digits and _, at most 32 long",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +74,11 @@ class Fio:
     :ivar seconds: of each job; LY's figure
     """
 
-    directory: Annotated[
-        str, says(pattern=r"^/", description="the path of a directory, from the root")
-    ]
+    directory: Annotated[str, matching("/.*", "the path of a directory, from the root")]
     size: Size = "20g"
     seconds: Seconds = 300
     jobs: Annotated[
-        tuple[Job, ...],
-        Form.BY_NAME,
-        says(minProperties=1, propertyNames=_JOB_NAME),
-        says(description="a mapping of names to jobs"),
+        tuple[Job, ...], Form.BY_NAME, some("a mapping of names to jobs")
     ] = LY_JOBS
     block_size: Size = "4k"
     iodepth: Annotated[int, count(1, 65536, "I/Os at once of each thread")] = 32

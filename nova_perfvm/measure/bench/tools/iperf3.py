@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
+from nova_perfvm.documents.keys import Expected, count, some
 from nova_perfvm.measure.bench.tools.tool import (
     LY_THREADS,
     Figure,
@@ -27,7 +28,6 @@ from nova_perfvm.measure.bench.tools.tool import (
     number,
     shell,
 )
-from nova_perfvm.policy.keys import count, says
 
 NAME: Final = "iperf3"
 VERSION: Final = (NAME, "--version")
@@ -63,7 +63,7 @@ done
 wait
 """
 
-Address = Annotated[str, says(minLength=1, description="an address of the server")]
+Address = Annotated[str, some("an address of the server")]
 Port = Annotated[int, count(1024, 65535, "a port")]
 
 
@@ -79,7 +79,7 @@ class IPerf3:
     :ivar omit_s: what is dropped at the start, in which TCP finds its speed
     """
 
-    server: Annotated[str, says(description="the name of a target")]
+    server: Annotated[str, Expected("the name of a target")]
     address: Address
     port: Port = 5201
     processes: Threads = LY_THREADS

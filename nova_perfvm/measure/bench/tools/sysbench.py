@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, Literal
 
+from nova_perfvm.documents.keys import EACH_ONCE, some
 from nova_perfvm.measure.bench.tools.tool import (
     LY_THREADS,
     Figure,
@@ -21,7 +22,6 @@ from nova_perfvm.measure.bench.tools.tool import (
     Seconds,
     Threads,
 )
-from nova_perfvm.policy.keys import says
 
 NAME: Final = "sysbench"
 VERSION: Final = (NAME, "--version")
@@ -34,7 +34,8 @@ _TAIL: Final = re.compile(rf"^\s+{_PERCENTILE}th percentile:\s+([\d.]+)", re.MUL
 
 Operations = Annotated[
     tuple[Literal["read", "write"], ...],
-    says(minItems=1, uniqueItems=True, description="a list of read, write, or both"),
+    some("a list of read, write, or both"),
+    EACH_ONCE,
 ]
 
 

@@ -7,20 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 
+from nova_perfvm.documents.keys import EACH_ONCE, count, some
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.samples import Better
-from nova_perfvm.policy.keys import count, says
 
 # A day; a benchmark that takes longer is a typing error.
 Seconds = Annotated[int, count(1, 24 * 3600, "seconds")]
 _THREADS: Final = count(1, 1024, "threads")
 Threads = Annotated[
     tuple[Annotated[int, _THREADS], ...],
-    says(
-        minItems=1,
-        uniqueItems=True,
-        description="a list of numbers of threads from 1 to 1024, such as [1, 4]",
-    ),
+    some("a list of numbers of threads from 1 to 1024, such as [1, 4]"),
+    EACH_ONCE,
 ]
 # LY's.
 LY_THREADS: Final = (1, 4, 8, 16)

@@ -7,7 +7,7 @@ import testtools
 
 from nova_perfvm.changes.migrations import record
 from nova_perfvm.changes.migrations.execution import begin
-from nova_perfvm.changes.migrations.record import ExecutionRecordError
+from nova_perfvm.documents.mistakes import DocumentError
 from tests.unit.changes.migrations.test_execution import COLD, MOVE
 
 
@@ -36,10 +36,10 @@ class RecordTest(testtools.TestCase):
         document["more"] = True
 
         error = self.assertRaises(
-            ExecutionRecordError, record.loads, json.dumps(document), "x.json"
+            DocumentError, record.loads, json.dumps(document), "x.json"
         )
 
-        self.assertIn("x.json is no record of a plan", str(error))
+        self.assertIn("x.json: 4 mistakes", str(error))
         self.assertEqual(
             {
                 ("more",),
@@ -47,10 +47,10 @@ class RecordTest(testtools.TestCase):
                 ("moves", "1", "move", "live"),
                 ("purpose",),
             },
-            {problem.path for problem in error.problems},
+            {problem.path for problem in error.mistakes},
         )
 
     def test_texts_that_are_none(self):
         for text, words in (("{", "no JSON"), ("[" * 10**5, "nested"), ("[]", "")):
-            error = self.assertRaises(ExecutionRecordError, record.loads, text)
+            error = self.assertRaises(DocumentError, record.loads, text)
             self.assertIn(words, str(error))

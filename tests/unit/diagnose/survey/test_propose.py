@@ -7,7 +7,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.survey import ProposalError, pinned_sizes, propose
 from nova_perfvm.facts.snapshot import ASSUMED, Inventory
-from nova_perfvm.policy import HostShape, loader, problems
+from nova_perfvm.policy import HostShape, loader, policy_mistakes
 from tests.unit.diagnose.survey import clouds
 
 
@@ -35,7 +35,7 @@ class ProposeTest(testtools.TestCase):
         for make in clouds.ALL:
             with self.subTest(make.__name__):
                 found = proposed(make())
-                self.assertEqual([], problems(found.policy))
+                self.assertEqual([], policy_mistakes(found.policy))
                 again = loader.parse(loader.dump(found.policy))
                 self.assertEqual(found.policy, again)
                 (vm_class,) = found.policy.pinned_classes

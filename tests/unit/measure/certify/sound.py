@@ -7,7 +7,7 @@ import json
 import random
 from dataclasses import dataclass, field, replace
 
-from nova_perfvm import textfile
+from nova_perfvm.documents import textfile
 from nova_perfvm.facts import snapshot as snapshots
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.certify import certificate

@@ -5,7 +5,7 @@ import dataclasses
 import testtools
 
 from nova_perfvm.diagnose.survey import propose
-from nova_perfvm.exceptions import PolicyError
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.osc.formats import proposal
 from nova_perfvm.policy import loader
 from tests.unit.diagnose.survey import clouds
@@ -29,4 +29,4 @@ class FileTest(testtools.TestCase):
     def test_one_that_is_none_is_no_file(self):
         policy = dataclasses.replace(self.found.policy, classes=())
         broken = dataclasses.replace(self.found, policy=policy)
-        self.assertRaises(PolicyError, proposal.as_file, broken)
+        self.assertRaises(DocumentError, proposal.as_file, broken)

@@ -7,12 +7,14 @@ import contextlib
 import fcntl
 import io
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
+from nova_perfvm.documents.mistakes import UnreadableFileError
+from nova_perfvm.exceptions import PerfVMError
 
 _MIB: Final = 1024 * 1024
 # Far more than any file that people or their tools write; /dev/zero has no end.
@@ -22,19 +24,23 @@ MOST_BYTES: Final = 16 * _MIB
 def read(path: str | Path, most_bytes: int = MOST_BYTES) -> str:
     """Return the text of a file in UTF-8, its line ends as newlines.
 
+    :param path: ``-`` for standard input
     :raises UnreadableFileError: when it cannot be read, is no such text, or is
         longer
     """
+    if not str(path):
+        # Path would take it for the current directory.
+        raise UnreadableFileError("''", "an empty path: name a file")
+    if str(path) == "-":
+        data = sys.stdin.buffer.read(most_bytes + 1)
+        return decode(data, "standard input", most_bytes)
     try:
         with Path(path).open("rb") as file:
             data = file.read(most_bytes + 1)
-    except OSError as exc:
-        reason = exc.strerror or str(exc)
-        absent = isinstance(exc, FileNotFoundError)
-        raise UnreadableFileError(str(path), reason, absent=absent) from exc
-    except ValueError as exc:
-        # A path with a NUL.
-        raise UnreadableFileError(str(path), str(exc)) from exc
+    except (OSError, ValueError) as exc:
+        # A path with a NUL has no strerror.
+        reason = getattr(exc, "strerror", None) or str(exc)
+        raise UnreadableFileError(str(path), reason) from exc
     return decode(data, str(path), most_bytes)
 
 
@@ -45,7 +51,8 @@ def decode(data: bytes, name: str, most_bytes: int = MOST_BYTES) -> str:
     :raises UnreadableFileError: when it is no such text, or longer
     """
     if len(data) > most_bytes:
-        size = f"{most_bytes // _MIB} MiB" if most_bytes >= _MIB else most_bytes
+        mib = most_bytes // _MIB
+        size = f"{mib} MiB" if mib else f"{most_bytes} bytes"
         raise UnreadableFileError(name, f"longer than {size}: is it the right file?")
     try:
         return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8").read()

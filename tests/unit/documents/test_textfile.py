@@ -6,8 +6,9 @@ import pathlib
 import fixtures
 import testtools
 
-from nova_perfvm import textfile
-from nova_perfvm.exceptions import PerfVMError, UnreadableFileError
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.mistakes import UnreadableFileError
+from nova_perfvm.exceptions import PerfVMError
 
 
 def _refuse(*_arguments):
@@ -35,13 +36,13 @@ class ReadTest(testtools.TestCase):
             (self.path.parent / "x", "No such file or directory"),
             ("/dev/zero", "longer than 16 MiB: is it the right file?"),
             ("a\0b", "embedded null byte"),
+            ("", "an empty path: name a file"),
         ):
             with self.subTest(reason):
                 exc = self.refused(path)
-                self.assertEqual((str(path), reason), (exc.path, exc.reason))
-                shown = str(path).replace("\0", "\\u0000")
+                self.assertEqual((str(path) or "''", reason), (exc.path, exc.reason))
+                shown = exc.path.replace("\0", "\\u0000")
                 self.assertEqual(f"cannot read {shown}: {reason}", str(exc))
-                self.assertEqual(reason.startswith("No such"), exc.absent)
 
     def test_no_permission(self):
         # To root everything is permitted.

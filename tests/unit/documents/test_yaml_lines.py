@@ -3,7 +3,8 @@
 
 import testtools
 
-from nova_perfvm.policy.source import Source
+from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.documents.yaml_lines import YAMLText
 
 
 def bomb(levels, width, first="[1, 1, 1]", more="[{}]"):
@@ -15,12 +16,12 @@ def bomb(levels, width, first="[1, 1, 1]", more="[{}]"):
     return "\n".join(lines)
 
 
-class SourceTest(testtools.TestCase):
+class YAMLTextTest(testtools.TestCase):
     def found(self, text):
         """Return the problems, which stand instead of the data."""
-        source = Source(text)
+        source = YAMLText(text)
         self.assertIsNone(source.data)
-        return [str(problem) for problem in source.problems]
+        return [str(problem) for problem in source.mistakes]
 
     def test_aliases_that_stand_for_billions(self):
         for text in (
@@ -34,21 +35,16 @@ class SourceTest(testtools.TestCase):
             self.assertIn("aliases repeat more than 1000 values: write out", problem)
 
     def test_a_few_aliases_are_fine(self):
-        source = Source(bomb(3, 3))
-        self.assertEqual([], source.problems)
+        source = YAMLText(bomb(3, 3))
+        self.assertEqual([], source.mistakes)
         self.assertEqual(3, len(source.data["a3"]))
 
     def test_merged_mappings(self):
-        source = Source("a: &a {x: 1, y: 2}\nb:\n  y: 3\n  <<: *a\n")
-        self.assertEqual([], source.problems)
+        source = YAMLText("a: &a {x: 1, y: 2}\nb:\n  y: 3\n  <<: *a\n")
+        self.assertEqual([], source.mistakes)
         self.assertEqual({"x": 1, "y": 3}, source.data["b"])
-        self.assertEqual(1, source.line_of(("b", "x")))
-        self.assertEqual(3, source.line_of(("b", "y")))
-
-    def test_cycles(self):
-        for text in ("a: &x [*x]", "a: &x {b: {c: *x}}", "a: &x {<<: *x}"):
-            (problem,) = self.found(text)
-            self.assertIn("an alias that contains itself", problem)
+        placed = source.in_order([Mistake(("b", key), "") for key in "yxz"])
+        self.assertEqual([1, 2, 3], [mistake.line for mistake in placed])
 
     def test_depth(self):
         for text in (
@@ -56,6 +52,10 @@ class SourceTest(testtools.TestCase):
             "[" * 100_000,
             "a: " + "{b: " * 2000 + "}" * 2000,
             "- " * 10_000,
+            # Aliases that contain themselves.
+            "a: &x [*x]",
+            "a: &x {b: {c: *x}}",
+            "a: &x {<<: *x}",
         ):
             (problem,) = self.found(text)
             self.assertIn("nested too deeply", problem)

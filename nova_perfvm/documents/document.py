@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole files: text in, a value of the file's type or all of its mistakes out.
+
+Each file says at its top of which kind it is, and of which version of that kind::
+
+    kind: policy
+    schema_version: "1.0"
+
+A file without ``kind`` is read as the kind that is expected.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
+
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.keys import keys_of, read_value, shown, written
+from nova_perfvm.documents.mistakes import DocumentError, Mistake
+
+T = TypeVar("T")
+
+SCHEMA_VERSION: Final = "1.0"
+_KIB: Final = 1024
+_MIB: Final = 1024 * _KIB
+
+
+class FileKind(NamedTuple):
+    """A kind of file.
+
+    :ivar title: what it is, and the command that writes or takes it
+    :ivar by_hand: whether people write it, in YAML; programs write JSON
+    """
+
+    title: str
+    most_bytes: int
+    by_hand: bool = False
+
+
+# By what the key ``kind`` says.
+KINDS: Final = {
+    # Some hundreds of classes, and read within seconds.
+    "policy": FileKind("a policy (nova-perfvm policy show)", 256 * _KIB, by_hand=True),
+    "inventory": FileKind(
+        "an inventory of hosts (for --inventory)", 16 * _MIB, by_hand=True
+    ),
+    "scenario": FileKind(
+        "a scenario (for nova-perfvm bench run)", 16 * _MIB, by_hand=True
+    ),
+    # Of some hundred thousand servers.
+    "snapshot": FileKind(
+        "a snapshot of a cloud (openstack perfvm snapshot save)", 512 * _MIB
+    ),
+    "plan-record": FileKind(
+        "the record of a plan (openstack perfvm plan ... --record)", 16 * _MIB
+    ),
+    # Of a fleet over days, with figures for every second of it.
+    "measurements": FileKind("measurements (nova-perfvm bench run)", 256 * _MIB),
+    "certificate": FileKind(
+        "the record of a certificate (nova-perfvm certify)", 256 * _MIB
+    ),
+    # Of a host with hundreds of VMs.
+    "host": FileKind(
+        "a collected file of a host (nova-perfvm host collect)", 512 * _MIB
+    ),
+    "guest": FileKind(
+        "a collected file of a guest (nova-perfvm guest collect)", 512 * _MIB
+    ),
+}
+_YAML_KIND: Final = re.compile(r"^kind: *[\"']?([a-z-]+)", re.MULTILINE)
+
+
+def load_document(
+    kinds: str | Iterable[str], of: type[T], path: str | Path, **options: Any
+) -> T:
+    """Read a file, from standard input if the path is ``-``; see parse_document.
+
+    :raises UnreadableFileError: when it cannot be read as text, or is too long
+    """
+    first, *_ = _listed(kinds)
+    source = "standard input" if str(path) == "-" else str(path)
+    text = textfile.read(path, KINDS[first].most_bytes)
+    return parse_document(kinds, of, text, source, **options)
+
+
+def parse_document(
+    kinds: str | Iterable[str],
+    of: type[T],
+    text: str,
+    source: str,
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    check: Callable[[T], Iterable[Mistake]] | None = None,
+) -> T:
+    """Return the value that a text says.
+
+    :param kinds: which the file may be of; it may say none
+    :param of: the dataclass whose fields are the keys of the file
+    :param source: what to call the text in errors
+    :param defaults: plain values for keys at the top that the file leaves out
+    :param check: lists more mistakes of a value that is right by itself
+    :raises DocumentError: with every mistake; with one if it is of another kind
+    """
+    kinds = _listed(kinds)
+    # First, as what machines wrote may be megabytes, which YAML takes minutes for.
+    data, mistakes = _json(text)
+    found = _kind_said(data, text)
+    if found and found not in kinds:
+        expected = " or ".join(KINDS[kind].title for kind in kinds)
+        message = f"this is {KINDS[found].title}; expected {expected}"
+        raise DocumentError(source, [Mistake((), message)], kinds[0])
+    parsed = None
+    if KINDS[kinds[0]].by_hand:
+        parsed = _yaml_lines().YAMLText(text)
+        data, mistakes = parsed.data, parsed.mistakes
+    if mistakes:
+        raise DocumentError(source, mistakes, kinds[0])
+    value, mistakes = read_document(kinds, of, data, defaults)
+    if check and value is not None:
+        mistakes = list(check(value))
+    if mistakes:
+        ordered = parsed.in_order(mistakes) if parsed else mistakes
+        raise DocumentError(source, ordered, kinds[0])
+    return cast("T", value)
+
+
+def read_document(
+    kinds: str | Iterable[str],
+    of: type[T],
+    data: Any,
+    defaults: Mapping[str, Any] | None = None,
+) -> tuple[T | None, list[Mistake]]:
+    """Return the value of what stands at the top of a file, and every mistake in it."""
+    form: Any = of
+    keys = {key.name for key in keys_of(form)}
+    if not isinstance(data, dict):
+        message = f"found {shown(data)}, expected a mapping with schema_version"
+        return None, [Mistake((), message)]
+    known = [] if "kind" in keys else _listed(kinds)
+    mistakes = _head_mistakes(known, data)
+    # To judge the keys of another version helps nobody.
+    if any(mistake.path == ("schema_version",) for mistake in mistakes) and (
+        "schema_version" in data
+    ):
+        return None, mistakes
+    head = {"kind", "schema_version"} - keys if keys else set()
+    whole = {**(defaults or {}), **data}
+    rest = {key: value for key, value in whole.items() if key not in head}
+    value, more = read_value(of, rest)
+    built_in = whole.keys() - data
+    mistakes += [_explained(mistake, built_in) for mistake in more]
+    return (None if mistakes else value), list(dict.fromkeys(mistakes))
+
+
+def dump_document(kind: str, value: Any, *, whole: bool = False) -> str:
+    """Return the text of a file that :func:`parse_document` reads back.
+
+    :param whole: whether to write keys that have their default, too
+    """
+    document = as_document(kind, value, whole=whole)
+    if KINDS[kind].by_hand:
+        text: str = _yaml_lines().dump_yaml(document)
+        return text
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def as_document(kind: str, value: Any, *, whole: bool = False) -> dict[str, Any]:
+    """Return what stands in a file, as plain values."""
+    rest: dict[str, Any] = written(value, whole=whole)
+    return {"kind": kind, "schema_version": SCHEMA_VERSION} | rest
+
+
+def kind_of(text: str) -> str | None:
+    """Return which kind of file a text says that it is; None if it says none."""
+    return _kind_said(_json(text)[0], text)
+
+
+def _kind_said(data: Any, text: str) -> str | None:
+    """Return the kind that JSON says; or YAML, if it was no JSON."""
+    if isinstance(data, dict):
+        kind = data.get("kind")
+    else:
+        found = _YAML_KIND.search(text)
+        kind = found[1] if found else None
+    return kind if isinstance(kind, str) and kind in KINDS else None
+
+
+def _explained(mistake: Mistake, built_in: AbstractSet[str]) -> Mistake:
+    """Add to a mistake in a value that the file does not have where it is from."""
+    if built_in.isdisjoint(mistake.path[:1]):
+        return mistake
+    why = f" (the file has no {mistake.path[0]}: this is the built-in value)"
+    return replace(mistake, message=mistake.message + why)
+
+
+def _listed(kinds: str | Iterable[str]) -> list[str]:
+    return [kinds] if isinstance(kinds, str) else list(kinds)
+
+
+def _head_mistakes(kinds: list[str], data: dict[str, Any]) -> list[Mistake]:
+    mistakes = []
+    if kinds and data.get("kind", kinds[0]) not in kinds:
+        message = f"found {shown(data['kind'])}, expected {' or '.join(kinds)}"
+        mistakes.append(Mistake(("kind",), message))
+    version = data.get("schema_version")
+    if version != SCHEMA_VERSION:
+        found = f"found {shown(version)}" if "schema_version" in data else "missing"
+        message = f'{found}, expected "{SCHEMA_VERSION}", in quotes'
+        if isinstance(version, str):
+            message += ": it was written by another version of nova-perfvm"
+        mistakes.append(Mistake(("schema_version",), message))
+    return mistakes
+
+
+def _json(text: str) -> tuple[Any, list[Mistake]]:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant), []
+    except RecursionError:
+        return None, [Mistake((), "nested too deeply")]
+    except ValueError as exc:
+        return None, [Mistake((), f"no JSON: {exc}")]
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
+def _yaml_lines() -> ModuleType:
+    """Return the module that knows YAML, which snapshots do without."""
+    return importlib.import_module("nova_perfvm.documents.yaml_lines")

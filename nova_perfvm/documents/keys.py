@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dataclasses that are the keys of a file.
+
+A key is stated once, as a field: the field's type says what the key takes, and
+what Python's types cannot say stands beside it in an ``Annotated``.  What is read,
+what is written and what is said of mistakes follow::
+
+    IOPS = Annotated[int, count(1, 2147483647, "I/O operations per second")]
+
+    @dataclass(frozen=True)
+    class Disk:
+        read_iops: IOPS | None = None
+
+        def mistakes(self) -> Iterator[Mistake]:
+            ...  # what does not go together, where each key is right by itself
+
+pydantic would bring compiled code into nova-scheduler, cattrs takes the text ``"20"``
+for a number, and JSON schema needs a minute for the snapshot of a large cloud.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime as dt
+import difflib
+import enum
+import functools
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import MISSING
+from typing import Annotated, Any, Final, NamedTuple
+
+from nova_perfvm import cpuset
+from nova_perfvm.documents.mistakes import KeyPath, Mistake
+
+# What a field's ``metadata`` may say.
+# The name under which its mapping stands, and no key of that mapping.
+NAME: Final = {"name": True}
+# Not written at its default.
+LEFT_OUT: Final = {"left_out": True}
+
+# What is read where there is a mistake.
+_FAULTY: Final = object()
+_MOST_SHOWN: Final = 100
+# Python reads no number of thousands of digits, and no CPU has such a one.
+_MOST_DIGITS: Final = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What a value has to fulfil beside its type, to stand in an ``Annotated``.
+
+    :ivar words: what is expected, such as ``a path``
+    """
+
+    words: str
+    holds: Callable[[Any], bool] = lambda _: True
+
+
+def count(minimum: int, maximum: int, unit: str) -> Expected:
+    """Return what to say of an ``int`` that counts something."""
+    words = f"a whole number of {unit} from {minimum} to {maximum}"
+    return Expected(words, lambda number: minimum <= number <= maximum)
+
+
+def matching(pattern: str, words: str) -> Expected:
+    """Return what to say of a ``str`` all of which matches a pattern."""
+    compiled = re.compile(pattern)
+    return Expected(words, lambda text: compiled.fullmatch(text) is not None)
+
+
+def some(words: str) -> Expected:
+    """Return what to say of a text or several values that are not empty."""
+    return Expected(words, bool)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return dt.datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+Time = Annotated[
+    str,
+    Expected("a time with its offset such as '2026-01-31T12:00:00+00:00'", _is_time),
+]
+EACH_ONCE: Final = Expected("each value once", lambda v: len(set(v)) == len(v))
+
+
+class _Key(NamedTuple):
+    """One field of a dataclass, or of a NamedTuple."""
+
+    name: str
+    field: str
+    kind: Any
+    default: Any
+    is_name: bool = False
+    left_out: bool = False
+
+
+def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
+    """Return a value of a type from plain values, and every mistake in these.
+
+    With mistakes there is no value.  What a dataclass says in ``mistakes()`` counts,
+    too, for each of which all keys are right.
+    """
+    reader = _Reader()
+    found = reader.read(kind, value, ())
+    return None if reader.mistakes else found, reader.mistakes
+
+
+def written(value: Any, kind: Any = None, *, whole: bool = True) -> Any:
+    """Return the plain values that :func:`read_value` makes a value of.
+
+    :param whole: whether every key is written, or none that has its default
+    """
+    of: Any = type(value) if kind is None else kind
+    return None if value is None else _taken_apart(of).shape.written(value, whole=whole)
+
+
+@functools.cache
+def keys_of(kind: Hashable) -> tuple[_Key, ...]:
+    """Return the keys of a dataclass or a NamedTuple; none of any other type."""
+    of: Any = kind
+    if dataclasses.is_dataclass(of):
+        hints = typing.get_type_hints(of, include_extras=True)
+        return tuple(
+            _Key(
+                field.metadata.get("key", field.name),
+                field.name,
+                hints[field.name],
+                field.default
+                if field.default_factory is MISSING
+                else field.default_factory(),
+                is_name="name" in field.metadata,
+                left_out="left_out" in field.metadata,
+            )
+            for field in dataclasses.fields(of)
+        )
+    if hasattr(of, "_fields"):
+        hints = typing.get_type_hints(of, include_extras=True)
+        defaults = of._field_defaults
+        return tuple(
+            _Key(name, name, hints[name], defaults.get(name, MISSING))
+            for name in of._fields
+        )
+    return ()
+
+
+class _Reader:
+    """Reads values of given types, and keeps what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[Mistake] = []
+
+    def read(self, kind: Any, value: Any, path: KeyPath) -> Any:
+        """Return a value of a type; _FAULTY if there is a mistake in it."""
+        taken = _taken_apart(kind)
+        if not taken.shape.fits(value):
+            hint = taken.shape.hint(value)
+            return self.refuse(f"{taken.words}{hint}", value, path)
+        found = taken.shape.read(self, value, path)
+        if found is not _FAULTY:
+            for expected in taken.expected:
+                if not expected.holds(found):
+                    return self.refuse(expected.words, value, path)
+        return found
+
+    def refuse(self, expected: str, value: Any, path: KeyPath) -> Any:
+        """Say what was found, and what was expected."""
+        return self.say(path, f"found {shown(value)}, expected {expected}")
+
+    def say(self, path: KeyPath, message: str) -> Any:
+        """Keep a mistake."""
+        self.mistakes.append(Mistake(path, message))
+        return _FAULTY
+
+
+class _Shape:
+    """How the values of a type stand in a file.
+
+    :ivar of: the types that it is made of
+    :cvar plain: as what they stand there
+    """
+
+    plain: type = object
+    words = "anything"
+
+    def __init__(self, *of: Any) -> None:
+        self.of = of
+
+    def fits(self, value: Any) -> bool:
+        """Return whether a value may be one."""
+        return isinstance(value, self.plain)
+
+    def hint(self, _value: Any) -> str:
+        """Return what a value that does not fit was meant to be, if that is known."""
+        return ""
+
+    def read(self, _reader: _Reader, value: Any, _path: KeyPath) -> Any:
+        """Return a value that fits; _FAULTY if there is a mistake in it."""
+        return value
+
+    def written(self, value: Any, *, whole: bool) -> Any:  # noqa: ARG002
+        """Return the plain values that a value is read from."""
+        return value
+
+
+class _Scalar(_Shape):
+    def __init__(self, words: str, holds: Callable[[Any], bool]) -> None:
+        self.words = words
+        self._holds = holds
+
+    def fits(self, value: Any) -> bool:
+        return self._holds(value)
+
+
+class _Choice(_Shape):
+    def __init__(self, *of: str) -> None:
+        super().__init__(*of)
+        self.words = f"one of {', '.join(map(repr, of))}"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self.of
+
+    def hint(self, value: Any) -> str:
+        close = _close(value, self.of)
+        return f" ({close})" if close else ""
+
+
+class _Parsed(_Shape):
+    plain = str
+
+    def __init__(
+        self, words: str, parse: Callable[[str], Any], form: Callable[[Any], str]
+    ) -> None:
+        self.words = words
+        self._parse = parse
+        self._form = form
+
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        try:
+            return self._parse(value)
+        except ValueError as exc:
+            return reader.say(path, str(exc))
+
+    def written(self, value: Any, *, whole: bool) -> Any:  # noqa: ARG002
+        return self._form(value)
+
+
+class _Optional(_Shape):
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self.words = _taken_apart(of[0]).words
+
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        return None if value is None else reader.read(self.of[0], value, path)
+
+    def written(self, value: Any, *, whole: bool) -> Any:
+        return written(value, self.of[0], whole=whole)
+
+
+class _Several(_Shape):
+    plain: type = list
+    words = "a list"
+    collect: Callable[[Iterable[Any]], Any] = tuple
+
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        found = [
+            reader.read(self.of[0], item, (*path, str(index)))
+            for index, item in enumerate(value)
+        ]
+        return _FAULTY if _any_faulty(found) else type(self).collect(found)
+
+    def written(self, value: Any, *, whole: bool) -> Any:
+        return [written(item, self.of[0], whole=whole) for item in value]
+
+
+class _Names(_Several):
+    collect = frozenset
+
+    def written(self, value: Any, *, whole: bool) -> Any:  # noqa: ARG002
+        return sorted(value)
+
+
+class _OneOrMore(_Several):
+    plain = object
+
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        return super().read(reader, value if isinstance(value, list) else [value], path)
+
+    def written(self, value: Any, *, whole: bool) -> Any:
+        found = super().written(value, whole=whole)
+        return found[0] if len(found) == 1 else found
+
+
+class _ByName(_Shape):
+    plain = dict
+    words = "a mapping"
+
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        found = [reader.read(self.of[0], v, (*path, key)) for key, v in value.items()]
+        return _FAULTY if _any_faulty(found) else tuple(found)
+
+    def written(self, value: Any, *, whole: bool) -> Any:
+        return {item.name: written(item, self.of[0], whole=whole) for item in value}
+
+
+class _Mapping(_Shape):
+    plain = dict
+    words = "a mapping"
+
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        found = {}
+        for key, item in value.items():
+            here = (*path, key[:_MOST_SHOWN])
+            name: Any = key
+            if self.of[0] is int and key.isdecimal() and len(key) <= _MOST_DIGITS:
+                name = int(key)
+            name = reader.read(self.of[0], name, here)
+            found[name] = reader.read(self.of[1], item, here)
+        return _FAULTY if _any_faulty([*found, *found.values()]) else found
+
+    def written(self, value: Any, *, whole: bool) -> Any:
+        return {
+            str(key): written(v, self.of[1], whole=whole) for key, v in value.items()
+        }
+
+
+class _Fields(_Shape):
+    plain = dict
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._known = [key.name for key in keys_of(kind) if not key.is_name]
+        self.words = f"a mapping with the keys {', '.join(self._known)}"
+
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        before = len(reader.mistakes)
+        given = {}
+        for key in keys_of(self._kind):
+            here = (*path, key.name)
+            if key.is_name:
+                given[key.field] = reader.read(key.kind, path[-1], path)
+            elif key.name in value:
+                given[key.field] = reader.read(key.kind, value[key.name], here)
+            elif key.default is MISSING:
+                reader.say(here, f"missing; expected {_taken_apart(key.kind).words}")
+        for unknown in value.keys() - set(self._known):
+            known = self._known
+            hint = _close(unknown, known) or f"expected one of {', '.join(known)}"
+            reader.say((*path, unknown), f"unknown key; {hint}")
+        if len(reader.mistakes) > before:
+            return _FAULTY
+        made = self._kind(**given)
+        for mistake in made.mistakes() if hasattr(made, "mistakes") else ():
+            reader.say((*path, *mistake.path), mistake.message)
+        return made
+
+    def written(self, value: Any, *, whole: bool) -> Any:
+        found = {}
+        for key in keys_of(self._kind):
+            item = getattr(value, key.field)
+            stays = whole and not key.left_out
+            if not key.is_name and (stays or item != key.default):
+                found[key.name] = written(item, key.kind, whole=whole)
+        return found
+
+
+class Form(enum.Enum):
+    """How several values stand in a file, where it is not as a list."""
+
+    # A mapping of their names to the rest of them.
+    BY_NAME = _ByName
+    # A list, or the only one without it.
+    ONE_OR_MORE = _OneOrMore
+
+
+class _Type(NamedTuple):
+    """A field's type, taken apart."""
+
+    shape: _Shape
+    expected: tuple[Expected, ...]
+
+    @property
+    def words(self) -> str:
+        """What is expected, in words."""
+        return self.expected[0].words if self.expected else self.shape.words
+
+
+@functools.cache
+def _taken_apart(kind: Any) -> _Type:
+    """Take apart the type of a field."""
+    notes: list[Any] = []
+    if typing.get_origin(kind) is Annotated:
+        kind, *notes = typing.get_args(kind)
+    expected = tuple(note for note in notes if isinstance(note, Expected))
+    forms = [note.value for note in notes if isinstance(note, Form)]
+    shapes = forms or [_SHAPES.get(typing.get_origin(kind))]
+    if kind in _SCALARS:
+        return _Type(_SCALARS[kind], expected)
+    if shapes[0]:
+        return _Type(shapes[0](*typing.get_args(kind)), expected)
+    if hasattr(kind, "parse"):
+        return _Type(_Parsed("text", kind.parse, str), expected)
+    return _Type(_Fields(kind), expected)
+
+
+def shown(value: Any) -> str:
+    """Return a value of a file as a message shows it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, dict):
+        return "a mapping" if value else "an empty mapping"
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def _close(value: Any, known: Iterable[Any]) -> str:
+    """Return a question for the known word that is most like a value."""
+    close = difflib.get_close_matches(str(value)[:_MOST_SHOWN], map(str, known), 1)
+    # 1.0 instead of "1.0" is no typing error.
+    return f"did you mean {close[0]}?" if close and close != [str(value)] else ""
+
+
+def _any_faulty(values: Iterable[Any]) -> bool:
+    return any(value is _FAULTY for value in values)
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int and abs(value) <= sys.maxsize
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in {int, float} and abs(value) <= sys.float_info.max
+
+
+_SHAPES: Final[dict[Any, type[_Shape]]] = {
+    typing.Union: _Optional,
+    types.UnionType: _Optional,
+    typing.Literal: _Choice,
+    tuple: _Several,
+    frozenset: _Names,
+    dict: _Mapping,
+    collections.abc.Mapping: _Mapping,
+}
+_SCALARS: Final[dict[Any, _Shape]] = {
+    str: _Scalar("text", lambda value: isinstance(value, str)),
+    bool: _Scalar("true or false", lambda value: isinstance(value, bool)),
+    int: _Scalar("a whole number", _is_int),
+    float: _Scalar("a number", _is_number),
+    Any: _Shape(),
+    # Sets of CPUs stand there as Nova writes them.
+    frozenset[int]: _Parsed(
+        "a list of CPUs such as '0-19,40'", cpuset.parse, cpuset.format_cpus
+    ),
+}

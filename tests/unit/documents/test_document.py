@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of file in the place of each other: every loader says what it is."""
+
+import json
+import pathlib
+
+import fixtures
+import testtools
+import yaml
+
+from nova_perfvm.changes.migrations import record as plan_record
+from nova_perfvm.documents import textfile
+from nova_perfvm.documents.document import KINDS, kind_of
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts import snapshot
+from nova_perfvm.generate import inventory
+from nova_perfvm.measure import disk, reading, samples
+from nova_perfvm.measure.bench import scenario
+from nova_perfvm.measure.certify import record
+from nova_perfvm.policy import loader
+from tests.unit.changes.migrations.test_record import execution
+from tests.unit.measure import hosts, test_disk
+from tests.unit.measure.certify.sound import Case
+
+SCENARIO = pathlib.Path(__file__).parents[3] / "etc/nova_perfvm/scenario.yaml"
+# Of each kind of file what reads it from a path.
+LOADERS = {
+    "host": lambda path: reading.read(path, "host"),
+    "guest": lambda path: reading.read(path, "guest"),
+    "certificate": record.read,
+    "plan-record": plan_record.read,
+    "measurements": lambda path: samples.load([path]),
+    "snapshot": snapshot.load,
+    "scenario": scenario.load,
+    "inventory": lambda path: inventory.load(path, loader.load()),
+    "policy": loader.load,
+}
+
+
+class KindsTest(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        case = Case(snapshot=hosts.snapshot())
+        _, certificate = case.made(directory)
+        for old, new in (
+            ("guest1.json", "guest"),
+            ("host.json", "host"),
+            ("samples.json", "measurements"),
+            ("snapshot.json", "snapshot"),
+        ):
+            (directory / old).rename(directory / new)
+        (directory / "certificate").write_text(record.dumps(certificate))
+        (directory / "plan-record").write_text(plan_record.dumps(execution()))
+        (directory / "policy").write_text(loader.dump(loader.load()))
+        (directory / "scenario").write_text(SCENARIO.read_text())
+        (directory / "inventory").write_text(
+            "kind: inventory\nschema_version: '1.0'\nhosts: {}\n"
+        )
+        self.files = {kind: str(directory / kind) for kind in KINDS}
+        self.directory = directory
+
+    def test_each_is_known(self):
+        self.assertEqual(set(LOADERS), set(KINDS))
+        for kind, load in LOADERS.items():
+            load(self.files[kind])
+            self.assertEqual(kind, kind_of(textfile.read(self.files[kind])))
+
+    def test_each_in_the_place_of_each_other(self):
+        for wanted, load in LOADERS.items():
+            for kind, path in self.files.items():
+                large = len(textfile.read(path)) > KINDS[wanted].most_bytes
+                if kind == wanted or large:
+                    # What is too long is refused unread.
+                    continue
+                error = self.assertRaises(PerfVMError, load, path)
+                self.assertEqual(
+                    f"{path}: this is {KINDS[kind].title}; expected "
+                    f"{KINDS[wanted].title}",
+                    str(error),
+                )
+
+    def test_without_a_kind_it_is_what_is_expected(self):
+        for kind in set(LOADERS) - {"host", "guest", "certificate"}:
+            path = self.directory / "unnamed"
+            document = yaml.safe_load(textfile.read(self.files[kind]))
+            del document["kind"]
+            path.write_text(json.dumps(document))
+            LOADERS[kind](str(path))
+
+    def test_in_place_of_what_others_write(self):
+        path = self.files["measurements"]
+        error = self.assertRaises(PerfVMError, disk.read_fio, textfile.read(path), path)
+        self.assertIn("this is measurements (nova-perfvm bench run)", str(error))
+        self.assertIsNone(kind_of(test_disk.fio()))
+        for text in ("{", "[]", '{"kind": ["host"]}', "kind: x", "a: {kind: host}"):
+            self.assertIsNone(kind_of(text))
+
+    def test_what_is_none_of_them_has_its_mistakes(self):
+        path = self.directory / "odd"
+        for text, words in (
+            ("", "odd: "),
+            ("[]", "odd: found [], expected a mapping with schema_version"),
+            ('{"schema_version": "9"}', "by another version of nova-perfvm"),
+            ('{"schema_version": 1.0}', 'found 1.0, expected "1.0", in quotes'),
+            ('{"kind": "hots"}', "kind: found 'hots', expected "),
+            ("[" * 100_000, "nested too deeply"),
+        ):
+            path.write_text(text)
+            for load in LOADERS.values():
+                error = self.assertRaises(PerfVMError, load, str(path))
+                self.assertIn(words, str(error))
+
+    def test_many_mistakes_are_counted(self):
+        keys = {f"key{number}": 1 for number in range(30)}
+        path = self.directory / "odd"
+        path.write_text(json.dumps({"schema_version": "1.0"} | keys))
+        error = self.assertRaises(PerfVMError, loader.load, path)
+        self.assertEqual(30, len(error.mistakes))
+        self.assertIn("odd: 30 mistakes\n", str(error))
+        self.assertIn("\n  and 10 mistakes more", str(error))
