@@ -42,7 +42,7 @@ class RunTest(FilesCase):
 
         for arguments, place in (
             (("policy", "show"), "nova_perfvm.policy.loader.load"),
-            (("audit", "--snapshot", "/dev/null"), "nova_perfvm.facts.snapshot.loads"),
+            (("audit", "--snapshot", "/dev/null"), "nova_perfvm.facts.snapshot.load"),
         ):
             with fixtures.MonkeyPatch(place, fail):
                 done = run(*arguments)
