@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import NotThereError, openstack_errors
+from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, assume_cells
 from nova_perfvm.facts.snapshot.resources import (
     IMAGE_MEMBERS,
     Aggregate,
@@ -283,3 +284,67 @@ def shape(hypervisor: Mapping[str, Any]) -> HostShape | None:
         return HostShape(int(topology["cells"]), cores, int(topology["threads"]))
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def compute_host(
+    found: Mapping[str, Any],
+    service: Mapping[str, Any] | None,
+    providers: Iterable[Provider],
+    servers: Iterable[Server],
+) -> ComputeHost:
+    """Return a host, with the cells that its provider and servers let assume.
+
+    :param found: its hypervisor
+    :param service: of the list of services; None if it is not there
+    """
+    host, node = found["service"]["host"], found["hypervisor_hostname"]
+    # Where a hypervisor has no service in the list, it says itself what is missing.
+    known = {"host": host, "id": "", **{k: found[k] for k in ("state", "status")}}
+    made = ComputeHost(
+        node=node,
+        provider=found["id"],
+        hypervisor_type=found.get("hypervisor_type") or "",
+        vcpus=found.get("vcpus") or 0,
+        memory_mb=found.get("memory_mb") or 0,
+        running_vms=found.get("running_vms") or 0,
+        shape=shape(found),
+        **_service(service or known),
+    )
+    provider = next((p for p in providers if p.uuid == made.provider), None)
+    if provider is None or made.shape is None:
+        return made
+    cells = assume_cells(
+        made.shape,
+        provider.total(const.PCPU),
+        provider.total(const.VCPU),
+        provider.total("MEMORY_MB"),
+        [s for s in servers if s.host == host and s.node in {node, None}],
+    )
+    return replace(made, cells=cells, cells_source=ASSUMED)
+
+
+def host_of_provider(root: Provider, service: Mapping[str, Any]) -> ComputeHost:
+    """Return a host of which Nova shows no hypervisor; its NUMA nodes nobody tells.
+
+    :param service: of the list of services
+    """
+    return ComputeHost(
+        node=root.name,
+        provider=root.uuid,
+        vcpus=root.total(const.VCPU),
+        memory_mb=root.total("MEMORY_MB"),
+        **_service(service),
+    )
+
+
+def _service(service: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the compute service says of a host."""
+    return {
+        "host": service["host"],
+        "service": service["id"],
+        "up": service["state"] == "up",
+        "enabled": service["status"] == "enabled",
+        "forced_down": bool(service.get("forced_down")),
+        "disabled_reason": service.get("disabled_reason"),
+        "availability_zone": service.get("zone") or "",
+    }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import down_cells
+from nova_perfvm.cloud import answers, down_cells
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
@@ -113,17 +113,6 @@ def hosts_of(
     found = []
     for top in tops:
         name = matched.get(top.uuid, top.name)
-        service = services.get(name, {})
-        found.append(
-            ComputeHost(
-                host=name,
-                node=top.name,
-                provider=top.uuid,
-                service=str(service.get("id", "")),
-                up=service.get("state", "up") == "up",
-                enabled=service.get("status", "enabled") == "enabled",
-                vcpus=top.total("VCPU"),
-                memory_mb=top.total("MEMORY_MB"),
-            )
-        )
+        unseen = {"host": name, "id": "", "state": "up", "status": "enabled"}
+        found.append(answers.host_of_provider(top, services.get(name, unseen)))
     return found

@@ -9,7 +9,6 @@ for each that was made of an image and has a volume.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -17,14 +16,21 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once, down_cells, rights
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.migration_states import UNFINISHED
-from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, Snapshot, assume_cells
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.placement.schemes import child_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.snapshot import Flavor, Image, Migration, Provider, Server
+    from nova_perfvm.facts.snapshot import (
+        ComputeHost,
+        Flavor,
+        Image,
+        Migration,
+        Provider,
+        Server,
+    )
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]
@@ -133,7 +139,9 @@ class _Reader:
             servers = self._topologies(servers, providers, images)
             self._gaps += rights.hidden(servers) if self._partial else ()
         hosts = rebuilt + [
-            _host(found, services.get(found["service"]["host"], {}), providers, servers)
+            answers.compute_host(
+                found, services.get(found["service"]["host"]), providers, servers
+            )
             for found in hypervisors
         ]
         if counted is None:
@@ -251,14 +259,7 @@ class _Reader:
             missing, [p for p in providers if p.uuid not in taken], servers
         )
         rebuilt = [
-            ComputeHost(
-                node=root.name,
-                provider=root.uuid,
-                vcpus=root.total("VCPU"),
-                memory_mb=root.total("MEMORY_MB"),
-                **_service(services[name]),
-            )
-            for name, root in found
+            answers.host_of_provider(root, services[name]) for name, root in found
         ]
         names = [host.host for host in rebuilt]
         unmatched = sorted(missing - set(names))
@@ -429,48 +430,3 @@ def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> boo
         # As general flavors say it: by itself it makes no topology.
         del named[const.CPU_POLICY]
     return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)
-
-
-def _service(service: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the compute service says of a host."""
-    return {
-        "host": service["host"],
-        "service": service["id"],
-        "up": service["state"] == "up",
-        "enabled": service["status"] == "enabled",
-        "forced_down": bool(service.get("forced_down")),
-        "disabled_reason": service.get("disabled_reason"),
-        "availability_zone": service.get("zone") or "",
-    }
-
-
-def _host(
-    found: Mapping[str, Any],
-    service: Mapping[str, Any],
-    providers: Iterable[Provider],
-    servers: Iterable[Server],
-) -> ComputeHost:
-    host, node = found["service"]["host"], found["hypervisor_hostname"]
-    # Where a hypervisor has no service in the list, it says itself what is missing.
-    known = {"host": host, "id": "", **{k: found[k] for k in ("state", "status")}}
-    made = ComputeHost(
-        node=node,
-        provider=found["id"],
-        hypervisor_type=found.get("hypervisor_type") or "",
-        vcpus=found.get("vcpus") or 0,
-        memory_mb=found.get("memory_mb") or 0,
-        running_vms=found.get("running_vms") or 0,
-        shape=answers.shape(found),
-        **_service(service or known),
-    )
-    provider = next((p for p in providers if p.uuid == made.provider), None)
-    if provider is None or made.shape is None:
-        return made
-    cells = assume_cells(
-        made.shape,
-        provider.total("PCPU"),
-        provider.total("VCPU"),
-        provider.total("MEMORY_MB"),
-        [s for s in servers if s.host == host and s.node in {node, None}],
-    )
-    return replace(made, cells=cells, cells_source=ASSUMED)
