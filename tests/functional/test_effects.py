@@ -7,8 +7,9 @@ import fixtures
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.effects import with_changes
+from nova_perfvm.changes.unenroll import plan_forget
+from nova_perfvm.cloud import live_hosts
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.rollback import rollback
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.policy import Elastic
 from tests.functional.elastic import APPLIER, PLAIN_GENERAL, ElasticTest
@@ -26,25 +27,27 @@ class TestEffects(ElasticTest):
         self.put(self.view("h1").root, "aggregates", aggregates=[])
         self.look()
         self.enroll("h1")
-        self.unenroll("h1", strip=True)
-        self.enroll("h1", backfill=True)
-        self.policy = replace(self.policy, elastic=Elastic(4))
-        self.enroll("h1", backfill=True)
+        two, one = self.policy, replace(self.policy, elastic=Elastic(1))
+        for self.policy in (one, two):
+            self.enroll("h1", backfill=True)
         for server in (here, lost):
             self.servers.delete(server)
         self.look()
+        self.unenroll("h1")
         self.useFixture(fixtures.MonkeyPatch("nova_perfvm.cloud.apply.FORGOTTEN_S", 0))
-        rollback(self.api)
-        rollback(self.api, delete_children=True)
+        self.unenroll("h1", delete_children=True)
+        for step in plan_forget(self.seen.names, ()).changes:
+            Applier(self.api).apply(step)
 
         self.assertEqual(_kinds(do.Change), self.made)
 
     def look(self):
-        self.seen = read_snapshot(self.api)
+        self.seen = read_snapshot(self.api, hosts=self.hypervisors)
 
     def watch_steps(self):
         """Compare the cloud after each step with what the step makes of a snapshot."""
         self.made = set()
+        self.hypervisors = live_hosts.hypervisors(self.api)
         self.look()
         original = Applier.apply
 

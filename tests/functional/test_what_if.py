@@ -3,9 +3,6 @@
 
 import json
 
-from nova_perfvm.changes.what_if.suppose import Supposed, suppose
-from nova_perfvm.cloud.snapshot import read_snapshot
-from nova_perfvm.diagnose.explain import settings_for
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
@@ -53,33 +50,17 @@ class TestUnits(WhatIfMixin, ElasticTest):
         return super()._rows(*arguments)
 
     def test_hosts_that_are_flipped_and_added(self):
-        seen = read_snapshot(self.api)
-        flips = ("plain", "empty")
-        options = [word for host in flips for word in ("--flip", f"{host}=elastic")]
-        before, after = self.what_if(*options)
+        flips = ("--flip", "plain=elastic", "--flip", "empty=elastic")
+        before, after = self.what_if(*flips)
         self.assertEqual(
             dict(zip(MEASURES, (0, 0, 0, 0), strict=True)), before["empty"]
         )
         self.assertEqual(dict(zip(MEASURES, (2, 0, 2, 0), strict=True)), after["empty"])
-        supposed = suppose(
-            self.policy, seen, Supposed(flips=flips), settings_for(self.policy)
-        ).snapshot
 
         self.enroll("empty")
         self.enroll("plain", backfill=True)
 
         self.assertEqual(after, self.capacity())
-        found = read_snapshot(self.api)
-        for host in found.hosts:
-            self.assertEqual(
-                [_shown(p) for p in found.trees[host.provider]],
-                [_shown(p) for p in supposed.trees[host.provider]],
-            )
-        self.assertEqual(
-            [(a.name, a.metadata, a.hosts) for a in found.aggregates],
-            [(a.name, a.metadata, a.hosts) for a in supposed.aggregates],
-        )
-        self.assertEqual(found.names, supposed.names)
 
         _, after = self.what_if("--add", "1x2x20")
         (new,) = after.keys() - self.capacity().keys()
@@ -115,10 +96,3 @@ class TestSlots(WhatIfMixin, base.FunctionalTest):
         # The server fits either of the others as well.
         others = ("h2", "h3")
         self.assertCountEqual([found[h] for h in others], [after[h] for h in others])
-
-
-def _shown(provider):
-    return (
-        *(provider.name, provider.traits, provider.allocations),
-        *(dict(provider.inventories), len(provider.aggregates)),
-    )
