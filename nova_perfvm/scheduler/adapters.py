@@ -24,6 +24,7 @@ from nova_perfvm.facts import (
     RequestFacts,
     placement_request,
 )
+from nova_perfvm.facts.labels import labels_of
 from nova_perfvm.facts.placement_request import isolating_traits
 from nova_perfvm.printable import first_line
 
@@ -190,12 +191,5 @@ def _reserved(
     if not aggregates:
         return _NOTHING, _NOTHING
     metadata = [aggregate.metadata for aggregate in aggregates]
-    # Several labels are separated by commas, as everywhere in Nova.
-    labels = {
-        label
-        for found in metadata
-        if const.CLASS_KEY in found
-        for part in found[const.CLASS_KEY].split(",")
-        if (label := part.strip())
-    }
-    return frozenset(labels), isolating_traits(metadata)
+    labels = frozenset(label for found in metadata for label in labels_of(found))
+    return labels, isolating_traits(metadata)

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts.labels import labels_of
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.printable import one_line
 
@@ -277,9 +278,7 @@ class Aggregate:
     @property
     def labels(self) -> frozenset[str]:
         """The classes that it reserves its hosts for."""
-        # Several are separated by commas, as everywhere in Nova.
-        parts = self.metadata.get(const.CLASS_KEY, "").split(",")
-        return frozenset(label.strip() for label in parts) - {""}
+        return labels_of(self.metadata)
 
     @property
     def isolates(self) -> bool:
