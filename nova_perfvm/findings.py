@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 # What is said beside what a policy accepts.
 ACCEPTED: Final = "accepted in the policy"
@@ -105,6 +105,11 @@ class CheckFindings(NamedTuple):
         """The worst of it."""
         return worst(self.findings)
 
+    @property
+    def code(self) -> str:
+        """That of what it found first; empty for nothing."""
+        return self.findings[0].code if self.findings else ""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -112,6 +117,9 @@ class Report:
 
     :ivar taken_at: when was looked, ISO 8601, UTC
     """
+
+    # The levels that a summary counts.
+    counted: ClassVar = (Level.FAILURE, Level.WARNING, Level.UNKNOWN, Level.NOTE)
 
     results: tuple[CheckFindings, ...]
     taken_at: str
@@ -136,8 +144,7 @@ class Report:
     @property
     def counts(self) -> str:
         """How many findings of each level there are, in words, the worst first."""
-        levels = (level for level in reversed(Level) if level is not Level.OK)
-        return ", ".join(f"{self.count(level)} {level}" for level in levels)
+        return ", ".join(f"{self.count(level)} {level}" for level in self.counted)
 
 
 # Of each code; a check may find what is milder under one policy than under another.

@@ -12,12 +12,13 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded, short_digest
+from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, argument, file_argument, flag
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.formats import junit, monitoring, page
+from nova_perfvm.osc.recording import refuse_policy
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 from nova_perfvm.policy import Policy
 
@@ -154,10 +155,7 @@ class Audit(ReportingLister, ChangingCommand):
         :raises PerfVMError: with both named
         """
         if parsed_args.heal and recorded and recorded.digest != policy.digest:
-            raise PerfVMError(
-                f"the cloud was changed by another policy, {recorded}, than that of "
-                f"sha256 {short_digest(policy.digest)}: name that one with --policy"
-            )
+            refuse_policy(parsed_args, policy, recorded)
         super().compare_policy(parsed_args, policy, recorded)
 
     @property

@@ -20,7 +20,6 @@ from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport, run
 from nova_perfvm.measure.collected import Collected, Kind
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     Argument,
@@ -39,7 +38,7 @@ from nova_perfvm.policy import VMClass
 
 _COLUMNS: Final = (
     "Code",
-    "Status",
+    "Level",
     "Subject",
     "Expected",
     "Observed",
@@ -94,16 +93,16 @@ class CheckCommand(ReportingLister):
         # A table is for people; what programs read has each by itself.
         table = parsed_args.formatter == "table"
         return _COLUMNS, [
-            (one.code, one.status.value, one.subject, *one[3:])
-            for one in (report.grouped if table else report.outcomes)
+            (
+                *(one.code, one.level.value, one.subject),
+                *(one.expected, one.observed, one.source, one.remedy),
+            )
+            for one in (report.grouped if table else report.findings)
         ]
 
     def summary(self, report: CheckReport) -> str:
         """Say in one line what was found."""
-        counts = ", ".join(
-            f"{report.counts[status]} {status.value}" for status in reversed(Status)
-        )
-        return f"{self.title(report)}: {counts}"
+        return f"{self.title(report)}: {report.counts}"
 
     def title(self, report: CheckReport) -> str:
         """Say what was checked."""

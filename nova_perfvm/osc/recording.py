@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NoReturn
 
 from nova_perfvm.cloud import policy_record
 from nova_perfvm.cloud.errors import CloudError
@@ -118,9 +119,27 @@ class RecordingCommand(PolicyCommand):
     def _refuse(
         self, parsed_args: argparse.Namespace, policy: Policy, recorded: RecordedPolicy
     ) -> None:
-        raise PerfVMError(
-            f"the cloud was changed by another policy, {recorded}, than "
-            f"{policy_file(parsed_args) or BUILT_IN} (sha256 "
-            f"{short_digest(policy.digest)}): name that one with --policy, or go on "
-            "with --policy-changed, which records this one"
+        refuse_policy(
+            parsed_args,
+            policy,
+            recorded,
+            ", or go on with --policy-changed, which records this one",
         )
+
+
+def refuse_policy(
+    parsed_args: argparse.Namespace,
+    policy: Policy,
+    recorded: RecordedPolicy,
+    otherwise: str = "",
+) -> NoReturn:
+    """Refuse a policy by which the cloud was not changed.
+
+    :param otherwise: what else there is to do than to name the other one
+    :raises PerfVMError: with both named
+    """
+    raise PerfVMError(
+        f"the cloud was changed by another policy, {recorded}, than "
+        f"{policy_file(parsed_args) or BUILT_IN} (sha256 "
+        f"{short_digest(policy.digest)}): name that one with --policy{otherwise}"
+    )

@@ -162,7 +162,7 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
             status, stdout, stderr = self.run_command(*check, server.id)
             self.assertEqual(0, status, stderr)
             (row,) = json.loads(stdout)
-            self.assertEqual("skip", row["Status"])
+            self.assertEqual("unknown", row["Level"])
             self.assertIn("cannot reach its cell", row["Observed"])
             words = "cannot reach the cell of g2, hp2"
             self.assert_command(3, words, *check, server.name)

@@ -71,7 +71,7 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
     def check_one(self, *arguments, **identity):
         status, (row,), _ = self.check(*arguments, **identity)
         self.assertEqual("hypervisor.three_way", row["Code"])
-        return status, row["Status"], row
+        return status, row["Level"], row
 
     def test_the_three_agree(self):
         server = self.boot()
@@ -82,7 +82,7 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
                     status, found, row = self.check_one(
                         *arguments, *told, "--collected", file
                     )
-                    self.assertEqual((0, "pass"), (status, found), row)
+                    self.assertEqual((0, "ok"), (status, found), row)
                     self.assertIn(str(server.id), row["Subject"])
                     self.assertEqual("all agree on 20 vCPUs", row["Observed"])
                     source = "Nova's database at" if told else "Nova's API at"
@@ -96,7 +96,7 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
             with self.database():
                 status, found, row = self.check_one(server.name, *told)
                 strict, *_ = self.check(server.name, "--strict", *told)
-            self.assertEqual((0, "skip", 1), (status, found, strict))
+            self.assertEqual((0, "unknown", 1), (status, found, strict))
             first = min(guest.pins)
             words = (
                 f"vCPUs 0-19 on CPUs {first}-{first + 19} of NUMA node {first // 20}"
@@ -108,14 +108,16 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
             self.assertIn("on hp1: nova-perfvm host collect", row["Remedy"])
         for format_, word in (
             ("junit", "<skipped"),
-            ("prometheus", 'status="skip"} 1'),
+            ("prometheus", 'level="unknown"} 1'),
         ):
             status, stdout, stderr = self.run_command(
                 *("server", "check", server.name, "-f", format_)
             )
             self.assertEqual(0, status, stderr)
             self.assertIn(word, stdout)
-            self.assertIn("check of servers on hp1: 0 fail, 0 warn, 1 skip", stderr)
+            self.assertIn(
+                "check of servers on hp1: 0 failure, 0 warning, 1 unknown", stderr
+            )
 
     @contextlib.contextmanager
     def database(self):
@@ -138,20 +140,20 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
                 status, found, row = self.check_one(
                     server.name, *told, "--collected", file
                 )
-            self.assertEqual((2, "fail"), (status, found))
+            self.assertEqual((2, "failure"), (status, found))
             words = f"vCPU 3: Nova CPU {third}, libvirt CPU {other}"
             self.assertEqual(words, row["Observed"])
             self.assertIn(f"openstack server reboot --hard {server.id}", row["Remedy"])
 
         file = self.collect("hp1", v3=other)
         status, found, row = self.check_one(server.name, "--collected", file)
-        self.assertEqual((2, "fail"), (status, found))
+        self.assertEqual((2, "failure"), (status, found))
         words = f"vCPU 3: libvirt CPU {third}, the kernel CPU {other}"
         self.assertEqual(words, row["Observed"])
         # Whoever looked before Nova changed it may have looked at what was.
         early = self.collect("hp1", v3=other, taken_at=LONG_AGO)
         _, found, row = self.check_one(server.name, "--collected", early)
-        self.assertEqual("skip", found)
+        self.assertEqual("unknown", found)
         self.assertIn(f"vCPU 3: libvirt CPU {third}, the kernel CPU", row["Observed"])
         self.assertIn("collect there once more", row["Observed"])
 
@@ -161,7 +163,7 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         for arguments in ([general.name], [general.id], ["--host", "g1"]):
             for file in ([], ["--collected", self.collect("g1")]):
                 status, found, row = self.check_one(*arguments, *file)
-                self.assertEqual((0, "skip"), (status, found))
+                self.assertEqual((0, "unknown"), (status, found))
                 self.assertIn("owns", row["Observed"])
 
         pinned = self.boot()
@@ -169,14 +171,14 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         for told in ([], ["--from-nova-db", "nova.conf"]):
             with self.database():
                 status, found, row = self.check_one(pinned.id, *told)
-            self.assertEqual((0, "skip"), (status, found))
+            self.assertEqual((0, "unknown"), (status, found))
             self.assertIn("on no host: SHELVED_OFFLOADED", row["Observed"])
 
         refused = self.boot_refused(base.GENERAL_2, host="hp1")
         for told in ([], ["--from-nova-db", "nova.conf"]):
             with self.database():
                 _, found, row = self.check_one(refused.id, *told)
-            self.assertEqual("skip", found)
+            self.assertEqual("unknown", found)
             self.assertIn("on no host: ERROR", row["Observed"])
 
     def test_domains_that_nova_does_not_have_there(self):
@@ -186,7 +188,7 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         self.servers.delete(gone)
         status, rows, _ = self.check("--host", "hp1", "--collected", file)
         self.assertEqual(2, status)
-        self.assertEqual(["fail", "pass"], [row["Status"] for row in rows])
+        self.assertEqual(["failure", "ok"], [row["Level"] for row in rows])
         self.assertIn("Nova has none of that UUID here", rows[0]["Observed"])
 
     def test_files_of_other_hosts(self):
@@ -207,16 +209,16 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         self.assertEqual("hp2", self.servers.show(server).host)
         # As if the domain had been left behind, or else the file was older.
         for file, expected, words in (
-            (before, "fail", "if it has moved since"),
-            (older, "skip", "it may have moved"),
+            (before, "failure", "if it has moved since"),
+            (older, "unknown", "it may have moved"),
         ):
             _, rows, _ = self.check(server.id, "--collected", file)
             (row,) = [row for row in rows if "libvirt ran it on hp1" in row["Observed"]]
-            self.assertEqual(expected, row["Status"])
+            self.assertEqual(expected, row["Level"])
             self.assertIn("Nova has it on hp2", row["Observed"])
             self.assertIn(words, row["Observed"] + row["Remedy"])
         _, found, _ = self.check_one(server.id, "--collected", self.collect("hp2"))
-        self.assertEqual("pass", found)
+        self.assertEqual("ok", found)
 
     def test_documented_commands(self):
         self.boot(name="rgw1")

@@ -7,12 +7,12 @@ import tempfile
 
 import testtools
 
+from nova_perfvm.findings import Level
 from nova_perfvm.measure import collector, cure, reading
 from nova_perfvm.measure.checks import guest as checks
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.outcome import Status
 from tests.guest import image, machine
 
 NIC, DISK = "eth0", "vda"
@@ -62,7 +62,7 @@ class GuestTest(testtools.TestCase):
         subject = GuestSubject(collected, None)
         judged = report.run(checks_of(checks), collected, subject)
         return {
-            result.code: {outcome.subject: outcome for outcome in result.outcomes}
+            result.code: {outcome.subject: outcome for outcome in result.findings}
             for result in judged.results
         }
 
@@ -76,18 +76,18 @@ class GuestTest(testtools.TestCase):
         return outcome
 
     def assert_status(self, status, found):
-        self.assertEqual(status, found.status, found)
+        self.assertEqual(status, found.level, found)
 
 
 class TwentyQueuesTest(GuestTest):
     def test_sound_then_at_fault_then_cured(self):
         found = self.judge()
         self.assert_sound(found)
-        self.assert_status(Status.PASS, found["guest.disk_queues"][DISK])
+        self.assert_status(Level.OK, found["guest.disk_queues"][DISK])
 
         self.command("ethtool", "-L", NIC, "combined", "1")
         found = self.judge()
-        self.assert_status(Status.FAIL, found["guest.nic_queues"][NIC])
+        self.assert_status(Level.FAILURE, found["guest.nic_queues"][NIC])
         self.assertIn("ethtool -L", found["guest.nic_queues"][NIC].remedy)
 
         self.command("sh", "-s", stdin=cure.script())
@@ -96,13 +96,13 @@ class TwentyQueuesTest(GuestTest):
 
     def assert_sound(self, found):
         """Look that there are all queues, each on its CPU, and that all are used."""
-        self.assert_status(Status.PASS, found["guest.nic_queues"][NIC])
+        self.assert_status(Level.OK, found["guest.nic_queues"][NIC])
         for code in ("guest.nic_vectors", "guest.nic_spread"):
             for outcome in found[code].values():
                 # Of output there may be too few: the guest answers small packets.
-                allowed = {Status.PASS, Status.SKIP}
-                self.assertIn(outcome.status, allowed, outcome)
-        self.assert_status(Status.PASS, self.spread(found))
+                allowed = {Level.OK, Level.UNKNOWN}
+                self.assertIn(outcome.level, allowed, outcome)
+        self.assert_status(Level.OK, self.spread(found))
 
 
 class FourQueuesTest(GuestTest):
@@ -110,7 +110,7 @@ class FourQueuesTest(GuestTest):
 
     def test_queues_are_too_few(self):
         found = self.judge()["guest.nic_queues"][NIC]
-        self.assert_status(Status.FAIL, found)
+        self.assert_status(Level.FAILURE, found)
         self.assertIn("4 present", found.observed)
 
 
@@ -120,6 +120,6 @@ class OneQueueTest(GuestTest):
     def test_one_cpu_handles_all_and_no_script_cures_it(self):
         self.command("sh", "-s", stdin=cure.script())
         found = self.judge()
-        self.assert_status(Status.FAIL, found["guest.nic_queues"][NIC])
+        self.assert_status(Level.FAILURE, found["guest.nic_queues"][NIC])
         self.assertIn("multiqueue", found["guest.nic_queues"][NIC].remedy)
-        self.assert_status(Status.FAIL, self.spread(found))
+        self.assert_status(Level.FAILURE, self.spread(found))

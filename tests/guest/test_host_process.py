@@ -16,6 +16,7 @@ import fixtures
 import testtools
 
 from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.findings import Level
 from nova_perfvm.measure import collector, reading
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
@@ -24,7 +25,6 @@ from nova_perfvm.measure.checks.waiting import WARN_ABOVE
 from nova_perfvm.measure.collected import CommandOutput
 from nova_perfvm.measure.observed import domains, processes, schedstat
 from nova_perfvm.measure.observed.processes import Role
-from nova_perfvm.measure.outcome import Status
 
 QEMU = "qemu-system-x86_64"
 UUID = "7e7e7e7e-1111-4222-8333-777777777777"
@@ -104,8 +104,8 @@ class QEMUCase(testtools.TestCase):
 
     def statuses(self, code, host=None):
         subject = HostSubject(host or self.collect())
-        outcomes = CHECKS[f"hypervisor.{code}"].outcomes(subject)
-        return {one.subject: one.status for one in outcomes}
+        outcomes = CHECKS[f"hypervisor.{code}"].findings(subject)
+        return {one.subject: one.level for one in outcomes}
 
     def bind(self, task, cpus):
         os.sched_setaffinity(int(task.path.rpartition("/")[2]), cpus)
@@ -116,23 +116,23 @@ class RealProcessTest(QEMUCase):
         if len(self.cpus) < 2:
             self.skipTest("one CPU: every thread is where it should be")
         # As QEMU starts them, vCPUs float.
-        self.assertEqual(Status.FAIL, self.statuses("threads_allowed")["vm: vCPUs"])
+        self.assertEqual(Level.FAILURE, self.statuses("threads_allowed")["vm: vCPUs"])
         for task in self.threads.of(Role.VCPU):
             self.bind(task, {self.cpus[task.number]})
         for task in (*self.threads.of(Role.EMULATOR), *self.threads.of(Role.IOTHREAD)):
             self.bind(task, set(self.cpus))
         self.assertEqual(
             {
-                "vm: vCPUs": Status.PASS,
-                "vm: I/O threads": Status.PASS,
-                "vm: emulator threads": Status.PASS,
+                "vm: vCPUs": Level.OK,
+                "vm: I/O threads": Level.OK,
+                "vm: emulator threads": Level.OK,
             },
             self.statuses("threads_allowed"),
         )
         # Each on a CPU of its own, but the wrong one.
         for task in self.threads.of(Role.VCPU):
             self.bind(task, {self.cpus[1 - task.number]})
-        self.assertEqual(Status.FAIL, self.statuses("threads_allowed")["vm: vCPUs"])
+        self.assertEqual(Level.FAILURE, self.statuses("threads_allowed")["vm: vCPUs"])
 
     def test_memory(self):
         host = self.collect()
@@ -140,13 +140,13 @@ class RealProcessTest(QEMUCase):
         memory = processes.memory(host, self.threads)
         self.assertGreaterEqual(sum(memory.by_node.values()), MEMORY_MB * 1024)
         if len(subject.nodes) == 1:
-            self.assertEqual({"vm": Status.PASS}, self.statuses("memory_local"))
+            self.assertEqual({"vm": Level.OK}, self.statuses("memory_local"))
 
     def test_cgroups(self):
         # Whichever version this machine has.
         found = processes.cpu_set(self.collect(), self.threads.path)
         self.assertLessEqual(set(self.cpus), found.cpus)
-        self.assertEqual(Status.PASS, self.statuses("cpuset_cgroup")["vm: CPUs"])
+        self.assertEqual(Level.OK, self.statuses("cpuset_cgroup")["vm: CPUs"])
 
 
 class BusyTest(QEMUCase):
@@ -203,10 +203,10 @@ class BusyTest(QEMUCase):
         for _ in range(3):
             alone.append(self.look())
             beside.append(self.look_beside_another())
-        self.assertEqual({Status.FAIL}, {status for _, status in beside})
+        self.assertEqual({Level.FAILURE}, {status for _, status in beside})
         self.assertLess(
             min(share for share, _ in alone), min(share for share, _ in beside)
         )
         for share, status in alone:
             if share < WARN_ABOVE / 2:
-                self.assertEqual(Status.PASS, status)
+                self.assertEqual(Level.OK, status)

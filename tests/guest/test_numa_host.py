@@ -12,12 +12,12 @@ import unittest
 
 import testtools
 
+from nova_perfvm.findings import Level
 from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.checks import host as checks
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.policy import loader
 from tests.guest import hypervisor, image, machine
 
@@ -44,7 +44,7 @@ CODES = (
     *("memory_local", "huge_pages", "interface_queues", "class_rules"),
 )
 A, B = "instance-00000001", "instance-00000002"
-FAIL, WARN, PASS, SKIP = Status.FAIL, Status.WARN, Status.PASS, Status.SKIP
+FAIL, WARN, PASS, SKIP = Level.FAILURE, Level.WARNING, Level.OK, Level.UNKNOWN
 # A VM of huge pages and one without; VMs own all CPUs, as their class is as large as
 # a node.
 SOUND = {
@@ -85,13 +85,13 @@ class HypervisorTest(testtools.TestCase):
         found = report.run(checks_of(checks), collected, subject)
         return {
             (code, outcome.subject): outcome
-            for outcome in found.outcomes
+            for outcome in found.findings
             if (code := outcome.code.removeprefix("hypervisor.")) in CODES
         }
 
     def assert_found(self, expected, found):
         """Look that all holds but for what is expected: {(code, subject): status}."""
-        others = {key: one.status for key, one in found.items() if one.status != PASS}
+        others = {key: one.level for key, one in found.items() if one.level != PASS}
         self.assertEqual(SOUND | expected, others, "\n".join(map(str, found.values())))
 
     def assert_says(self, words, found, code, subject):
@@ -203,14 +203,14 @@ class TwoNodesTest(HypervisorTest):
         pins = {
             subject
             for (code, subject), one in found.items()
-            if code == "vcpu_pins" and one.status == FAIL
+            if code == "vcpu_pins" and one.level == FAIL
         }
         self.assertEqual(
             {f"{A}: NUMA nodes", f"{A}: nobody else", f"{B}: nobody else"}, pins
         )
         observed = f"shares CPUs 4 with {B}"
         self.assert_says(observed, found, "vcpu_pins", f"{A}: nobody else")
-        self.assertEqual(PASS, found["threads_allowed", f"{A}: vCPUs"].status)
+        self.assertEqual(PASS, found["threads_allowed", f"{A}: vCPUs"].level)
         host.describe(1)
         host.write(a.cpuset("vcpu3", "cpus"), "3")
 
@@ -219,8 +219,8 @@ class TwoNodesTest(HypervisorTest):
         online = "/sys/devices/system/cpu/cpu7/online"
         self.host.write(online, "0")
         found = self.judged()
-        self.assertEqual(FAIL, found["node_shape", "shape"].status)
-        self.assertEqual(FAIL, found["cpu_sets", "online"].status)
+        self.assertEqual(FAIL, found["node_shape", "shape"].level)
+        self.assertEqual(FAIL, found["cpu_sets", "online"].level)
         self.assert_says("CPUs 7 do not run", found, "cpu_sets", "online")
         self.host.write(online, "1")
         self.host.await_allowed(self.b.threads["CPU 3/KVM"], "7")
@@ -272,10 +272,10 @@ class MemorylessNodeTest(HypervisorTest):
                 ("node_shape", "memory for class high-performance"): WARN,
             },
             {
-                key: one.status
+                key: one.level
                 for key, one in found.items()
-                if key[0] in {"memoryless_nodes", "node_shape"} and one.status != PASS
+                if key[0] in {"memoryless_nodes", "node_shape"} and one.level != PASS
             },
         )
         self.assert_says("0.0 GiB", found, "memoryless_nodes", "node 1")
-        self.assertEqual(PASS, found["memory_local", A].status)
+        self.assertEqual(PASS, found["memory_local", A].level)

@@ -2,6 +2,7 @@
 """All checks in order, and which command runs which of them."""
 
 import enum
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Selection(enum.Flag):
     POLICY = enum.auto()
 
 
-class Check(NamedTuple):
+class CloudCheck(NamedTuple):
     """One question that is asked of a cloud.
 
     :ivar title: what holds if nothing is found
@@ -86,53 +87,45 @@ class AuditReport(Report):
 _AUDIT: Final = Selection.AUDIT
 _PREFLIGHT: Final = Selection.PREFLIGHT
 _POLICY: Final = Selection.POLICY
-CHECKS: Final = (
-    Check("Policy", _PREFLIGHT | _POLICY, policy.check_policy),
-    Check("Flavors", _POLICY, policy.check_sync),
-    Check("Flavors go on finding hosts", _PREFLIGHT, policy.check_refused),
-    Check("Servers beside each other", _AUDIT, servers.check),
-    Check("Servers are of their class", _AUDIT, claims.check_servers),
-    Check("Servers hold what their class takes", _AUDIT, contract.check),
-    Check("Servers have today's flavors", _AUDIT, claims.check_changed),
-    Check("Flavors are the policy's", _AUDIT, claims.check_flavors),
-    Check("Images agree with the classes", _AUDIT, claims.check_images),
-    Check("Keys are spelled right", _AUDIT, claims.check_spelling),
-    Check("Classes of aggregates", _AUDIT | _POLICY, hosts.check_aggregates),
-    Check("Some host is judged", _POLICY, hosts.check_judged),
-    Check("Hosts with slots have their label", _AUDIT | _PREFLIGHT, hosts.check_labels),
-    Check("General VMs keep off slots", _POLICY, hosts.check_isolation),
-    Check("Hosts offer what the policy says", _AUDIT | _POLICY, hosts.check_offers),
-    Check("Placement knows the hosts", _POLICY, hosts.check_known),
-    Check("Filters", _POLICY, settings.check_filters),
-    Check("Isolated aggregates are filtered", _PREFLIGHT, settings.check_isolation),
-    Check("Pinned VMs may use VCPU", _PREFLIGHT, settings.check_fallback),
-    Check("Placement grants what it has", _AUDIT | _PREFLIGHT, settings.check_retries),
-    Check(
-        "Hosts are isolated and enrolled", _AUDIT | _PREFLIGHT, units.check_membership
-    ),
-    Check(
-        "Hosts are enrolled for this policy",
-        _AUDIT | _PREFLIGHT | _POLICY,
-        units.check_enrolment,
-    ),
-    Check("Child providers", _AUDIT | _PREFLIGHT, units.check_children),
-    Check("VMs on these hosts carry units", _AUDIT | _PREFLIGHT, units.check_residents),
-    Check("Embedded flavors", _AUDIT | _PREFLIGHT, units.check_flavors),
-    Check(
-        "Embedded flavors are of this policy",
-        _AUDIT | _PREFLIGHT,
-        units.check_left_behind,
-    ),
-    Check("Usage is within inventory", _AUDIT | _PREFLIGHT, usage.check),
-    Check("Allocations are the servers'", _AUDIT, placement.check),
-    Check("Providers belong to hosts", _AUDIT, placement.check_orphans),
-    Check("Nova gets on with its work", _AUDIT, progress.check),
-    Check("Builds came to an end", _AUDIT, builds.check),
-    Check("All was seen", _AUDIT, settings.check_gaps),
+_BOTH: Final = _AUDIT | _PREFLIGHT
+_ROWS: Final = (
+    ("Policy", _PREFLIGHT | _POLICY, policy.check_policy),
+    ("Flavors", _POLICY, policy.check_sync),
+    ("Flavors go on finding hosts", _PREFLIGHT, policy.check_refused),
+    ("Servers beside each other", _AUDIT, servers.check),
+    ("Servers are of their class", _AUDIT, claims.check_servers),
+    ("Servers hold what their class takes", _AUDIT, contract.check),
+    ("Servers have today's flavors", _AUDIT, claims.check_changed),
+    ("Flavors are the policy's", _AUDIT, claims.check_flavors),
+    ("Images agree with the classes", _AUDIT, claims.check_images),
+    ("Keys are spelled right", _AUDIT, claims.check_spelling),
+    ("Classes of aggregates", _AUDIT | _POLICY, hosts.check_aggregates),
+    ("Some host is judged", _POLICY, hosts.check_judged),
+    ("Hosts with slots have their label", _BOTH, hosts.check_labels),
+    ("General VMs keep off slots", _POLICY, hosts.check_isolation),
+    ("Hosts offer what the policy says", _AUDIT | _POLICY, hosts.check_offers),
+    ("Placement knows the hosts", _POLICY, hosts.check_known),
+    ("Filters", _POLICY, settings.check_filters),
+    ("Isolated aggregates are filtered", _PREFLIGHT, settings.check_isolation),
+    ("Pinned VMs may use VCPU", _PREFLIGHT, settings.check_fallback),
+    ("Placement grants what it has", _BOTH, settings.check_retries),
+    ("Hosts are isolated and enrolled", _BOTH, units.check_membership),
+    ("Hosts are enrolled for this policy", _BOTH | _POLICY, units.check_enrolment),
+    ("Child providers", _BOTH, units.check_children),
+    ("VMs on these hosts carry units", _BOTH, units.check_residents),
+    ("Embedded flavors", _BOTH, units.check_flavors),
+    ("Embedded flavors are of this policy", _BOTH, units.check_left_behind),
+    ("Usage is within inventory", _BOTH, usage.check),
+    ("Allocations are the servers'", _AUDIT, placement.check),
+    ("Providers belong to hosts", _AUDIT, placement.check_orphans),
+    ("Nova gets on with its work", _AUDIT, progress.check),
+    ("Builds came to an end", _AUDIT, builds.check),
+    ("All was seen", _AUDIT, settings.check_gaps),
 )
+CHECKS: Final = tuple(itertools.starmap(CloudCheck, _ROWS))
 
 
-def selected(selection: Selection) -> tuple[Check, ...]:
+def selected(selection: Selection) -> tuple[CloudCheck, ...]:
     """Return the checks of a command, in their order."""
     return tuple(check for check in CHECKS if selection in check.selections)
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import combinations
 from typing import Final
 
+from nova_perfvm.findings import Finding
 from nova_perfvm.measure.bench.beside import IDLE_BELOW
 from nova_perfvm.measure.certify.inputs import (
     UUID,
@@ -20,7 +21,7 @@ from nova_perfvm.measure.certify.inputs import (
     vcpus,
 )
 from nova_perfvm.measure.certify.promise import MEASURED, ComparedMetric
-from nova_perfvm.measure.checks.check import Check, Observation, failed, judged, skipped
+from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.cpus import CPU
@@ -31,7 +32,7 @@ _STEPS: Final = "beside, in steps of the run of --samples"
 _BENCH: Final = "nova-perfvm bench run, on this host and in these VMs"
 
 
-def _on_host(inputs: Inputs) -> Iterator[Observation]:
+def _on_host(inputs: Inputs) -> Iterator[Finding]:
     """Look for the VM that each guest is."""
     host = inputs.host.collected.hostname
     for guest in inputs.guests:
@@ -50,7 +51,7 @@ def _on_host(inputs: Inputs) -> Iterator[Observation]:
         )
 
 
-def _every_vm(inputs: Inputs) -> Iterator[Observation]:
+def _every_vm(inputs: Inputs) -> Iterator[Finding]:
     """Look that each VM of the flavor was looked into, once."""
     found = [g.domain.uuid for g in inputs.guests if g.domain]
     for domain in inputs.domains:
@@ -77,7 +78,7 @@ def _every_vm(inputs: Inputs) -> Iterator[Observation]:
         )
 
 
-def _flavor(inputs: Inputs) -> Iterator[Observation]:
+def _flavor(inputs: Inputs) -> Iterator[Finding]:
     """Look at the flavor that Nova has noted in the domain, and at its class."""
     for guest in inputs.guests:
         domain = guest.domain
@@ -100,7 +101,7 @@ def _flavor(inputs: Inputs) -> Iterator[Observation]:
         )
 
 
-def _vcpus(inputs: Inputs) -> Iterator[Observation]:
+def _vcpus(inputs: Inputs) -> Iterator[Finding]:
     """Compare the vCPUs of flavor, libvirt and guest."""
     for guest in inputs.guests:
         domain = guest.domain
@@ -122,7 +123,7 @@ def _vcpus(inputs: Inputs) -> Iterator[Observation]:
         )
 
 
-def _memory(inputs: Inputs) -> Iterator[Observation]:
+def _memory(inputs: Inputs) -> Iterator[Finding]:
     """Compare the memory of flavor and libvirt."""
     for guest in inputs.guests:
         domain = guest.domain
@@ -139,7 +140,7 @@ def _memory(inputs: Inputs) -> Iterator[Observation]:
         )
 
 
-def _same_time(inputs: Inputs) -> Iterator[Observation]:
+def _same_time(inputs: Inputs) -> Iterator[Finding]:
     """Look how far apart the files are in time."""
     seen = [inputs.host.collected, *inputs.collected]
     limit = f"at most {inputs.within_s / 60:g} minutes apart"
@@ -167,7 +168,7 @@ def _same_time(inputs: Inputs) -> Iterator[Observation]:
 
 def _near(
     inputs: Inputs, name: str, limit: str, apart_s: float, source: str
-) -> Observation:
+) -> Finding:
     shown = f"{apart_s / 60:.0f} minutes apart"
     if apart_s > inputs.within_s:
         reason = f"{shown}, allowed are {limit}: nobody can tell what changed between"
@@ -179,7 +180,7 @@ def _taken(collected: Collected) -> datetime:
     return datetime.fromisoformat(collected.taken_at)
 
 
-def _measured_here(inputs: Inputs) -> Iterator[Observation]:
+def _measured_here(inputs: Inputs) -> Iterator[Finding]:
     """Look whether the host and the VMs are those that were measured."""
     if inputs.run is None:
         reason = "who was measured is not told: let bench run measure"
@@ -217,7 +218,7 @@ def _measured_here(inputs: Inputs) -> Iterator[Observation]:
         )
 
 
-def _baseline_alone(inputs: Inputs) -> Iterator[Observation]:
+def _baseline_alone(inputs: Inputs) -> Iterator[Finding]:
     """Look whether VMs were busy while their host was measured."""
     beside = inputs.run.beside if inputs.run else {}
     measured = inputs.samples.measurements
@@ -243,7 +244,7 @@ def _baseline_alone(inputs: Inputs) -> Iterator[Observation]:
 
 def _alike(
     inputs: Inputs, name: str, collected: Collected, who: set[str]
-) -> Iterator[Observation]:
+) -> Iterator[Finding]:
     """Compare the kernel and the CPU that were measured with those collected."""
     machines = [m.machine for m in inputs.samples.measurements if m.who in who]
     kernel = collected.files.get(_KERNEL, "").strip()
@@ -271,7 +272,7 @@ def _alike(
         )
 
 
-def _measured(inputs: Inputs) -> Iterator[Observation]:
+def _measured(inputs: Inputs) -> Iterator[Finding]:
     """Look that each VM has every figure that its class promises something of."""
     for guest in inputs.guests:
         target = inputs.target_of(guest)
@@ -286,7 +287,7 @@ def _measured(inputs: Inputs) -> Iterator[Observation]:
         yield skipped("failures", reason, "run of --samples")
 
 
-def _has(inputs: Inputs, guest: Guest, who: str, figure: ComparedMetric) -> Observation:
+def _has(inputs: Inputs, guest: Guest, who: str, figure: ComparedMetric) -> Finding:
     name = f"{guest.name}: {figure.name}"
     least = (inputs.flavor.vcpus + 1) // 2 if figure.busy else 1
     together = max(len(inputs.domains), 1)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from nova_perfvm.findings import CheckFindings, Level
 from nova_perfvm.measure.certify import consistency, settling
 from nova_perfvm.measure.certify.inputs import Inputs
 from nova_perfvm.measure.certify.promise import EVIDENCE
@@ -16,10 +17,9 @@ from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
+from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.measure.statistics.compare import (
     LATENCY_TARGET,
     TARGET,
@@ -96,8 +96,8 @@ class Judged:
             f"{one.code}: {section.report.hostname}: {one.subject}: {one.observed}, "
             f"expected {one.expected}; {one.remedy}"
             for section in self.sections
-            for one in section.report.outcomes
-            if one.status is Status.WARN
+            for one in section.report.findings
+            if one.level is Level.WARNING
         ]
         remarks = [remark for row in self.comparisons for remark in row.remarks]
         return tuple(dict.fromkeys([*found, *remarks]))
@@ -165,8 +165,8 @@ def _of_result(
 ) -> Iterator[Shortfall]:
     evidence = EVIDENCE[result.code]
     where = "files" if section.kind == "files" else section.report.hostname
-    for one in result.outcomes:
-        if one.status is Status.FAIL:
+    for one in result.findings:
+        if one.level is Level.FAILURE:
             text = f"expected {one.expected}; found {one.observed}"
             yield Shortfall(
                 *(Certification.REFUSED, one.code, where, one.subject, text, one.remedy)
@@ -174,9 +174,9 @@ def _of_result(
     if not evidence.needed(inputs.vm_class):
         return
     told = False
-    for one in result.outcomes:
+    for one in result.findings:
         allowed = any(words in one.observed for words in evidence.unless)
-        if one.status is Status.SKIP and not allowed:
+        if one.level is Level.UNKNOWN and not allowed:
             told = True
             text = one.observed + (f" ({one.source})" if one.source else "")
             yield Shortfall(
@@ -189,7 +189,7 @@ def _of_result(
                     one.remedy,
                 )
             )
-    proved = [one for one in result.outcomes if one.status is not Status.SKIP]
+    proved = [one for one in result.findings if one.level is not Level.UNKNOWN]
     if evidence.proof == "once" and not proved and not told:
         text = f"nothing was seen, and it is needed: {evidence.why}"
         yield Shortfall(Certification.NOT_PROVEN, result.code, where, "", text)
@@ -211,12 +211,12 @@ def _of_each_vm(
     for name in sorted(names):
         own = [
             one
-            for one in result.outcomes
+            for one in result.findings
             if one.subject == name or one.subject.startswith(f"{name}:")
         ]
         # A SKIP that is not allowed is a reason by itself.
         if all(
-            one.status is Status.SKIP
+            one.level is Level.UNKNOWN
             and any(words in one.observed for words in evidence.unless)
             for one in own
         ):

@@ -13,8 +13,6 @@ _LOOKS: Final = {
     "not proven": "warning",
     "refused": "failure",
     "pass": "ok",
-    "skip": "unknown",
-    "warn": "warning",
     "inconclusive": "warning",
     "fail": "failure",
 }
@@ -47,7 +45,7 @@ def _checks(section: Document) -> tuple[str, Document, list[Document]]:
     name = f"{section['kind']} {section['hostname']}"
     if section["kind"] == "files":
         name = "the files together"
-    return name, section, [o for r in section["results"] for o in r["outcomes"]]
+    return name, section, [o for r in section["results"] for o in r["findings"]]
 
 
 def _words(vm: Document) -> list[str]:

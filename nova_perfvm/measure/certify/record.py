@@ -20,11 +20,11 @@ from nova_perfvm.documents.document import (
     parse_document,
 )
 from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.findings import Finding
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.measure.certify.inputs import EvidenceFile, Guest
 from nova_perfvm.measure.certify.judge import Judged, Section, Shortfall
 from nova_perfvm.measure.collected import NotReadError
-from nova_perfvm.measure.outcome import Outcome
 from nova_perfvm.measure.statistics.compare import Comparison
 
 Document = dict[str, Any]
@@ -168,17 +168,19 @@ def _section(section: Section) -> Document:
             {
                 "code": result.code,
                 "title": result.title,
-                "status": result.status.value,
+                "level": result.level.value,
                 "why": promise.EVIDENCE[result.code].why,
-                "outcomes": [_outcome(one) for one in result.outcomes],
+                "findings": [_finding(one) for one in result.findings],
             }
             for result in report.results
         ],
     }
 
 
-def _outcome(one: Outcome) -> Document:
-    return one._asdict() | {"status": one.status.value}
+def _finding(one: Finding) -> Document:
+    found = one._asdict() | {"level": one.level.value}
+    del found["accepted"]
+    return found
 
 
 def comparison(row: Comparison) -> Document:

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from scipy import stats
 
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.certify.judge import Certification, Judged, Shortfall
 from nova_perfvm.measure.certify.record import Document
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
 
 CODE: Final = "certify.regression"
@@ -71,47 +71,46 @@ def _checks(before: Document, now: Document) -> Iterator[Shortfall]:
     Of machines that are in both records each thing that a check looked at; of
     others only the check as a whole, as they have other CPUs and NICs.
     """
-    old, new = _statuses(before), _statuses(now)
+    old, new = _levels(before), _levels(now)
     machines = {(kind, where) for kind, where, _, _ in new}
     if before["host"]["hostname"] != now["host"]["hostname"]:
         machines -= {("host", "host"), ("files", "files")}
     of_others = {place for place in old if place[:2] not in machines}
     whole_old, whole_new = _by_check(old, of_others), _by_check(new, new)
-    for place, status in old.items():
-        if place not in of_others and status is Status.PASS:
+    for place, level in old.items():
+        if place not in of_others and level is Level.OK:
             yield from _changed(before, place, new.get(place))
-    for (kind, code), status in whole_old.items():
-        if status is Status.PASS:
+    for (kind, code), level in whole_old.items():
+        if level is Level.OK:
             yield from _changed(
                 before, (kind, kind, code, ""), whole_new.get((kind, code))
             )
 
 
 def _by_check(
-    statuses: Mapping[_Place, Status], places: Collection[_Place]
-) -> dict[tuple[str, str], Status]:
-    """Return the worst status of each check of some places."""
-    order = list(Status)
-    found: dict[tuple[str, str], Status] = {}
+    levels: Mapping[_Place, Level], places: Collection[_Place]
+) -> dict[tuple[str, str], Level]:
+    """Return the worst level of each check of some places."""
+    found: dict[tuple[str, str], Level] = {}
     for place in places:
         kind, _, code, _ = place
-        status = statuses[place]
-        worse = max(status, found.get((kind, code), status), key=order.index)
+        level = levels[place]
+        worse = max(level, found.get((kind, code), level))
         found[kind, code] = worse
     return found
 
 
 def _changed(
-    before: Document, place: _Place, status: Status | None
+    before: Document, place: _Place, level: Level | None
 ) -> Iterator[Shortfall]:
     """Say that something that passed no longer does, unless it does."""
     _, where, code, subject = place
-    if status is Status.PASS:
+    if level is Level.OK:
         return
-    words = f"is {status.value}" if status else "is not there"
+    words = f"is {level.value}" if level else "is not there"
     yield Shortfall(
         Certification.NOT_PROVEN
-        if status in {None, Status.SKIP}
+        if level in {None, Level.UNKNOWN}
         else Certification.REFUSED,
         CODE,
         where,
@@ -120,19 +119,18 @@ def _changed(
     )
 
 
-def _statuses(record: Mapping[str, Any]) -> dict[_Place, Status]:
-    """Return the worst status of each thing that was looked at."""
-    order = list(Status)
-    found: dict[_Place, Status] = {}
+def _levels(record: Mapping[str, Any]) -> dict[_Place, Level]:
+    """Return the worst level of each thing that was looked at."""
+    found: dict[_Place, Level] = {}
     for section in record["checks"]:
         for result in section["results"]:
-            for one in result["outcomes"]:
+            for one in result["findings"]:
                 place = (
                     *(section["kind"], section["where"]),
                     *(result["code"], one["subject"]),
                 )
-                status = Status(one["status"])
-                worse = max(status, found.get(place, status), key=order.index)
+                level = Level(one["level"])
+                worse = max(level, found.get(place, level))
                 found[place] = worse
     return found
 

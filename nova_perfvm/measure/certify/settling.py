@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nova_perfvm.findings import CheckFindings, Finding, Level
 from nova_perfvm.measure.certify.promise import EVIDENCE
-from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
+from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.outcome import Outcome, Status
 
 
 def settled(guest: CheckReport, host: CheckReport, domain: Domain) -> CheckReport:
@@ -29,30 +29,30 @@ def _settled(result: CheckFindings, host: CheckReport, domain: Domain) -> CheckF
     if proof is None:
         return result
     return result._replace(
-        outcomes=tuple(
+        findings=tuple(
             _joined(one, proof)
-            if one.status is Status.SKIP and words in one.observed
+            if one.level is Level.UNKNOWN and words in one.observed
             else one
-            for one in result.outcomes
+            for one in result.findings
         )
     )
 
 
-def _proof(host: CheckReport, code: str, domain: Domain) -> Outcome | None:
+def _proof(host: CheckReport, code: str, domain: Domain) -> Finding | None:
     """Return what a check of the host found of a VM, if it passed and all of it did."""
     found = [
         one
         for result in host.results
-        for one in result.outcomes
+        for one in result.findings
         if (one.code, one.subject) == (code, domain.name)
     ]
-    passed = found and all(one.status is Status.PASS for one in found)
+    passed = found and all(one.level is Level.OK for one in found)
     return found[0] if passed else None
 
 
-def _joined(skip: Outcome, proof: Outcome) -> Outcome:
+def _joined(skip: Finding, proof: Finding) -> Finding:
     return skip._replace(
-        status=Status.PASS,
+        level=Level.OK,
         expected=proof.expected,
         observed=f"{skip.observed}; {proof.code}: {proof.observed}",
         source=f"{skip.source}; on the host {proof.source}",

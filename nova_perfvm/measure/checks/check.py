@@ -11,20 +11,9 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks import not_read
 from nova_perfvm.measure.collected import NotReadError
-from nova_perfvm.measure.outcome import Outcome, Status
-
-
-class Observation(NamedTuple):
-    """What a check's function yields; see :class:`Outcome`."""
-
-    status: Status
-    subject: str
-    expected: str
-    observed: str
-    source: str
-    remedy: str = ""
 
 
 class Check(NamedTuple):
@@ -33,60 +22,58 @@ class Check(NamedTuple):
     :ivar order: place among the checks
     :ivar code: dotted, stable, never reused
     :ivar title: what has to hold, in one sentence
-    :ivar find: yields what it found of a subject; it may raise
+    :ivar find: yields what it found of a subject, without the code; it may raise
         :class:`NotReadError` where what it needs was not read
     """
 
     order: int
     code: str
     title: str
-    find: Callable[[Any], Iterable[Observation]]
+    find: Callable[[Any], Iterable[Finding]]
 
-    def outcomes(self, subject: Any) -> list[Outcome]:
-        """Return what it found; a SKIP with the reason where it could not look."""
-        found: list[Observation] = []
+    def findings(self, subject: Any) -> list[Finding]:
+        """Return what it found; what is unknown, with the reason, if it cannot look."""
+        found: list[Finding] = []
         try:
             found.extend(self.find(subject))
         except NotReadError as exc:
             found.append(skipped("", exc.reason, exc.place))
         if not found:
             found.append(skipped("", "there is nothing that it is about"))
-        return [Outcome(self.code, *self._proved(finding)) for finding in found]
+        return [self._proved(finding) for finding in found]
 
-    def _proved(self, finding: Observation) -> tuple[Any, ...]:
-        """Look that nothing passes without evidence."""
-        subject, source = finding.subject, finding.source
-        if finding.status is not Status.SKIP and not (source and finding.observed):
-            message = f"{self.code} of {subject!r} names no evidence"
+    def _proved(self, finding: Finding) -> Finding:
+        """Return a finding with the check's code; nothing holds without evidence."""
+        proved = finding.source and finding.observed
+        if finding.level is not Level.UNKNOWN and not proved:
+            message = f"{self.code} of {finding.subject!r} names no evidence"
             raise AssertionError(message)
-        _, _, *rest = finding
-        return (subject, finding.status, *rest)
+        return finding._replace(code=self.code)
 
 
-def passed(subject: str, expected: str, observed: str, source: str) -> Observation:
+def passed(subject: str, expected: str, observed: str, source: str) -> Finding:
     """Return that a rule holds."""
-    return Observation(Status.PASS, subject, expected, observed, source)
+    return Finding("", Level.OK, subject, observed, expected, source)
 
 
 def warned(
     subject: str, expected: str, observed: str, source: str, remedy: str
-) -> Observation:
+) -> Finding:
     """Return that a rule does not hold, which costs performance at times."""
-    return Observation(Status.WARN, subject, expected, observed, source, remedy)
+    return Finding("", Level.WARNING, subject, observed, expected, source, remedy)
 
 
 def failed(
     subject: str, expected: str, observed: str, source: str, remedy: str
-) -> Observation:
+) -> Finding:
     """Return that a rule does not hold, which breaks the promise."""
-    return Observation(Status.FAIL, subject, expected, observed, source, remedy)
+    return Finding("", Level.FAILURE, subject, observed, expected, source, remedy)
 
 
-def skipped(subject: str, reason: str, source: str = "") -> Observation:
+def skipped(subject: str, reason: str, source: str = "") -> Finding:
     """Return that nobody can tell, why, and what lets it be told."""
-    return Observation(
-        Status.SKIP, subject, "", reason, source, not_read.remedy(reason)
-    )
+    remedy = not_read.remedy(reason)
+    return Finding("", Level.UNKNOWN, subject, reason, "", source, remedy)
 
 
 def judged(
@@ -97,12 +84,12 @@ def judged(
     *,
     holds: bool,
     remedy: str,
-    otherwise: Status = Status.FAIL,
-) -> Observation:
+    otherwise: Level = Level.FAILURE,
+) -> Finding:
     """Return that a rule holds, or what is to be done."""
     if holds:
         return passed(subject, expected, observed, source)
-    return Observation(otherwise, subject, expected, observed, source, remedy)
+    return Finding("", otherwise, subject, observed, expected, source, remedy)
 
 
 def checks_of(package: ModuleType) -> tuple[Check, ...]:

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from nova_perfvm import constants as const
+from nova_perfvm.findings import Finding
 from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
-from nova_perfvm.measure.checks.check import Observation, skipped
+from nova_perfvm.measure.checks.check import skipped
 from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collected import Collected, NotReadError
 from nova_perfvm.measure.nova_conf import NovaConfError
@@ -198,13 +199,13 @@ class HostSubject:
         raise NotReadError(place, "no such process was collected")
 
 
-Look = Callable[[HostSubject, Domain], Iterator[Observation]]
+Look = Callable[[HostSubject, Domain], Iterator[Finding]]
 
 
-def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Observation]]:
+def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Finding]]:
     """Return a check's function that looks at each VM that owns its CPUs."""
 
-    def find(subject: HostSubject) -> Iterator[Observation]:
+    def find(subject: HostSubject) -> Iterator[Finding]:
         for domain in subject.pinned:
             try:
                 yield from look(subject, domain)
@@ -215,7 +216,7 @@ def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Observation]]:
     return find
 
 
-def unread(subject: HostSubject) -> Iterator[Observation]:
+def unread(subject: HostSubject) -> Iterator[Finding]:
     """Say of which VMs nobody can tell anything."""
     for uuid, reason in subject.unread_domains.items():
         yield skipped(uuid, reason, domains.dumpxml(uuid))

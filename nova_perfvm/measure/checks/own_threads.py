@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Observation, failed, judged
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import failed, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.observed.domains import Domain
 
@@ -21,7 +22,7 @@ def others_cpus(subject: HostSubject, domain: Domain) -> frozenset[int]:
 
 def judge_pin(
     subject: HostSubject, domain: Domain, name: str, pin: frozenset[int] | None
-) -> Observation:
+) -> Finding:
     """Judge the CPUs that libvirt gives to such a thread.
 
     :param name: what it is

@@ -3,80 +3,45 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
+from nova_perfvm.findings import CheckFindings, Finding, Level, Report
 from nova_perfvm.measure.checks.check import Check
 from nova_perfvm.measure.collected import Collected
-from nova_perfvm.measure.outcome import Outcome, Status, worst
-
-
-class CheckFindings(NamedTuple):
-    """What one check found: something, always."""
-
-    code: str
-    title: str
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def status(self) -> Status:
-        """The worst of it."""
-        return worst(self.outcomes)
 
 
 @dataclass(frozen=True)
-class CheckReport:
-    """What the checks of a machine found.
+class CheckReport(Report):
+    """What the checks of a machine found: of each something, always.
 
     :ivar kind: host or guest
-    :ivar taken_at: when it was looked at, ISO 8601, UTC
     """
+
+    counted: ClassVar = (Level.FAILURE, Level.WARNING, Level.UNKNOWN, Level.OK)
 
     kind: str
     hostname: str
-    taken_at: str
-    results: tuple[CheckFindings, ...]
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """All that was found, worst first, then in the order of the checks."""
-        found = [outcome for result in self.results for outcome in result.outcomes]
-        order = list(Status)
-        return tuple(sorted(found, key=lambda one: -order.index(one.status)))
-
-    @property
-    def grouped(self) -> tuple[Outcome, ...]:
-        """The same, for people: what was skipped for the same reason is one.
+    def grouped(self) -> tuple[Finding, ...]:
+        """All findings, for people: what is unknown for the same reason is one.
 
         Its code names all of them; its subject is left out where it differs.
         """
-        groups: dict[tuple[str, ...], list[Outcome]] = {}
-        for one in self.outcomes:
+        groups: dict[tuple[str, ...], list[Finding]] = {}
+        for one in self.findings:
             same = (one.observed, one.source)
-            key = same if one.status is Status.SKIP else (*same, *map(str, one))
+            key = same if one.level is Level.UNKNOWN else (*same, *map(str, one))
             groups.setdefault(key, []).append(one)
         return tuple(map(_joined, groups.values()))
 
-    @property
-    def counts(self) -> Counter[Status]:
-        """How often each status was found."""
-        return Counter(outcome.status for outcome in self.outcomes)
 
-    def exit_code(self, *, strict: bool = False) -> int:
-        """Return 0 if all holds, 1 for warnings, 2 for failures.
-
-        :param strict: take what nobody can tell for a warning
-        """
-        code = worst(self.outcomes).exit_code
-        return code or int(strict and bool(self.counts[Status.SKIP]))
-
-
-def _joined(outcomes: list[Outcome]) -> Outcome:
-    codes = dict.fromkeys(one.code for one in outcomes)
-    subjects = dict.fromkeys(one.subject for one in outcomes)
-    return outcomes[0]._replace(
+def _joined(found: list[Finding]) -> Finding:
+    codes = dict.fromkeys(one.code for one in found)
+    subjects = dict.fromkeys(one.subject for one in found)
+    return found[0]._replace(
         code=", ".join(codes), subject=", ".join(subjects) if len(codes) == 1 else ""
     )
 
@@ -87,11 +52,11 @@ def run(checks: Iterable[Check], collected: Collected, subject: Any) -> CheckRep
     :param subject: what they are about, made of what was collected
     """
     return CheckReport(
-        collected.kind,
-        collected.hostname,
-        collected.taken_at,
         tuple(
-            CheckFindings(check.code, check.title, tuple(check.outcomes(subject)))
+            CheckFindings(check.title, tuple(check.findings(subject)))
             for check in checks
         ),
+        collected.taken_at,
+        collected.kind,
+        collected.hostname,
     )

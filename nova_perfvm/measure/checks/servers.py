@@ -14,15 +14,15 @@ from functools import cached_property
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import ComputeHost, Server, ServerCell
+from nova_perfvm.findings import CheckFindings, Finding, Level
 from nova_perfvm.measure.checks import nova_view
-from nova_perfvm.measure.checks.check import Observation, failed, skipped
+from nova_perfvm.measure.checks.check import failed, skipped
 from nova_perfvm.measure.checks.host import three_way
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.nova_view import NovaView
-from nova_perfvm.measure.checks.report import CheckFindings, CheckReport
+from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.collected import Collected, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.policy import Policy
 
 
@@ -72,13 +72,9 @@ def check(
     for path, collected in files.items():
         looked.add(path, collected)
     rule = three_way.CHECK._replace(find=_find)
-    outcomes = tuple(rule.outcomes(looked))
-    return CheckReport(
-        "server",
-        ", ".join(sorted(question.hosts)),
-        question.asked_at,
-        (CheckFindings(rule.code, rule.title, outcomes),),
-    )
+    found = CheckFindings(rule.title, tuple(rule.findings(looked)))
+    hosts = ", ".join(sorted(question.hosts))
+    return CheckReport((found,), question.asked_at, "server", hosts)
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ class _Looked:
         self.subjects[host.host] = HostSubject(collected, self.policy, view)
 
 
-def _find(looked: _Looked) -> Iterator[Observation]:
+def _find(looked: _Looked) -> Iterator[Finding]:
     """Compare each server, and look for VMs that Nova does not have there."""
     question = looked.question
     for server in question.servers:
@@ -168,7 +164,7 @@ def _domain(subject: HostSubject, server: Server) -> Domain | None:
         return None
 
 
-def _of_server(looked: _Looked, server: Server) -> Observation:
+def _of_server(looked: _Looked, server: Server) -> Finding:
     source = looked.question.source
     if not server.known:
         reason = "Nova cannot reach its cell, and does not tell where it is"
@@ -186,15 +182,16 @@ def _of_server(looked: _Looked, server: Server) -> Observation:
     return found._replace(subject=str(server))
 
 
-def _nova_alone(server: Server, source: str) -> Observation:
+def _nova_alone(server: Server, source: str) -> Finding:
     """Return what Nova says of a server on whose host nobody has looked."""
     has = ", ".join(_shown(cell) for cell in server.cells or () if cell.cpu_pinning)
-    return Observation(
-        Status.SKIP,
+    return Finding(
+        "",
+        Level.UNKNOWN,
         str(server),
-        three_way.AGREEMENT,
         f"Nova has {has}{_busy(server)}; libvirt and the kernel were not asked, as "
         f"nothing is given that was collected on {server.host}",
+        three_way.AGREEMENT,
         source,
         f"on {server.host}: nova-perfvm host collect --output {server.host}.json; "
         f"then add --collected {server.host}.json",
@@ -217,7 +214,7 @@ def _shown(cell: ServerCell) -> str:
 
 def _elsewhere(
     subject: HostSubject, domain: Domain, server: Server, question: Question
-) -> Observation:
+) -> Finding:
     """Return that a server runs where Nova does not have it."""
     collected = subject.collected
     there, source = collected.hostname, f"{question.source}; {domain.source}"

@@ -77,9 +77,10 @@ class CheckGuestTest(testtools.TestCase):
         _, stdout, stderr = self.check(self.ly, "--max-width", "0")
         first = stdout.splitlines()[3]
         self.assertIn("guest.nic_queues", first)
-        self.assertIn("| fail ", first)
+        self.assertIn("| failure ", first)
         self.assertEqual(
-            f"{len(CHECKS)} checks of guest rgw1: 3 fail, 0 warn, 12 skip, 0 pass\n",
+            f"{len(CHECKS)} checks of guest rgw1: "
+            "3 failure, 0 warning, 12 unknown, 0 ok\n",
             stderr,
         )
 
@@ -88,7 +89,7 @@ class CheckGuestTest(testtools.TestCase):
         self.assertEqual(
             {
                 "Code": "guest.clocksource",
-                "Status": "warn",
+                "Level": "warning",
                 "Subject": "clock source",
                 "Expected": "kvm-clock or tsc",
                 "Observed": "hpet",
@@ -96,12 +97,12 @@ class CheckGuestTest(testtools.TestCase):
             {name: first[name] for name in list(first)[:5]},
         )
         rows = yaml.safe_load(self.check(self.ly, "-f", "yaml")[1])
-        self.assertEqual(["fail"] * 3, [row["Status"] for row in rows[:3]])
+        self.assertEqual(["failure"] * 3, [row["Level"] for row in rows[:3]])
         rows = csv.reader(io.StringIO(self.check(self.ly, "-f", "csv")[1]))
         self.assertEqual(16, len(list(rows)))
-        stdout = self.check(self.slow, *CLASS, "-f", "value", "-c", "Status")[1]
-        self.assertEqual("warn", stdout.split()[0])
-        self.assertEqual({"pass"}, set(stdout.split()[1:]))
+        stdout = self.check(self.slow, *CLASS, "-f", "value", "-c", "Level")[1]
+        self.assertEqual("warning", stdout.split()[0])
+        self.assertEqual({"ok"}, set(stdout.split()[1:]))
 
     def test_junit(self):
         suite = ET.fromstring(self.check(self.ly, "-f", "junit")[1])
@@ -127,11 +128,11 @@ class CheckGuestTest(testtools.TestCase):
         collected = dataclasses.replace(guests.ly(), hostname='a"b')
         path = self.save("odd", collected)
         lines = self.check(path, "-f", "prometheus")[1].splitlines()
-        metric = "perfvm_check_outcomes"
+        metric = "perfvm_check_findings"
         machine = r'kind="guest",hostname="a\"b"'
         for line in (
-            f'{metric}{{{machine},code="guest.nic_spread",status="fail"}} 2',
-            f'{metric}{{{machine},code="guest.xps",status="fail"}} 0',
+            f'{metric}{{{machine},code="guest.nic_spread",level="failure"}} 2',
+            f'{metric}{{{machine},code="guest.xps",level="failure"}} 0',
             f"perfvm_check_timestamp_seconds{{{machine}}} 1795341600",
         ):
             self.assertIn(line, lines)
@@ -144,7 +145,7 @@ class CheckGuestTest(testtools.TestCase):
             self.ly, "-f", "prometheus", "--output", path
         )  # fmt: skip
         self.assertEqual((2, ""), (status, stdout))
-        self.assertIn("perfvm_check_outcomes", path.read_text())
+        self.assertIn("perfvm_check_findings", path.read_text())
 
     def test_a_policy_is_for_a_class(self):
         policy = self.directory / "perfvm.yaml"
@@ -182,7 +183,7 @@ class CheckGuestTest(testtools.TestCase):
         self.assertEqual({nic.name for nic in nics} or {""}, set(queues))
         if not nics:
             self.assertEqual(
-                {"skip"}, {rows[""]["Status"] for rows in (queues, vectors)}
+                {"unknown"}, {rows[""]["Level"] for rows in (queues, vectors)}
             )
         for nic in nics:
             with self.subTest(nic=nic, cpus=cpus):
@@ -199,19 +200,19 @@ class CheckGuestTest(testtools.TestCase):
         self.assertEqual(words, row["Observed"])
         self.assertIn(f"for {cpus} vCPUs", row["Expected"])
         if nic.present < cpus:
-            status, remedy = "fail", "hw:vif_multiqueue_enabled=true"
+            status, remedy = "failure", "hw:vif_multiqueue_enabled=true"
         elif nic.enabled < cpus:
-            status, remedy = "fail", f"ethtool -L {nic.name} combined {cpus}"
+            status, remedy = "failure", f"ethtool -L {nic.name} combined {cpus}"
         else:
-            status, remedy = "pass", ""
-        self.assertEqual(status, row["Status"])
+            status, remedy = "ok", ""
+        self.assertEqual(status, row["Level"])
         self.assertIn(remedy, row["Remedy"])
 
     def assert_vectors(self, nic, cpus, rows):
         if cpus == 1 or nic.enabled == 1:
             row = rows[nic.name]
             words = "the guest has one CPU" if cpus == 1 else "it has one queue"
-            self.assertEqual("skip", row["Status"])
+            self.assertEqual("unknown", row["Level"])
             self.assertIn(words, row["Observed"])
             return
         for direction in ("input", "output"):
@@ -219,7 +220,7 @@ class CheckGuestTest(testtools.TestCase):
             if most is not None and nic.enabled == nic.present:
                 holds = most <= -(-nic.present // cpus)
                 row = rows[f"{nic.name} {direction}"]
-                self.assertEqual("pass" if holds else "fail", row["Status"])
+                self.assertEqual("ok" if holds else "failure", row["Level"])
                 self.assertIn(f"{most} on the busiest", row["Observed"])
 
     def test_fix_script(self):

@@ -137,10 +137,10 @@ class CheckHostTest(testtools.TestCase):
         self.assertEqual(
             [check.title for check in CHECKS], [case.get("name") for case in cases]
         )
-        self.assertIn(f"{len(CHECKS)} checks of host compute1: 0 fail", stderr)
+        self.assertIn(f"{len(CHECKS)} checks of host compute1: 0 failure", stderr)
         stdout = self.check(self.clean, "-f", "prometheus")[1]
         self.assertIn(
-            'hostname="compute1",code="hypervisor.node_shape",status="fail"} 1',
+            'hostname="compute1",code="hypervisor.node_shape",level="failure"} 1',
             stdout,
         )
         rows = json.loads(self.check(self.clean, "-f", "json")[1])
@@ -164,7 +164,7 @@ class CheckHostTest(testtools.TestCase):
         for row in skips:
             self.assertEqual(1, line.count(row["Code"]), row["Code"])
         # What was not skipped has a row of its own.
-        others = [row for row in rows if row["Status"] != "skip"]
+        others = [row for row in rows if row["Level"] != "unknown"]
         lines = found[1].splitlines()
         for row in others:
             self.assertTrue(any(f" {row['Code']} " in one for one in lines))
@@ -202,12 +202,12 @@ class CheckHostTest(testtools.TestCase):
         rows = [row for row in rows if row["Code"] == "hypervisor.nic_node"]
         up = [nic for nic in this_machine.nics() if nic.up]
         unknown = {nic.name for nic in up if nic.node in {None, "-1"}}
-        skips = {row["Subject"] for row in rows if row["Status"] == "skip"}
+        skips = {row["Subject"] for row in rows if row["Level"] == "unknown"}
         self.assertEqual(unknown or (set() if up else {""}), skips)
         for row in rows:
             number = row["Subject"].removeprefix("node ")
-            if row["Status"] != "skip":
+            if row["Level"] != "unknown":
                 own = [nic.name for nic in up if nic.node == number]
-                self.assertEqual("pass" if own else "warn", row["Status"])
+                self.assertEqual("ok" if own else "warning", row["Level"])
                 for name in own:
                     self.assertIn(f"{name} on node {number}", row["Observed"])

@@ -3,9 +3,9 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.outcome import Status
 
 _DIRECTORY = "/sys/devices/system/clocksource/clocksource0"
 # Read from memory or a register, on x86, ARM, POWER and Z; others (hpet, acpi_pm)
@@ -13,7 +13,7 @@ _DIRECTORY = "/sys/devices/system/clocksource/clocksource0"
 _FAST = ("kvm-clock", "tsc", "arch_sys_counter", "timebase", "tod")
 
 
-def find(subject: GuestSubject) -> Iterator[Observation]:
+def find(subject: GuestSubject) -> Iterator[Finding]:
     """Look at the clock source."""
     path = f"{_DIRECTORY}/current_clocksource"
     current = subject.collected.text(path).strip()
@@ -25,7 +25,7 @@ def find(subject: GuestSubject) -> Iterator[Observation]:
         current or "none",
         path,
         holds=current in _FAST,
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy=f"echo {fast[0]} > {path}, and take clocksource= and no-kvmclock off "
         "the kernel's command line"
         if fast

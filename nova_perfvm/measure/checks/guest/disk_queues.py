@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.observed.disks import (
     BLOCK,
@@ -11,7 +12,6 @@ from nova_perfvm.measure.observed.disks import (
     VIRTIO_SCSI,
     DiskDevice,
 )
-from nova_perfvm.measure.outcome import Status
 
 _DRIVERS = (VIRTIO_BLK, VIRTIO_SCSI)
 # QEMU gives no device more (VIRTIO_QUEUE_MAX, of which two others may be needed).
@@ -20,13 +20,13 @@ _MOST = 1022
 _SCHEDULERS = ("none", "noop", "mq-deadline", "deadline")
 
 
-def find_queues(subject: GuestSubject) -> Iterator[Observation]:
+def find_queues(subject: GuestSubject) -> Iterator[Finding]:
     """Count the queues of each disk."""
     for disk in subject.disks:
         yield _queues(subject, disk)
 
 
-def _queues(subject: GuestSubject, disk: DiskDevice) -> Observation:
+def _queues(subject: GuestSubject, disk: DiskDevice) -> Finding:
     if disk.driver not in _DRIVERS:
         reason = f"no rule for the driver {disk.driver or 'that was not read'}"
         return skipped(disk.name, reason)
@@ -40,7 +40,7 @@ def _queues(subject: GuestSubject, disk: DiskDevice) -> Observation:
         f"{BLOCK}/{disk.name}/mq",
         holds=disk.queues >= wanted,
         # All requests then end on few CPUs, which shows under load only.
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="QEMU gives a queue for each vCPU from machine type 5.2 on: openstack "
         "image set --property hw_machine_type=TYPE IMAGE, and create the server "
         "anew; or nova-manage libvirt update_machine_type INSTANCE_UUID TYPE while it "
@@ -48,7 +48,7 @@ def _queues(subject: GuestSubject, disk: DiskDevice) -> Observation:
     )
 
 
-def find_scheduler(subject: GuestSubject) -> Iterator[Observation]:
+def find_scheduler(subject: GuestSubject) -> Iterator[Finding]:
     """Look at the scheduler of each disk."""
     for disk in subject.disks:
         path = f"{BLOCK}/{disk.name}/queue/scheduler"
@@ -61,7 +61,7 @@ def find_scheduler(subject: GuestSubject) -> Iterator[Observation]:
             disk.scheduler,
             path,
             holds=disk.scheduler in _SCHEDULERS,
-            otherwise=Status.WARN,
+            otherwise=Level.WARNING,
             remedy=f"echo none > {path}",
         )
 

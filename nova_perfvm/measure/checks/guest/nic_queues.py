@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, failed, passed, skipped
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, failed, passed, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import FIX_SCRIPT, MULTIQUEUE
 from nova_perfvm.measure.observed.nics import NIC, Kind
@@ -12,13 +13,13 @@ from nova_perfvm.measure.observed.nics import NIC, Kind
 _MOST_OF_TAP = 256
 
 
-def find(subject: GuestSubject) -> Iterator[Observation]:
+def find(subject: GuestSubject) -> Iterator[Finding]:
     """Judge each network interface."""
     for nic in subject.nics:
         yield _judged(subject, nic)
 
 
-def _judged(subject: GuestSubject, nic: NIC) -> Observation:
+def _judged(subject: GuestSubject, nic: NIC) -> Finding:
     if reason := _no_rule(subject, nic):
         return skipped(nic.name, reason)
     if nic.present is None:

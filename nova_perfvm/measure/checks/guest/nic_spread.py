@@ -15,7 +15,8 @@ badly: that is a warning.  With a fault of queues or vectors it is a failure.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, failed, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.spread import busy_queues, least_effective
 from nova_perfvm.measure.checks.vectors import (
@@ -28,7 +29,6 @@ from nova_perfvm.measure.checks.vectors import (
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed.flows import Flows
 from nova_perfvm.measure.observed.interrupts import by_cpu, effective
-from nova_perfvm.measure.outcome import Status
 
 # The share of a CPU is then known to about 3 % (one over the root of it).
 LEAST_INTERRUPTS = 1000
@@ -37,7 +37,7 @@ LEAST_INTERRUPTS = 1000
 _TELLING = 1.5
 
 
-def find(subject: GuestSubject) -> Iterator[Observation]:
+def find(subject: GuestSubject) -> Iterator[Finding]:
     """Judge each direction of each network interface."""
     for nic in subject.nics:
         try:
@@ -51,7 +51,7 @@ def find(subject: GuestSubject) -> Iterator[Observation]:
             yield _of_direction(subject, direction)
 
 
-def _of_direction(subject: GuestSubject, direction: Direction) -> Observation:
+def _of_direction(subject: GuestSubject, direction: Direction) -> Finding:
     name, source = direction.subject, subject.interrupts.source
     fired = by_cpu(direction.vectors)
     total, queues = sum(fired.values()), len(direction.vectors)
@@ -78,7 +78,7 @@ def _compared(
     flows: Flows,
     spread: float,
     observed: str,
-) -> Observation:
+) -> Finding:
     name, queues = direction.subject, len(direction.vectors)
     source = f"{subject.interrupts.source}; {flows.source}"
     least = least_effective(flows.number, queues)
@@ -97,7 +97,7 @@ def _compared(
         observed,
         source,
         holds=holds,
-        otherwise=Status.WARN if sound else Status.FAIL,
+        otherwise=Level.WARNING if sound else Level.FAILURE,
         remedy="queues and vectors are as they should be: see which connections are "
         "busy (ss -ti), and let the program use more of them"
         if sound
@@ -105,9 +105,7 @@ def _compared(
     )
 
 
-def _one_queue(
-    subject: GuestSubject, direction: Direction, observed: str
-) -> Observation:
+def _one_queue(subject: GuestSubject, direction: Direction, observed: str) -> Finding:
     nic, vm_class = direction.nic, subject.vm_class
     if vm_class is not None and not vm_class.vif_multiqueue:
         reason = f"class {vm_class.name} promises no multiqueue"

@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, failed, judged, skipped
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import (
     FIX_SCRIPT,
@@ -21,7 +22,7 @@ from nova_perfvm.measure.observed.nics import NIC, Kind
 _SHARED = r"(?:{0}-virtqueues|{0})"
 
 
-def find(subject: GuestSubject) -> Iterator[Observation]:
+def find(subject: GuestSubject) -> Iterator[Finding]:
     """Judge each direction of each network interface."""
     for nic in subject.nics:
         try:
@@ -30,7 +31,7 @@ def find(subject: GuestSubject) -> Iterator[Observation]:
             yield skipped(nic.name, exc.reason, exc.place)
 
 
-def _of_nic(subject: GuestSubject, nic: NIC) -> Iterator[Observation]:
+def _of_nic(subject: GuestSubject, nic: NIC) -> Iterator[Finding]:
     seen = subject.interrupts
     if subject.vcpus == 1:
         yield skipped(nic.name, "the guest has one CPU", subject.online.source)
@@ -60,7 +61,7 @@ def _of_nic(subject: GuestSubject, nic: NIC) -> Iterator[Observation]:
         yield _of_direction(subject, direction)
 
 
-def _of_direction(subject: GuestSubject, direction: Direction) -> Observation:
+def _of_direction(subject: GuestSubject, direction: Direction) -> Finding:
     places = [place(subject, vector) for vector in direction.vectors]
     known = [one for one in places if one]
     most, allowed = most_on_one_cpu(places), fair(len(places), subject.vcpus)

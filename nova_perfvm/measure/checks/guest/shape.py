@@ -4,18 +4,18 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import cpus
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.policy import VMClass
 
 _NO_CLASS = "nobody said of which class the guest is: name it with --class"
 _RESIZE = "openstack server resize --flavor FLAVOR SERVER, to a flavor of class {}"
 
 
-def find(subject: GuestSubject) -> Iterator[Observation]:
+def find(subject: GuestSubject) -> Iterator[Finding]:
     """Compare the guest with its class; whether nodes have memory needs none."""
     vm_class = subject.vm_class
     for name, look in (
@@ -33,7 +33,7 @@ def find(subject: GuestSubject) -> Iterator[Observation]:
     yield _memory(subject)
 
 
-def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Observation:
+def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Finding:
     if not vm_class.sizes:
         return skipped("vCPUs", f"class {vm_class.name} allows any number")
     return judged(
@@ -47,7 +47,7 @@ def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Observation:
     )
 
 
-def _nodes(subject: GuestSubject, vm_class: VMClass) -> Observation:
+def _nodes(subject: GuestSubject, vm_class: VMClass) -> Finding:
     if vm_class.numa_nodes is None:
         return skipped("NUMA nodes", f"class {vm_class.name} allows any number")
     path = f"{cpus.NODE}/online"
@@ -62,7 +62,7 @@ def _nodes(subject: GuestSubject, vm_class: VMClass) -> Observation:
     )
 
 
-def _threads(subject: GuestSubject, vm_class: VMClass) -> Observation:
+def _threads(subject: GuestSubject, vm_class: VMClass) -> Finding:
     name = "threads of a core"
     if not vm_class.pinned or vm_class.smt != "cores":
         return skipped(name, f"class {vm_class.name} promises no whole cores")
@@ -74,12 +74,12 @@ def _threads(subject: GuestSubject, vm_class: VMClass) -> Observation:
         f"{cpus.CPU}/cpu*/topology/thread_siblings_list",
         holds=threads == 1,
         # Only what QEMU shows; the pins on the host prove it.
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="look at the pins on the host: nova-perfvm host check",
     )
 
 
-def _memory(subject: GuestSubject) -> Observation:
+def _memory(subject: GuestSubject) -> Finding:
     path = f"{cpus.NODE}/has_memory"
     nodes = cpus.some_numbers(subject.collected, f"{cpus.NODE}/online")
     empty = nodes - cpus.numbers(subject.collected, path)

@@ -8,10 +8,10 @@ sqrt(loss)), MSS 1448 bytes); so from there on it breaks the promise.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.observed import softnet
-from nova_perfvm.measure.outcome import Status
 
 FAIL_ABOVE = 1e-4
 # Of packets that were taken in by rounds that were cut off: net.core.netdev_budget
@@ -20,7 +20,7 @@ _BUDGET = 300
 SQUEEZED_ABOVE = 0.1
 
 
-def find(subject: GuestSubject) -> Iterator[Observation]:
+def find(subject: GuestSubject) -> Iterator[Finding]:
     """Judge what is lost, and what waited, on the CPU where it is worst."""
     backlogs = softnet.read(subject.collected)
     processed = sum(b.processed for b in backlogs.values())
@@ -37,9 +37,9 @@ def find(subject: GuestSubject) -> Iterator[Observation]:
         f"{lost} of {processed + lost} packets{where}",
         softnet.PATH,
         holds=not lost,
-        otherwise=Status.FAIL
+        otherwise=Level.FAILURE
         if lost / (processed + lost) > FAIL_ABOVE
-        else Status.WARN,
+        else Level.WARNING,
         remedy="sysctl -w net.core.netdev_max_backlog=10000; if one CPU has most, "
         "guest.nic_queues, guest.nic_vectors and guest.rps say why",
     )
@@ -55,7 +55,7 @@ def find(subject: GuestSubject) -> Iterator[Observation]:
         f"{shares[cpu]:.1%} on CPU {cpu}, {backlogs[cpu].squeezed} rounds",
         softnet.PATH,
         holds=shares[cpu] <= SQUEEZED_ABOVE,
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="spread the packets over more CPUs (guest.nic_queues); then sysctl -w "
         "net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000",
     )

@@ -6,11 +6,11 @@ The guest's side of what ``hypervisor.vcpu_wait`` sees on the host.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, passed, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, passed, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.waiting import EXPECTED, FAIL_ABOVE, WARN_ABOVE
 from nova_perfvm.measure.observed import stat
-from nova_perfvm.measure.outcome import Status
 
 # Of a clock of 100 a second, so that one is no more than half a percent.
 _LEAST_TICKS = 200
@@ -18,7 +18,7 @@ _LEAST_TICKS = 200
 NEVER_STOLEN = "it stands at 0 since boot"
 
 
-def find(subject: GuestSubject) -> Iterator[Observation]:
+def find(subject: GuestSubject) -> Iterator[Finding]:
     """Judge the vCPU that loses most."""
     times = stat.read(subject.collected)
     name = "steal time"
@@ -41,11 +41,12 @@ def find(subject: GuestSubject) -> Iterator[Observation]:
         return
     shared = subject.vm_class is not None and not subject.vm_class.pinned
     grave = most.share > FAIL_ABOVE and not shared
-    yield Observation(
-        Status.FAIL if grave else Status.WARN,
+    yield Finding(
+        "",
+        Level.FAILURE if grave else Level.WARNING,
         name,
-        EXPECTED,
         observed,
+        EXPECTED,
         stat.PATH,
         "its class shares CPUs: take a class that owns them, or a host with fewer VMs"
         if shared

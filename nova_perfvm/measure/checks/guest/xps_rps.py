@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import FIX_SCRIPT
 from nova_perfvm.measure.observed.cpus import mask
 from nova_perfvm.measure.observed.nics import NET, NIC, queues_of
-from nova_perfvm.measure.outcome import Status
 
 
 def _masks(
@@ -22,7 +22,7 @@ def _masks(
     return {q: mask(seen, path) for q, path in paths.items() if path in seen.files}
 
 
-def find_xps(subject: GuestSubject) -> Iterator[Observation]:
+def find_xps(subject: GuestSubject) -> Iterator[Finding]:
     """Look that each CPU sends over one queue."""
     online = subject.online.numbers
     for nic in subject.nics:
@@ -44,12 +44,12 @@ def find_xps(subject: GuestSubject) -> Iterator[Observation]:
             holds=not none and not several,
             # A queue is then chosen by a hash: right, but with locks that several
             # CPUs want, and not the queue whose interrupts come to this CPU.
-            otherwise=Status.WARN,
+            otherwise=Level.WARNING,
             remedy=FIX_SCRIPT,
         )
 
 
-def find_rps(subject: GuestSubject) -> Iterator[Observation]:
+def find_rps(subject: GuestSubject) -> Iterator[Finding]:
     """Look that no CPU hands packets on that came to the right one."""
     for nic in subject.nics:
         masks = _masks(subject, nic, "rx", "rps_cpus")
@@ -68,7 +68,7 @@ def find_rps(subject: GuestSubject) -> Iterator[Observation]:
             f"{NET}/{nic.name}/queues/rx-*/rps_cpus",
             holds=not given,
             # An interrupt to another CPU for packets that were on one of their own.
-            otherwise=Status.WARN,
+            otherwise=Level.WARNING,
             remedy=f"for f in {NET}/{nic.name}/queues/rx-*/rps_cpus; "
             "do echo 0 > $f; done",
         )

@@ -4,13 +4,8 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import (
-    Check,
-    Observation,
-    failed,
-    judged,
-    skipped,
-)
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject, unread
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import domains as observed
@@ -20,7 +15,7 @@ from nova_perfvm.policy import VMClass
 _MOVE = "openstack server migrate {}; how it came here: openstack perfvm audit"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look at the VMs that run, by their classes."""
     if subject.policy is None:
         yield skipped("", NO_POLICY)
@@ -61,7 +56,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
     yield from unread(subject)
 
 
-def _unmanaged(subject: HostSubject) -> Iterator[Observation]:
+def _unmanaged(subject: HostSubject) -> Iterator[Finding]:
     """Look for QEMU that libvirt does not know: Nova counts none of it."""
     known = {domain.uuid for domain in subject.domains} | subject.unread_domains.keys()
     try:
@@ -83,7 +78,7 @@ def _names(domains: list[Domain]) -> str:
     return ", ".join(domain.name for domain in domains[:5])
 
 
-def _sizes(vm_class: VMClass, own: list[Domain]) -> Iterator[Observation]:
+def _sizes(vm_class: VMClass, own: list[Domain]) -> Iterator[Finding]:
     if not vm_class.sizes:
         return
     for domain in own:
@@ -103,7 +98,7 @@ def _beside(
     own: list[Domain],
     others: list[Domain],
     source: str,
-) -> Observation:
+) -> Finding:
     nodes = frozenset().union(*(subject.nodes_of(d.pinned_cpus) for d in own))
     met = [d for d in others if subject.nodes_of(subject.cpus_of(d)) & nodes]
     return judged(

@@ -4,7 +4,8 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import (
     NO_POLICY,
     HostSubject,
@@ -12,12 +13,11 @@ from nova_perfvm.measure.checks.host_subject import (
     unread,
 )
 from nova_perfvm.measure.observed import topology
-from nova_perfvm.measure.outcome import Status
 
 _CONFIGURE = "nova-perfvm host config; drain the host before its sets change"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look at Nova's sets, or at what the VMs have."""
     sets = subject.cpu_sets
     if not sets.dedicated:
@@ -29,7 +29,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
     yield from unread(subject)
 
 
-def _disjoint(sets: VMCPUSets) -> Observation:
+def _disjoint(sets: VMCPUSets) -> Finding:
     both = sets.dedicated & sets.shared
     return judged(
         "dedicated and shared",
@@ -45,7 +45,7 @@ def _disjoint(sets: VMCPUSets) -> Observation:
     )
 
 
-def _online(subject: HostSubject, sets: VMCPUSets) -> Observation:
+def _online(subject: HostSubject, sets: VMCPUSets) -> Finding:
     online = subject.online
     absent = (sets.dedicated | sets.shared) - online.numbers
     return judged(
@@ -61,7 +61,7 @@ def _online(subject: HostSubject, sets: VMCPUSets) -> Observation:
     )
 
 
-def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Observation]:
+def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Finding]:
     """Look whether each node that has dedicated CPUs has them for whole VMs."""
     name = "CPUs of each node"
     if subject.policy is None:
@@ -85,7 +85,7 @@ def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Observation]:
                 f"{have}, room for {have // need} VM(s)" if need else str(have),
                 f"{sets.source}; {topology.SOURCE}",
                 holds=have >= need and not rest,
-                otherwise=Status.WARN if have >= need else Status.FAIL,
+                otherwise=Level.WARNING if have >= need else Level.FAILURE,
                 remedy=f"{rest} of them are of no use to the class: leave them to the "
                 f"host or to VMs that share ({_CONFIGURE})"
                 if have >= need
@@ -93,7 +93,7 @@ def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Observation]:
             )
 
 
-def _housekeeping(subject: HostSubject, sets: VMCPUSets) -> Observation:
+def _housekeeping(subject: HostSubject, sets: VMCPUSets) -> Finding:
     left = subject.online.numbers - sets.dedicated
     source = f"{sets.source}; {subject.online.source}"
     if left and not sets.whole:
@@ -106,7 +106,7 @@ def _housekeeping(subject: HostSubject, sets: VMCPUSets) -> Observation:
         source,
         holds=bool(left),
         # Where a class takes whole nodes the policy accepts that.
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="everything that the host does, it does on a VM's CPU: keep a core of "
         "each node (nova-perfvm host config --reserve 1), which takes a class with "
         "fewer vCPUs",

@@ -7,16 +7,16 @@ A cpuset overrules what a thread was bound to; one that lacks a vCPU's CPU moves
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import CPUSet, Process, Role
-from nova_perfvm.measure.outcome import Status
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look at the cgroups of a VM's vCPUs; where libvirt makes none, at QEMU's."""
     process = subject.process_of(domain)
     groups = dict(_groups(subject, process))
@@ -56,7 +56,7 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
         source,
         holds=not lacks and every == nodes,
         # What QEMU has bound itself stays bound; the rest may come from elsewhere.
-        otherwise=Status.FAIL if lacks else Status.WARN,
+        otherwise=Level.FAILURE if lacks else Level.WARNING,
         remedy=remedy,
     )
 

@@ -3,13 +3,14 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.checks.own_threads import judge_pin
 from nova_perfvm.measure.observed.domains import Domain
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look at the CPUs of the emulator's threads."""
     yield judge_pin(subject, domain, domain.name, domain.emulatorpin)
 

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.observed.cpus import CPU
-from nova_perfvm.measure.outcome import Status
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look at the governor of each CPU that VMs own; of all if none does."""
     numbers = subject.cpu_sets.dedicated & subject.online.numbers
     found: dict[str, set[int]] = defaultdict(set)
@@ -29,7 +29,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
         "; ".join(f"{name} on {format_cpus(on)}" for name, on in sorted(found.items())),
         f"{CPU}/cpu*/cpufreq/scaling_governor",
         holds=set(found) == {"performance"},
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="tuned-adm profile cpu-partitioning (or virtual-host); until then "
         "cpupower frequency-set -g performance",
     )

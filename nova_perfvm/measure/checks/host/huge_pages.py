@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, failed, judged, skipped
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
@@ -14,7 +15,7 @@ _SMALL_KB = 64
 _LEAST = 0.99
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Compare the pages that a VM has with those that it asks for."""
     vm_class = subject.class_of(domain)
     wanted = vm_class.mem_page_size if vm_class else None

@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, unread
 from nova_perfvm.measure.observed.domains import Domain, Interface
 
@@ -11,7 +12,7 @@ from nova_perfvm.measure.observed.domains import Domain, Interface
 _MOST_OF_TAP = 256
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look at the interfaces of each VM."""
     for domain in subject.domains:
         vm_class = subject.class_of(domain)
@@ -25,7 +26,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
     yield from unread(subject)
 
 
-def _judged(domain: Domain, interface: Interface, name: str) -> Observation:
+def _judged(domain: Domain, interface: Interface, name: str) -> Finding:
     if domain.kind != "kvm":
         reason = f"Nova gives queues to VMs of KVM only, and this is {domain.kind}"
         return skipped(name, reason, domain.source)

@@ -6,13 +6,14 @@ Nova gives one to each VM since 2026.1; a VM gets it when its XML is written ane
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, warned
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.checks.own_threads import judge_pin
 from nova_perfvm.measure.observed.domains import Domain
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look at the I/O threads of a VM."""
     if not domain.iothreads:
         yield warned(

@@ -8,12 +8,12 @@ what ``guest.steal`` calls too much; 10 a second are not to be measured.
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import cpus, interrupts
 from nova_perfvm.measure.observed.interrupts import Vector
-from nova_perfvm.measure.outcome import Status
 
 WARN_ABOVE_PER_S = 10
 FAIL_ABOVE_PER_S = 1000
@@ -26,7 +26,7 @@ _REMEDY = (
 )
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look where interrupts may fire, and where they did."""
     dedicated = subject.cpu_sets.dedicated
     if not dedicated:
@@ -46,9 +46,7 @@ def _devices(vectors: tuple[Vector, ...]) -> list[Vector]:
     ]
 
 
-def _affinity(
-    subject: HostSubject, name: str, dedicated: frozenset[int]
-) -> Observation:
+def _affinity(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Finding:
     text = subject.collected.text(interrupts.PATH)
     if not subject.online.numbers - dedicated:
         reason = (
@@ -75,7 +73,7 @@ def _affinity(
         else f"all {seen} that have fired are elsewhere",
         f"/proc/irq/*/{file}; {subject.cpu_sets.source}",
         holds=not bad,
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy=_REMEDY.format(cpus=format_cpus(dedicated)),
     )
 
@@ -91,7 +89,7 @@ def _allowed(subject: HostSubject, vector: Vector) -> frozenset[int] | None:
     return None
 
 
-def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Observation:
+def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Finding:
     subject.collected.looks(interrupts.PATH)
     seconds = subject.collected.interval_s
     if not seconds:
@@ -113,7 +111,7 @@ def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Observ
         f"{most:.0f} a second on CPU {worst}{of}, {sum(rates.values()):.0f} on all",
         subject.interrupts.source,
         holds=most <= WARN_ABOVE_PER_S,
-        otherwise=Status.FAIL if most > FAIL_ABOVE_PER_S else Status.WARN,
+        otherwise=Level.FAILURE if most > FAIL_ABOVE_PER_S else Level.WARNING,
         remedy=_REMEDY.format(cpus=format_cpus(dedicated)),
     )
 

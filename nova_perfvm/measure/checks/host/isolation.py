@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from nova_perfvm import cpuset
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.exceptions import CPUSetError
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped, warned
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, VMCPUSets
 from nova_perfvm.measure.collected import NotReadError
-from nova_perfvm.measure.outcome import Status
 
 _PATH = "/proc/cmdline"
 _FLAGS = ("nohz", "domain", "managed_irq")
 _REMEDY = "take the arguments of nova-perfvm host config, and reboot the drained host"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Compare isolcpus and nohz_full with the CPUs that VMs own."""
     sets = subject.cpu_sets
     if not sets.dedicated:
@@ -80,7 +80,7 @@ def _parse(text: str) -> frozenset[int]:
         raise NotReadError(_PATH, str(exc)) from exc
 
 
-def _compared(sets: VMCPUSets, shown: str, cpus: frozenset[int]) -> Observation:
+def _compared(sets: VMCPUSets, shown: str, cpus: frozenset[int]) -> Finding:
     shared = cpus & sets.shared
     left_out = sets.dedicated - cpus
     # Where Nova's set is not known VMs may come to own the others.
@@ -100,7 +100,7 @@ def _compared(sets: VMCPUSets, shown: str, cpus: frozenset[int]) -> Observation:
         f"{shown}; {', '.join(parts)}" if parts else shown,
         f"{_PATH}; {sets.source}",
         holds=not parts,
-        otherwise=Status.FAIL if shared else Status.WARN,
+        otherwise=Level.FAILURE if shared else Level.WARNING,
         remedy=_REMEDY,
     )
 

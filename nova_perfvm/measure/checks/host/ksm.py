@@ -3,14 +3,14 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, passed
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, passed
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.outcome import Status
 
 _KSM = "/sys/kernel/mm/ksm"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look whether it runs, and whether over nodes."""
     if not subject.cpu_sets.dedicated:
         return
@@ -31,7 +31,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
         f"{path}; {_KSM}/merge_across_nodes",
         holds=False,
         # A page that two VMs share is remote for one of them.
-        otherwise=Status.FAIL if across else Status.WARN,
+        otherwise=Level.FAILURE if across else Level.WARNING,
         remedy=f"systemctl disable --now ksmtuned ksm; echo 2 > {path}, which takes "
         "apart what was merged",
     )

@@ -8,7 +8,8 @@ local where it was best, with VMs that were not even pinned: 99 % can be had.
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
@@ -16,7 +17,7 @@ from nova_perfvm.measure.observed.domains import Domain
 LEAST_LOCAL = 0.99
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Count the pages of a VM on its nodes, and on others."""
     nodes = subject.nodes_of(domain.pinned_cpus)
     if not nodes:

@@ -3,11 +3,12 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look at each node; those of memory alone hold no vCPU."""
     for node in subject.nodes:
         name = f"node {node.number}"

@@ -6,16 +6,16 @@ Packets of the others cross the link between the sockets.
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.observed import nics
 from nova_perfvm.measure.observed.nics import NET
-from nova_perfvm.measure.outcome import Status
 
 _SOURCE = f"{NET}/*/device/numa_node"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look for a NIC with a link on each node that has CPUs for pinned VMs."""
     where = subject.nodes_of(subject.cpu_sets.dedicated)
     if not where:
@@ -41,7 +41,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
             listed,
             _SOURCE,
             holds=node in found.values(),
-            otherwise=Status.WARN,
+            otherwise=Level.WARNING,
             remedy="fit a NIC to a slot of that socket, or put the VMs with most "
             "packets on the other node; with SR-IOV, [neutron]physnets and "
             "[neutron_physnet_NAME]numa_nodes of nova.conf let Nova do it",

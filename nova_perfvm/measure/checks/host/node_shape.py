@@ -3,11 +3,11 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.measure.observed.cpus import NODE
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.policy import VMClass
 
 # Firmware takes some memory of the first node.
@@ -15,7 +15,7 @@ _MOST_UNEVEN = 0.1
 _MEMINFO = f"{NODE}/node*/meminfo"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Compare the shape, then the memory of the nodes with each other and with VMs."""
     yield _shape(subject)
     yield _evenness(subject)
@@ -24,7 +24,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
             yield _room(subject, vm_class)
 
 
-def _shape(subject: HostSubject) -> Observation:
+def _shape(subject: HostSubject) -> Finding:
     name = "shape"
     if subject.policy is None:
         return skipped(name, NO_POLICY)
@@ -46,7 +46,7 @@ def _memory_kb(subject: HostSubject) -> dict[int, int]:
     return {node.number: node.memory_kb for node in nodes if node.memory_kb is not None}
 
 
-def _evenness(subject: HostSubject) -> Observation:
+def _evenness(subject: HostSubject) -> Finding:
     name = "memory of the nodes"
     memory = _memory_kb(subject)
     unread = [n.source for n in subject.nodes if n.cpus and n.number not in memory]
@@ -59,13 +59,13 @@ def _evenness(subject: HostSubject) -> Observation:
         ", ".join(f"{kb / 2**20:.1f} GiB on node {n}" for n, kb in memory.items()),
         _MEMINFO,
         holds=min(memory.values()) >= (1 - _MOST_UNEVEN) * max(memory.values()),
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="fill the memory slots of each socket alike: a node with less memory "
         "holds smaller VMs, and one with fewer channels is slower",
     )
 
 
-def _room(subject: HostSubject, vm_class: VMClass) -> Observation:
+def _room(subject: HostSubject, vm_class: VMClass) -> Finding:
     name = f"memory for class {vm_class.name}"
     sizes = vm_class.flavors.sizes if vm_class.flavors else ()
     memory = _memory_kb(subject)
@@ -79,7 +79,7 @@ def _room(subject: HostSubject, vm_class: VMClass) -> Observation:
         f"{least_gb:.1f} GiB on the smallest node",
         _MEMINFO,
         holds=least_gb >= most_gb,
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="leave that flavor to hosts with more memory, or take it out of the "
         "policy: here it finds no room",
     )

@@ -3,14 +3,14 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.outcome import Status
 
 _PATH = "/proc/sys/kernel/numa_balancing"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look whether it is on where VMs own CPUs."""
     if not subject.cpu_sets.dedicated:
         return
@@ -21,7 +21,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
         value or "nothing",
         _PATH,
         holds=value == "0",
-        otherwise=Status.WARN,
+        otherwise=Level.WARNING,
         remedy="sysctl kernel.numa_balancing=0, and numa_balancing=disable on the "
         "kernel's command line: pinned VMs gain nothing from its page faults",
     )

@@ -4,13 +4,14 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.domains import Binding, Domain
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look at what binds the memory of a VM, and of each of its NUMA nodes."""
     yield _judged(
         subject, domain, f"{domain.name}: memory", domain.memory, domain.pinned_cpus
@@ -31,7 +32,7 @@ def _judged(
     name: str,
     binding: Binding | None,
     cpus: frozenset[int],
-) -> Observation:
+) -> Finding:
     nodes = subject.nodes_of(cpus)
     return judged(
         name,

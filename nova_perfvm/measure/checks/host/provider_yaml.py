@@ -14,11 +14,11 @@ import yaml
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell
+from nova_perfvm.findings import Finding, Level
 from nova_perfvm.generate.hosts import HostRequest, Mode, provider
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
 from nova_perfvm.measure.collected import NotReadError
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.slots import host_slots
@@ -46,7 +46,7 @@ class Offer(NamedTuple):
         return ", ".join([*parts, *sorted(self.traits)]) or "nothing"
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Compare the files with the policy, and Placement with the files."""
     if subject.policy is None:
         yield skipped("", NO_POLICY)
@@ -143,13 +143,14 @@ def _totals(document: dict[str, Any]) -> dict[str, int]:
 
 def _against_policy(
     subject: HostSubject, policy: Policy, offer: Offer, source: str
-) -> Observation:
+) -> Finding:
     sets = subject.cpu_sets
     if not sets.whole:
         reason = "Nova's sets are not known: add --nova-conf or --snapshot"
         raise NotReadError(sets.source, reason)
     wanted = _wanted(subject, policy, _class(policy, offer))
     more = any(total > wanted.totals.get(n, 0) for n, total in offer.totals.items())
+    wrong = more or offer.traits != wanted.traits
     return judged(
         "files",
         f"what the policy gives the host: {wanted}",
@@ -157,7 +158,7 @@ def _against_policy(
         f"{source}; {sets.source}",
         holds=offer == wanted,
         # Fewer slots only leave room unused.
-        otherwise=Status.FAIL if more or offer.traits != wanted.traits else Status.WARN,
+        otherwise=Level.FAILURE if wrong else Level.WARNING,
         remedy="nova-perfvm host config --local writes provider.yaml; restart "
         "nova-compute",
     )

@@ -4,7 +4,8 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.measure.observed.cpus import CPU
@@ -13,7 +14,7 @@ from nova_perfvm.measure.observed.domains import Domain
 _SIBLINGS = f"{CPU}/cpu*/topology/thread_siblings_list"
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look for cores of which a VM has not all that it uses."""
     vm_class = subject.class_of(domain)
     if vm_class is None:

@@ -8,20 +8,20 @@ agent, a cgroup that was changed) does not change the XML.
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.checks.own_threads import others_cpus
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import Role, Task
-from nova_perfvm.measure.outcome import Status
 
 # Kinds of interfaces that a switch in user space or hardware serves, not the kernel.
 _OTHERS_SERVE = ("vhostuser", "vdpa", "hostdev")
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look at the threads of a VM, by what they do."""
     process = subject.process_of(domain)
     if not process.tasks:
@@ -70,7 +70,7 @@ def _judged(
     domain: Domain,
     name: str,
     tasks: tuple[Task, ...],
-) -> Iterator[Observation]:
+) -> Iterator[Finding]:
     taken = others_cpus(subject, domain)
     strays, hurts = [], False
     for task in tasks:
@@ -93,7 +93,7 @@ def _judged(
         f"{path}/status, Cpus_allowed_list; {domain.source}",
         holds=not strays,
         # Of a vCPU it breaks the promise to itself, of another thread that to others.
-        otherwise=Status.FAIL if hurts else Status.WARN,
+        otherwise=Level.FAILURE if hurts else Level.WARNING,
         remedy=f"openstack server reboot --hard {domain.uuid}, or without a stop virsh "
         f"vcpupin, emulatorpin or iothreadpin {domain.name}; then find what rebinds "
         "threads (taskset, tuned, numad, an agent)",

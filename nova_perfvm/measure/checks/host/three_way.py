@@ -13,14 +13,8 @@ from typing import Final
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.facts.snapshot import Server
-from nova_perfvm.measure.checks.check import (
-    Check,
-    Observation,
-    failed,
-    judged,
-    skipped,
-    warned,
-)
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, failed, judged, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, unread
 from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collected import Collected, NotReadError
@@ -37,7 +31,7 @@ _RUNS: Final = "ACTIVE"
 _MOST_SHOWN: Final = 4
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Compare the three for each VM, and look for VMs that only one knows."""
     if subject.nova is None:
         reason = "what Nova says is not known: add --snapshot"
@@ -53,7 +47,7 @@ def find(subject: HostSubject) -> Iterator[Observation]:
     yield from strangers(subject, nova)
 
 
-def strangers(subject: HostSubject, nova: NovaView) -> Iterator[Observation]:
+def strangers(subject: HostSubject, nova: NovaView) -> Iterator[Finding]:
     """Look for pinned VMs that run without Nova, and say which were not read."""
     for domain in subject.pinned:
         if domain.uuid not in nova.servers:
@@ -69,7 +63,7 @@ def strangers(subject: HostSubject, nova: NovaView) -> Iterator[Observation]:
     yield from unread(subject)
 
 
-def of_server(subject: HostSubject, nova: NovaView, server: Server) -> Observation:
+def of_server(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
     """Compare the three for a server that Nova has on the host.
 
     :raises NotReadError: when it is not known which domains there are
@@ -128,7 +122,7 @@ def changed_since(collected: Collected, server: Server) -> str:
 
 def _stale(
     subject: HostSubject, server: Server, name: str, saw: str, source: str
-) -> Observation | None:
+) -> Finding | None:
     """Return that what was seen may be from before Nova changed a server, if so."""
     changed = changed_since(subject.collected, server)
     if not changed:
@@ -136,7 +130,7 @@ def _stale(
     return skipped(name, f"{saw}: {changed}: collect there once more", source)
 
 
-def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Observation:
+def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Finding:
     """Return that a server runs for Nova only."""
     saw = "libvirt runs none of that UUID"
     source = f"{nova.source}; {observed.LIST}"
@@ -152,7 +146,7 @@ def _absent(subject: HostSubject, nova: NovaView, server: Server) -> Observation
 
 def _compared(
     subject: HostSubject, domain: Domain, server: Server, nova: NovaView
-) -> Observation:
+) -> Finding:
     if server.cells is None:
         reason = "Nova did not tell its NUMA topology"
         return skipped(domain.name, reason, nova.source)

@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 
-from nova_perfvm.measure.checks.check import Check, Observation, passed, skipped, warned
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, passed, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject
 
 _PATH = "/etc/tuned/active_profile"
@@ -24,7 +25,7 @@ _BAD = frozenset(
 )
 
 
-def find(subject: HostSubject) -> Iterator[Observation]:
+def find(subject: HostSubject) -> Iterator[Finding]:
     """Look at the active profile; it may name several."""
     profiles = subject.collected.text(_PATH).split()
     shown = " ".join(profiles) or "none"

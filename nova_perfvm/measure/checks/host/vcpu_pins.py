@@ -4,7 +4,8 @@
 from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.measure.checks.check import Check, Observation, judged
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.check import Check, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.domains import Domain
@@ -13,14 +14,14 @@ _REBOOT = "openstack server reboot --hard {}, which writes its XML anew"
 _MOVE = "openstack server migrate {}, and confirm: it gets other CPUs"
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look at the pins of a VM."""
     yield _single(domain)
     yield _within(subject, domain)
     yield _disjoint(subject, domain)
 
 
-def _single(domain: Domain) -> Observation:
+def _single(domain: Domain) -> Finding:
     loose = frozenset(range(domain.vcpus)) - domain.pins.keys()
     return judged(
         f"{domain.name}: one CPU each",
@@ -35,7 +36,7 @@ def _single(domain: Domain) -> Observation:
     )
 
 
-def _within(subject: HostSubject, domain: Domain) -> Observation:
+def _within(subject: HostSubject, domain: Domain) -> Finding:
     """Look at the nodes of each of the VM's NUMA nodes; one it is if it shows none."""
     cells = domain.cells or {0: frozenset(range(domain.vcpus))}
     found = {
@@ -59,7 +60,7 @@ def _within(subject: HostSubject, domain: Domain) -> Observation:
     )
 
 
-def _disjoint(subject: HostSubject, domain: Domain) -> Observation:
+def _disjoint(subject: HostSubject, domain: Domain) -> Finding:
     met = {
         other.name: common
         for other in subject.domains

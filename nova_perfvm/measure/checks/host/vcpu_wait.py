@@ -12,7 +12,8 @@ for less than 5 % of the time, five times what may be lost, tells nothing.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from nova_perfvm.measure.checks.check import Check, Observation, judged, skipped
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.checks.waiting import EXPECTED, FAIL_ABOVE, WARN_ABOVE
 from nova_perfvm.measure.collected import NotReadError
@@ -20,13 +21,12 @@ from nova_perfvm.measure.observed import schedstat
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import Role, Task
 from nova_perfvm.measure.observed.schedstat import Scheduled
-from nova_perfvm.measure.outcome import Status
 
 # Of the time between the looks, on a CPU or ready for one.
 _LEAST_ASKED: Final = 0.05
 
 
-def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
+def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Judge the vCPU of a VM that waited longest."""
     process = subject.process_of(domain)
     tasks = {task.number: task for task in process.of(Role.VCPU)}
@@ -62,7 +62,7 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Observation]:
         f"vCPU {worst} waited {most:.1%} of {seconds:g} s for a CPU, all {mean:.1%}",
         source,
         holds=most <= WARN_ABOVE,
-        otherwise=Status.FAIL if most > FAIL_ABOVE else Status.WARN,
+        otherwise=Level.FAILURE if most > FAIL_ABOVE else Level.WARNING,
         remedy="look who else may run on its CPUs: hypervisor.vcpu_pins, "
         "threads_allowed, emulator_pin and isolation say so; and what does: perf sched "
         "timehist, or ps -eLo psr,comm on the host",

@@ -92,7 +92,7 @@ class SoundTest(CertifyTestCase):
             one
             for section in found["checks"]
             for result in section["results"]
-            for one in result["outcomes"]
+            for one in result["findings"]
             if one["code"] == "guest.steal"
         ]
         self.assertEqual(2, len(steals))

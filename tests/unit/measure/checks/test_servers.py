@@ -42,8 +42,8 @@ class ServersTest(testtools.TestCase):
 
     def assert_found(self, expected, words, asked, *collected):
         """Look that one finding has a status, and the words."""
-        (found,) = self.check(asked, *collected).outcomes
-        self.assertEqual(expected, found.status, found)
+        (found,) = self.check(asked, *collected).findings
+        self.assertEqual(expected, found.level, found)
         for word in words if isinstance(words, tuple) else (words,):
             self.assertIn(word, f"{found.observed} {found.remedy}")
         return found
@@ -51,23 +51,23 @@ class ServersTest(testtools.TestCase):
     def test_agreement(self):
         for host in (hosts.host(), named("compute1.example.org")):
             report = self.check(question(hosts.server(1), hosts.server(2)), host)
-            self.assertEqual([PASS, PASS], [one.status for one in report.outcomes])
+            self.assertEqual([PASS, PASS], [one.level for one in report.findings])
         self.assertEqual(
             ["rgw1 (" + UUIDS[0] + ")", "rgw2 (" + UUIDS[1] + ")"],
-            [one.subject for one in report.outcomes],
+            [one.subject for one in report.findings],
         )
         self.assertEqual(
             ("server", "compute1", ASKED_AT),
             (report.kind, report.hostname, report.taken_at),
         )
         self.assertEqual(["hypervisor.three_way"], [r.code for r in report.results])
-        self.assertIn(f"Nova's API at {ASKED_AT}", report.outcomes[0].source)
+        self.assertIn(f"Nova's API at {ASKED_AT}", report.findings[0].source)
 
     def test_only_what_is_asked_for(self):
         self.assert_found(PASS, "20 vCPUs", question(hosts.server(1)), hosts.host())
         asked = question(hosts.server(1), host="compute1")
-        found = self.check(asked, hosts.host()).outcomes
-        self.assertEqual([FAIL, PASS], [one.status for one in found])
+        found = self.check(asked, hosts.host()).findings
+        self.assertEqual([FAIL, PASS], [one.level for one in found])
         self.assertIn("Nova has none of that UUID here", found[0].observed)
 
     def test_disagreement(self):
@@ -117,10 +117,10 @@ class ServersTest(testtools.TestCase):
         moved = hosts.server(2, host="compute2", node="compute2", updated=BEFORE)
         empty = named("compute2", hosts.host(vms=0))
         asked = question(hosts.server(1), moved)
-        found = self.check(asked, hosts.host(vms=1)).outcomes
-        self.assertEqual([SKIP, PASS], [one.status for one in found])
-        found = self.check(asked, hosts.host(vms=1), empty).outcomes
-        self.assertEqual([WARN, PASS], [one.status for one in found])
+        found = self.check(asked, hosts.host(vms=1)).findings
+        self.assertEqual([SKIP, PASS], [one.level for one in found])
+        found = self.check(asked, hosts.host(vms=1), empty).findings
+        self.assertEqual([WARN, PASS], [one.level for one in found])
         self.assertIn("libvirt runs none", found[0].observed)
 
     def test_unpinned(self):
@@ -129,8 +129,8 @@ class ServersTest(testtools.TestCase):
         host = hosts.with_domains(hosts.host(), vm1=hosts.general_xml(1))
         for collected in ((), (host,)):
             self.assert_found(SKIP, "owns no CPUs", question(server), *collected)
-            found = self.check(question(server, host="compute1"), *collected).outcomes
-            self.assertEqual(SKIP, found[-1].status)
+            found = self.check(question(server, host="compute1"), *collected).findings
+            self.assertEqual(SKIP, found[-1].level)
             self.assertIn("no server there that owns CPUs", found[-1].observed)
 
     def test_on_no_host(self):
@@ -162,8 +162,8 @@ class ServersTest(testtools.TestCase):
             question(hosts.server(1)),
             question(hosts.server(1), host="compute1"),
         ):
-            found = self.check(asked, host).outcomes
-            self.assertEqual({SKIP}, {one.status for one in found}, found)
+            found = self.check(asked, host).findings
+            self.assertEqual({SKIP}, {one.level for one in found}, found)
 
     def test_a_file_of_another_host(self):
         for asked in (
@@ -191,20 +191,20 @@ class ServersTest(testtools.TestCase):
     def test_where_nova_does_not_have_it(self):
         there = {"host": "compute2", "node": "compute2"}
         moved = question(hosts.server(1, updated=BEFORE, **there))
-        found = self.check(moved, hosts.host()).outcomes
-        self.assertEqual([FAIL, SKIP], [one.status for one in found])
+        found = self.check(moved, hosts.host()).findings
+        self.assertEqual([FAIL, SKIP], [one.level for one in found])
         self.assertEqual(
             "libvirt ran it on compute1, and Nova has it on compute2",
             found[0].observed,
         )
         self.assertIn("virsh destroy instance-00000001", found[0].remedy)
         moved = question(hosts.server(1, updated=AFTER, **there))
-        found = self.check(moved, hosts.host()).outcomes
-        self.assertEqual([SKIP, SKIP], [one.status for one in found])
+        found = self.check(moved, hosts.host()).findings
+        self.assertEqual([SKIP, SKIP], [one.level for one in found])
         self.assertIn("it may have moved", found[0].observed)
         # On two hosts at once, one of which is right.
         there = hosts.server(1, updated=BEFORE)
-        found = self.check(question(there), hosts.host(), named("other")).outcomes
-        self.assertEqual([FAIL, PASS], [one.status for one in found])
+        found = self.check(question(there), hosts.host(), named("other")).findings
+        self.assertEqual([FAIL, PASS], [one.level for one in found])
         busy = question(hosts.server(1, task="migrating", host="compute2"))
         self.assert_found(SKIP, "migrating", busy, hosts.host())

@@ -5,20 +5,20 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks import spread
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import MULTIQUEUE
 from nova_perfvm.measure.collected import CommandOutput
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.policy import loader
 from tests.unit.measure import guests
 
 POLICY = loader.load()
 HIGH, GENERAL = (POLICY.get_class(name) for name in ("high-performance", "general"))
 CHECKS = {check.code: check for check in checks_of(package)}
-PASS, SKIP, WARN, FAIL = Status.PASS, Status.SKIP, Status.WARN, Status.FAIL
+PASS, SKIP, WARN, FAIL = Level.OK, Level.UNKNOWN, Level.WARNING, Level.FAILURE
 
 NET, BLOCK = "/sys/class/net", "/sys/block"
 CPU, NODE = "/sys/devices/system/cpu", "/sys/devices/system/node"
@@ -28,15 +28,15 @@ CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 class GuestCase(testtools.TestCase):
     code = ""
 
-    def outcomes(self, collected, vm_class=HIGH):
-        return CHECKS[self.code].outcomes(GuestSubject(collected, vm_class))
+    def findings(self, collected, vm_class=HIGH):
+        return CHECKS[self.code].findings(GuestSubject(collected, vm_class))
 
     def statuses(self, collected, vm_class=HIGH):
         """Return {subject: status}."""
-        return {one.subject: one.status for one in self.outcomes(collected, vm_class)}
+        return {one.subject: one.level for one in self.findings(collected, vm_class)}
 
-    def only_outcome(self, collected, vm_class=HIGH):
-        (found,) = self.outcomes(collected, vm_class)
+    def only_finding(self, collected, vm_class=HIGH):
+        (found,) = self.findings(collected, vm_class)
         return found
 
     def assert_all(self, status, collected, vm_class=HIGH):
@@ -47,9 +47,9 @@ class AllTest(testtools.TestCase):
     def statuses(self, collected, vm_class=HIGH):
         subject = GuestSubject(collected, vm_class)
         return {
-            (code, one.status)
+            (code, one.level)
             for code, check in CHECKS.items()
-            for one in check.outcomes(subject)
+            for one in check.findings(subject)
         }
 
     def test_a_guest_without_a_fault_passes_all(self):
@@ -102,9 +102,9 @@ class LYTest(testtools.TestCase):
 
     def test_verdict_and_remedy(self):
         subject = GuestSubject(guests.ly())
-        (queues,) = CHECKS["guest.nic_queues"].outcomes(subject)
-        self.assertEqual((FAIL, "1 present"), (queues.status, queues.observed))
-        received, _ = CHECKS["guest.nic_spread"].outcomes(subject)
+        (queues,) = CHECKS["guest.nic_queues"].findings(subject)
+        self.assertEqual((FAIL, "1 present"), (queues.level, queues.observed))
+        received, _ = CHECKS["guest.nic_spread"].findings(subject)
         self.assertEqual(
             (
                 "virtio0 input",
@@ -112,14 +112,14 @@ class LYTest(testtools.TestCase):
                 "1.22 effective CPUs, 4087519262 interrupts of 1 queue(s)",
                 "/proc/interrupts, counted since boot",
             ),
-            (received.subject, received.status, *received[4:6]),
+            (received.subject, received.level, received.observed, received.source),
         )
         for found in (queues, received):
             self.assertEqual(MULTIQUEUE, found.remedy)
             self.assertIn("hw:vif_multiqueue_enabled=true", found.remedy)
             self.assertNotRegex(found.remedy, "affinity|irqbalance|ethtool|script")
-        (vectors,) = CHECKS["guest.nic_vectors"].outcomes(subject)
-        self.assertEqual(SKIP, vectors.status)
+        (vectors,) = CHECKS["guest.nic_vectors"].findings(subject)
+        self.assertEqual(SKIP, vectors.level)
 
 
 class ShapeTest(GuestCase):
@@ -162,19 +162,19 @@ class QueuesTest(GuestCase):
 
     def test_too_few_are_there(self):
         for present in (1, 8, 19):
-            found = self.only_outcome(guests.guest(present=present))
-            self.assertEqual((FAIL, MULTIQUEUE), (found.status, found.remedy))
+            found = self.only_finding(guests.guest(present=present))
+            self.assertEqual((FAIL, MULTIQUEUE), (found.level, found.remedy))
 
     def test_too_few_are_enabled(self):
         for enabled in (1, 19):
-            found = self.only_outcome(guests.guest(enabled=enabled))
-            self.assertEqual(FAIL, found.status)
+            found = self.only_finding(guests.guest(enabled=enabled))
+            self.assertEqual(FAIL, found.level)
             self.assertEqual(f"20 present, {enabled} enabled", found.observed)
             self.assertIn("ethtool -L eth0 combined 20", found.remedy)
             self.assertNotIn("FLAVOR", found.remedy)
 
     def test_more_than_cpus(self):
-        self.assertEqual(PASS, self.only_outcome(guests.guest(4, 20), None).status)
+        self.assertEqual(PASS, self.only_finding(guests.guest(4, 20), None).level)
 
     def test_what_was_not_read(self):
         guest = guests.guest()
@@ -184,17 +184,17 @@ class QueuesTest(GuestCase):
             files=dict.fromkeys(queues),
             commands={"ethtool -l eth0": None},
         )
-        found = self.only_outcome(blind)
+        found = self.only_finding(blind)
         self.assertEqual(
             (SKIP, "20 present; how many are enabled was not read"),
-            (found.status, found.observed),
+            (found.level, found.observed),
         )
         blind = guests.having(blind, files={"/proc/interrupts": None})
-        self.assertEqual(SKIP, self.only_outcome(blind).status)
+        self.assertEqual(SKIP, self.only_finding(blind).level)
 
     def test_a_class_that_does_not_promise_it(self):
-        found = self.only_outcome(guests.guest(present=1), GENERAL)
-        self.assertEqual(SKIP, found.status)
+        found = self.only_finding(guests.guest(present=1), GENERAL)
+        self.assertEqual(SKIP, found.level)
         self.assertIn("general promises no multiqueue", found.observed)
 
 
@@ -236,13 +236,13 @@ def passed_through(driver="mlx5_core", maximum=8, current=8, place=None, form=No
 class OtherDriversTest(GuestCase):
     def test_a_virtual_function_has_the_limit_of_its_hardware(self):
         self.code = "guest.nic_queues"
-        found = self.only_outcome(passed_through())
+        found = self.only_finding(passed_through())
         self.assertEqual(
             (PASS, "8 present, the limit of the device, 8 enabled"),
-            (found.status, found.observed),
+            (found.level, found.observed),
         )
-        found = self.only_outcome(passed_through(current=4))
-        self.assertEqual(FAIL, found.status)
+        found = self.only_finding(passed_through(current=4))
+        self.assertEqual(FAIL, found.level)
         self.assertIn("ethtool -L eth0 combined 8", found.remedy)
 
     def test_vectors_of_a_virtual_function(self):
@@ -267,8 +267,8 @@ class OtherDriversTest(GuestCase):
                 "guest.nic_vectors",
                 "guest.nic_spread",
             ):
-                found = self.only_outcome(passed_through(driver=driver))
-                self.assertEqual((SKIP, "eth0"), (found.status, found.subject))
+                found = self.only_finding(passed_through(driver=driver))
+                self.assertEqual((SKIP, "eth0"), (found.level, found.subject))
                 self.assertIn(driver, found.observed)
 
     def test_vdpa_shows_queues_only(self):
@@ -278,7 +278,7 @@ class OtherDriversTest(GuestCase):
             ("guest.nic_queues", PASS),
             ("guest.nic_vectors", SKIP),
         ):
-            self.assertEqual(status, self.only_outcome(guest).status)
+            self.assertEqual(status, self.only_finding(guest).level)
 
 
 class VectorsTest(GuestCase):
@@ -319,9 +319,9 @@ class VectorsTest(GuestCase):
             rows = [("virtio0-config", {}), (name, {0: 10})]
             texts = {"/proc/interrupts": guests.interrupts(rows)}
             guest = guests.having(guests.guest(), files=texts, later=texts)
-            found = self.only_outcome(guest)
+            found = self.only_finding(guest)
             self.assertEqual(
-                (FAIL, "one vector for all queues"), (found.status, found.observed)
+                (FAIL, "one vector for all queues"), (found.level, found.observed)
             )
 
     def test_one_queue_or_one_cpu(self):
@@ -339,10 +339,10 @@ class SpreadTest(GuestCase):
         return guests.guest(flows=16, fired=shares)
 
     def test_few_connections_cannot_use_all_queues(self):
-        found, _ = self.outcomes(self.measured())
+        found, _ = self.findings(self.measured())
         self.assertIn("6.62 effective CPUs", found.observed)
         self.assertIn("16 connections (11.2 busy queues on average)", found.expected)
-        self.assertEqual(PASS, found.status)
+        self.assertEqual(PASS, found.level)
 
     def test_what_is_expected(self):
         self.assertEqual(11.2, round(spread.busy_queues(16, 20), 1))
@@ -365,15 +365,15 @@ class SpreadTest(GuestCase):
 
     def test_vectors_on_one_cpu(self):
         guest = guests.guest(place=lambda _queue: 0)
-        found, _ = self.outcomes(guest)
-        self.assertEqual(FAIL, found.status)
+        found, _ = self.findings(guest)
+        self.assertEqual(FAIL, found.level)
         self.assertIn("1.00 effective CPUs", found.observed)
         self.assertIn("--fix-script", found.remedy)
 
     def test_traffic_of_one_busy_connection(self):
         guest = guests.guest(flows=64, fired=[50_000] + [3] * 19)
-        found, _ = self.outcomes(guest)
-        self.assertEqual(WARN, found.status)
+        found, _ = self.findings(guest)
+        self.assertEqual(WARN, found.level)
         self.assertIn("queues and vectors are as they should be", found.remedy)
 
     def test_directions_are_apart(self):
@@ -409,14 +409,14 @@ class SpreadTest(GuestCase):
                 "connections: it was not collected",
             ),
         ):  # fmt: skip
-            found, _ = self.outcomes(guest)
-            self.assertEqual(SKIP, found.status)
+            found, _ = self.findings(guest)
+            self.assertEqual(SKIP, found.level)
             self.assertIn(words, found.observed)
 
     def test_a_counter_that_began_anew(self):
         guest = guests.guest(present=1, fired=[2**32 - 500])
-        found = self.only_outcome(guest)
-        self.assertEqual(SKIP, found.status)
+        found = self.only_finding(guest)
+        self.assertEqual(SKIP, found.level)
         self.assertIn("began anew", found.observed)
 
     def test_two_nics_share_the_connections(self):
@@ -428,14 +428,14 @@ class SpreadTest(GuestCase):
                 f"{NET}/eth1/device/driver": "../../bus/drivers/e1000",
             },
         )
-        found, *_ = self.outcomes(guest)
-        self.assertEqual(SKIP, found.status)
+        found, *_ = self.findings(guest)
+        self.assertEqual(SKIP, found.level)
         self.assertIn("which of 64 connections use this NIC", found.observed)
 
     def test_one_queue_whatever_the_connections(self):
         self.assert_all(FAIL, guests.guest(present=1, flows=1))
         self.assert_all(SKIP, guests.guest(present=1), GENERAL)
-        found, _ = self.outcomes(guests.guest(enabled=1))
+        found, _ = self.findings(guests.guest(enabled=1))
         self.assertIn("ethtool -L eth0 combined 20", found.remedy)
 
 
@@ -469,8 +469,8 @@ class DisksTest(GuestCase):
     def test_queues(self):
         self.code = "guest.disk_queues"
         lists = {f"{BLOCK}/vda/mq/{n}/cpu_list": None for n in range(1, 20)}
-        found = self.only_outcome(guests.having(guests.guest(), files=lists))
-        self.assertEqual((WARN, "1 of virtio_blk"), (found.status, found.observed))
+        found = self.only_finding(guests.having(guests.guest(), files=lists))
+        self.assertEqual((WARN, "1 of virtio_blk"), (found.level, found.observed))
         lists[f"{BLOCK}/vda/mq/0/cpu_list"] = None
         self.assert_all(SKIP, guests.having(guests.guest(), files=lists))
         driver = {f"{BLOCK}/vda/device/driver": "../bus/drivers/other"}
@@ -501,7 +501,7 @@ class ClockTest(GuestCase):
             guest = guests.having(guests.guest(), files={CLOCK: text})
             self.assert_all(status, guest)
         guest = guests.having(guests.guest(), files={CLOCK: "hpet\n"})
-        self.assertIn("echo kvm-clock >", self.only_outcome(guest).remedy)
+        self.assertIn("echo kvm-clock >", self.only_finding(guest).remedy)
 
 
 class StealTest(GuestCase):
@@ -518,20 +518,20 @@ class StealTest(GuestCase):
             (self.stolen(0, 30), WARN),
             (self.stolen(0, 100), FAIL),
         ):
-            self.assertEqual(status, self.only_outcome(guest).status)
-        found = self.only_outcome(self.stolen(0, 100))
+            self.assertEqual(status, self.only_finding(guest).level)
+        found = self.only_finding(self.stolen(0, 100))
         self.assertEqual("6.7% of CPU 3, 0.3% of all", found.observed)
 
     def test_a_class_that_shares_cpus(self):
-        found = self.only_outcome(self.stolen(0, 100), GENERAL)
-        self.assertEqual(WARN, found.status)
+        found = self.only_finding(self.stolen(0, 100), GENERAL)
+        self.assertEqual(WARN, found.level)
 
     def test_what_tells_nothing(self):
         zero = {"/proc/stat": guests.stat(20, 0)}
         guest = guests.having(guests.guest(), files=zero, later=zero)
-        self.assertIn("0 since boot", self.only_outcome(guest).observed)
+        self.assertIn("0 since boot", self.only_finding(guest).observed)
         short = self.stolen(0, idle=600)
-        self.assertIn("too near", self.only_outcome(short).observed)
+        self.assertIn("too near", self.only_finding(short).observed)
         once = guests.having(guests.guest(), later={"/proc/stat": None})
         for blind in (guest, short, once):
             self.assert_all(SKIP, blind)
@@ -560,7 +560,7 @@ class SoftnetTest(GuestCase):
         ):
             guest = self.rows((100_000, 0, 0), row)
             self.assertEqual(statuses, list(self.statuses(guest).values()))
-        self.assertIn("most on CPU 1", self.outcomes(guest)[0].observed)
+        self.assertIn("most on CPU 1", self.findings(guest)[0].observed)
 
     def test_what_tells_nothing(self):
         self.assert_all(SKIP, self.rows((0, 0, 0)))

@@ -5,18 +5,18 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.outcome import Status
 from nova_perfvm.policy import HostShape, loader
 from tests.unit.measure import hosts
 from tests.unit.measure.hosts import UUIDS
 
 POLICY = dataclasses.replace(loader.load(), host_shapes=(HostShape(2, 21),))
 CHECKS = {check.code: check for check in checks_of(package)}
-PASS, SKIP, WARN, FAIL = Status.PASS, Status.SKIP, Status.WARN, Status.FAIL
+PASS, SKIP, WARN, FAIL = Level.OK, Level.UNKNOWN, Level.WARNING, Level.FAILURE
 
 CONF = "/etc/nova/nova.conf"
 FIRST = "instance-00000001"
@@ -46,27 +46,27 @@ def view(snapshot=None):
     return nova_view.of_host(snapshot or hosts.snapshot(), "compute1")
 
 
-def outcomes(code, collected, policy=POLICY, nova=None):
-    return CHECKS[code].outcomes(HostSubject(collected, policy, nova))
+def findings(code, collected, policy=POLICY, nova=None):
+    return CHECKS[code].findings(HostSubject(collected, policy, nova))
 
 
 class HostCase(testtools.TestCase):
     code = ""
 
-    def outcomes(self, collected=None, policy=POLICY, nova=None):
-        return outcomes(
+    def findings(self, collected=None, policy=POLICY, nova=None):
+        return findings(
             f"hypervisor.{self.code}", collected or hosts.host(), policy, nova
         )
 
     def statuses(self, *arguments, **options):
         """Return {subject: status}."""
-        return {one.subject: one.status for one in self.outcomes(*arguments, **options)}
+        return {one.subject: one.level for one in self.findings(*arguments, **options)}
 
     def assert_found(self, status, subject, *words, **options):
         """Look that one finding has a status, and words among what was observed."""
-        found = self.outcomes(**options)
+        found = self.findings(**options)
         (one,) = [one for one in found if one.subject == subject]
-        self.assertEqual(status, one.status, one)
+        self.assertEqual(status, one.level, one)
         for word in words:
             self.assertIn(word, one.observed)
         if status in {WARN, FAIL}:

@@ -80,7 +80,7 @@ class ClassRulesTest(HostCase):
             ("whatever", with_class(vcpus=16), "1: "),
         ):
             host = hosts.with_domains(hosts.host(), vm1=old.format(flavor))
-            found = {one.subject: one for one in self.outcomes(host, policy)}
+            found = {one.subject: one for one in self.findings(host, policy)}
             self.assertIn(expected, found[self.number].observed, flavor)
 
     def test_nova_knows_the_class(self):
@@ -110,9 +110,9 @@ class ProviderYAMLTest(HostCase):
             ("providers: 3", SKIP),
         ):
             with self.subTest(changed=changed):
-                found = {o.subject: o for o in self.outcomes(self.offered(changed))}
+                found = {o.subject: o for o in self.findings(self.offered(changed))}
                 one = found.get("files") or found[""]
-                self.assertEqual(status, one.status, one)
+                self.assertEqual(status, one.level, one)
 
     def test_no_file(self):
         path = "/etc/nova/provider_config"

@@ -18,7 +18,7 @@ from tests.unit.measure.checks.host.case import (
     SKIP,
     WARN,
     XML,
-    outcomes,
+    findings,
     view,
     with_class,
 )
@@ -28,9 +28,9 @@ from tests.unit.measure.hosts import UUIDS
 class AllTest(testtools.TestCase):
     def statuses(self, collected, nova=None, policy=POLICY):
         return {
-            (code, one.status)
+            (code, one.level)
             for code in CHECKS
-            for one in outcomes(code, collected, policy, nova)
+            for one in findings(code, collected, policy, nova)
         }
 
     def test_a_host_without_a_fault_passes_all(self):
@@ -64,16 +64,16 @@ class AllTest(testtools.TestCase):
         reason = "no such command: virsh"
         host = dataclasses.replace(host, commands={}, unread={LIST: reason})
         for code in ("vcpu_pins", "numatune", "threads_allowed", "class_rules"):
-            (found,) = outcomes(f"hypervisor.{code}", host)
-            self.assertEqual((SKIP, reason), (found.status, found.observed))
+            (found,) = findings(f"hypervisor.{code}", host)
+            self.assertEqual((SKIP, reason), (found.level, found.observed))
 
     def test_a_domain_that_was_not_read_is_named(self):
         host = hosts.host()
         commands = {**host.commands, XML: CommandOutput(1, "", "error: no domain")}
         host = dataclasses.replace(host, commands=commands)
         for code in ("vcpu_pins", "numatune", "memory_local", "class_rules", "smt"):
-            found = outcomes(f"hypervisor.{code}", host)
-            skipped = [one for one in found if one.status is SKIP]
+            found = findings(f"hypervisor.{code}", host)
+            skipped = [one for one in found if one.level is SKIP]
             self.assertEqual([UUIDS[0]], [one.subject for one in skipped], code)
             self.assertIn("error: no domain", skipped[0].observed)
 
