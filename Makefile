@@ -82,7 +82,7 @@ test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_ROUNDS ?= 2
 test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
 
-long: $(STAMP)  ## storms, faults, a thousand servers, every rule, on sandboxes
+long: $(STAMP)  ## what takes long: storms, faults, a thousand servers on sandboxes; runs that die
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 
 # Six classes that share nothing, each a process of minutes to an hour.
