@@ -29,6 +29,8 @@ from nova_perfvm.printable import one_line
 
 TAG: Final = "nova-perfvm"
 RECORD: Final = const.IMAGE_RECORD
+# The other fast disk bus.
+_VIRTIO_SCSI: Final = {"hw_disk_bus": "scsi", "hw_scsi_model": "virtio-scsi"}
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def _change(
     image: Image, tags: AbstractSet[str], properties: Mapping[str, str], project: str
 ) -> ChangeImage | None:
     wanted = dict(properties)
-    if _virtio_scsi(image):
+    if _VIRTIO_SCSI.items() <= image.properties.items():
         # A guest that boots from it may not find its disk elsewhere.
         wanted.pop("hw_disk_bus", None)
     found = differences(image.properties, wanted)
@@ -181,13 +183,4 @@ def _change(
         tags=image.tags | tags,
         new_tags=new_tags,
         record=(before, after),
-    )
-
-
-def _virtio_scsi(image: Image) -> bool:
-    """Return whether the image uses the other fast disk bus."""
-    properties = image.properties
-    return (
-        properties.get("hw_disk_bus") == "scsi"
-        and properties.get("hw_scsi_model") == "virtio-scsi"
     )

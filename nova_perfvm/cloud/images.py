@@ -37,9 +37,9 @@ def plan(
     :param done: IDs of images that are left out
     :raises CloudError: when a request fails, or a name is not that of one image
     """
-    found = [find(api, name) for name in named]
+    found = [find_image(api, name) for name in named]
     if not named:
-        found = [image for known in desired for image in tagged(api, known)]
+        found = [image for known in desired for image in tagged_images(api, known)]
     unique = {image.id: image for image in found if image.id not in done}
     return plan_images(
         desired,
@@ -95,7 +95,7 @@ def _of_the_image(error: CloudError) -> bool:
 
 
 @openstack_errors()
-def find(api: API, name: str) -> Image:
+def find_image(api: API, name: str) -> Image:
     """Return the one image of a name, or of an ID.
 
     By name, one that is hidden only if no other is called so, as the client
@@ -125,7 +125,7 @@ def find(api: API, name: str) -> Image:
 
 
 @openstack_errors()
-def tagged(api: API, tag: str) -> list[Image]:
+def tagged_images(api: API, tag: str) -> list[Image]:
     """Return the images with a tag."""
     return [answers.image(image) for image in api.images(tag=tag)]
 

@@ -208,5 +208,5 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
                 image_endpoint_override="http://127.0.0.1:1/",
             )
         )
-        exc = self.assertRaises(CloudError, cloud_images.find, api, "debian")
+        exc = self.assertRaises(CloudError, cloud_images.find_image, api, "debian")
         self.assertIn("Glance does not answer", str(exc))

@@ -120,7 +120,9 @@ def next_action(
 
 
 def _pending(move: Move, server: Server, migrations: Sequence[Migration]) -> NextAction:
-    if server.task is not None or server.status == _TO_CONFIRM or _at_work(migrations):
+    # An evacuation is done before the host that failed has cleaned up.
+    at_work = any(map(_is_at_work, migrations))
+    if server.task is not None or server.status == _TO_CONFIRM or at_work:
         state = server.task or server.status
         return NextAction(
             "stop", f"somebody else is moving or changing the server ({state})"
@@ -146,7 +148,11 @@ def _asked(
 ) -> NextAction:
     move = progress.move
     newest = next(iter(_since(migrations, progress.after)), None)
-    if newest is not None and not _is_of(newest, move):
+    # Nova writes the destination down when it has chosen it.
+    if newest is not None and (newest.source, newest.destination) not in {
+        (move.source, move.target),
+        (move.source, None),
+    }:
         return NextAction(
             "stop",
             f"somebody else moved the server: {newest.kind} from {newest.source} to "
@@ -199,19 +205,5 @@ def _since(migrations: Sequence[Migration], known: str) -> Sequence[Migration]:
     return migrations[: ids.index(known)] if known in ids else migrations
 
 
-def _is_of(migration: Migration, move: Move) -> bool:
-    return (migration.source, migration.destination) in {
-        (move.source, move.target),
-        # Nova writes the destination down when it has chosen it.
-        (move.source, None),
-    }
-
-
 def _is_at_work(migration: Migration) -> bool:
     return migration.status not in _SUCCEEDED | _FAILED
-
-
-def _at_work(migrations: Iterable[Migration]) -> bool:
-    """Return whether a migration of the server is not over."""
-    # An evacuation is done before the host that failed has cleaned up.
-    return any(map(_is_at_work, migrations))

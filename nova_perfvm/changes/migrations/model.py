@@ -112,11 +112,6 @@ class MigrationPlan:
         """The number of migrations of servers that own CPUs."""
         return sum(move.pinned for move in self.moves)
 
-    @property
-    def cost_mb(self) -> int:
-        """What all of them cost; the cheapest plan has the least."""
-        return sum(move.cost_mb for move in self.moves)
-
 
 def cost_mb(memory_mb: int, *, pinned: bool) -> int:
     """Return what one migration costs, as MiB of memory to copy."""

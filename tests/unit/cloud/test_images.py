@@ -33,7 +33,9 @@ class FindTest(testtools.TestCase):
             ([True, False, True], "1"),
         ):
             with self.subTest(hidden):
-                self.assertEqual(expected, images.find(FakeAPI(*hidden), "debian").id)
+                self.assertEqual(
+                    expected, images.find_image(FakeAPI(*hidden), "debian").id
+                )
 
     def test_none_or_several(self):
         for hidden, words in (
@@ -43,22 +45,22 @@ class FindTest(testtools.TestCase):
         ):
             with self.subTest(hidden):
                 api = FakeAPI(*hidden)
-                exc = self.assertRaises(CloudError, images.find, api, "debian")
+                exc = self.assertRaises(CloudError, images.find_image, api, "debian")
                 self.assertIn(words, str(exc))
 
     def test_tenants_may_take_any_name(self):
         api = FakeAPI(False, False, True, True)
         for number, visibility in ((0, "community"), (2, "private")):
             api.listed[number] |= {"visibility": visibility, "owner": "t"}
-        self.assertEqual("1", images.find(api, "debian").id)
+        self.assertEqual("1", images.find_image(api, "debian").id)
         # Also if the administrators' is hidden.
         del api.listed[1]
-        self.assertEqual("3", images.find(api, "debian").id)
+        self.assertEqual("3", images.find_image(api, "debian").id)
         del api.listed[2]
-        self.assertEqual("0", images.find(api, "debian").id)
+        self.assertEqual("0", images.find_image(api, "debian").id)
 
     def test_tags_are_found_on_all(self):
-        found = images.tagged(FakeAPI(False, True), "t")
+        found = images.tagged_images(FakeAPI(False, True), "t")
         self.assertEqual(["0", "1"], [image.id for image in found])
 
     def test_snapshots_tell_them_apart(self):
