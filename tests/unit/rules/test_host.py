@@ -94,24 +94,50 @@ class AdmitsTest(testtools.TestCase):
 class HighPerformanceTest(RulesCase):
     """A high-performance VM needs a free slot, and the host for its class."""
 
-    def test_topologies(self):
-        for shape, expected in (
-            ("2x20", None),
-            ("2x20x2", None),
-            ("2x22", None),
-            ("4x10", "host.numa_cell_too_small"),
-            ("8x15", "host.numa_cell_too_small"),
-            ("2x6", "host.numa_cell_too_small"),
+    def test_hosts(self):
+        one = {"pinned": range(20), "num_instances": 1}
+        for expected, observed in (
+            (None, host("2x20")),
+            (None, host("2x20x2")),
+            (None, host("2x22")),
+            ("host.numa_cell_too_small", host("4x10")),
+            ("host.numa_cell_too_small", host("8x15")),
+            ("host.numa_cell_too_small", host("2x6")),
+            (None, host(**one)),
+            (
+                "host.no_free_slot",
+                host(pinned=range(40), num_instances=2, vcpus_used=40),
+            ),
+            ("host.no_dedicated_cpus", host(mode="shared")),
+            ("host.no_numa_topology", host()._replace(cells=())),
+            # Small pinned VMs that look like a large one.
+            (
+                "host.max_per_host",
+                host(pinned=range(20), num_instances=5, vcpus_used=20),
+            ),
+            # vcpus_used starts at reserved_host_cpus where no cpu set is configured.
+            (None, host(mode="open", vcpus_used=4)),
+            (None, host(mode="open", vcpus_used=24, **one)),
+            # VMs that move in are pinned before they are counted.
+            (None, host(mode="open", vcpus_used=20, pinned=range(20))),
         ):
-            with self.subTest(shape):
-                self.check(expected, hp_request(), host(shape))
+            self.check(expected, hp_request(), observed)
 
-    def test_second_slot(self):
-        self.check(None, hp_request(), host(pinned=range(20), num_instances=1))
-
-    def test_no_free_slot(self):
-        full = host(pinned=range(40), num_instances=2, vcpus_used=40)
-        self.check("host.no_free_slot", hp_request(), full)
+    def test_what_an_exclusive_class_alone_minds(self):
+        for code, observed in (
+            ("host.max_per_host", host("4x20", pinned=range(20), num_instances=2)),
+            (
+                "host.foreign_pins",
+                host(pinned=range(4), num_instances=1, vcpus_used=4),
+            ),
+            ("host.class_conflict", host(mode="open", num_instances=1, vcpus_used=2)),
+        ):
+            self.check(code, hp_request(), observed)
+            self.check(None, hp_request(), observed, hosts.policy(exclusive="none"))
+        beside = host(mode="open", pinned=range(20), num_instances=2, vcpus_used=22)
+        self.check("host.class_conflict", hp_request(), beside)
+        foreign = host(pinned=range(4), num_instances=1, vcpus_used=4)
+        self.check(None, hp_request(), foreign, hosts.policy(exclusive="cell"))
 
     def test_cap(self):
         for pinned in (range(40), (*range(20), *range(40, 60))):
@@ -119,15 +145,6 @@ class HighPerformanceTest(RulesCase):
             self.check("host.max_per_host", hp_request(), busy)
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=3))
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=None))
-
-    def test_cap_counts_what_pins_do_not_show_on_exclusive_hosts(self):
-        busy = host("4x20", pinned=range(20), num_instances=2)
-        self.check("host.max_per_host", hp_request(), busy)
-        self.check(None, hp_request(), busy, hosts.policy(exclusive="none"))
-
-    def test_small_pinned_vms_that_look_like_a_large_one(self):
-        five_of_four = host(pinned=range(20), num_instances=5, vcpus_used=20)
-        self.check("host.max_per_host", hp_request(), five_of_four)
 
     def test_memory(self):
         self.check("host.numa_cell_memory_too_small", hp_request(), host(memory_gb=100))
@@ -142,26 +159,6 @@ class HighPerformanceTest(RulesCase):
         first, second = torn.cells
         torn = torn._replace(cells=[first, second._replace(memory_usage_mb=200 * 1024)])
         self.check("host.no_free_memory", hp_request(), torn)
-
-    def test_four_pinned_cpus_strand_a_slot_and_are_foreign(self):
-        foreign = host(pinned=range(4), num_instances=1, vcpus_used=4)
-        self.check("host.foreign_pins", hp_request(), foreign)
-        # Where VMs may stand beside others, only the arithmetic counts.
-        self.check(None, hp_request(), foreign, hosts.policy(exclusive="none"))
-        self.check(None, hp_request(), foreign, hosts.policy(exclusive="cell"))
-
-    def test_hosts_without_dedicated_cpus(self):
-        self.check("host.no_dedicated_cpus", hp_request(), host(mode="shared"))
-
-    def test_hosts_without_numa(self):
-        self.check("host.no_numa_topology", hp_request(), host()._replace(cells=()))
-
-    def test_unpinned_vms_on_an_open_host(self):
-        busy = host(mode="open", num_instances=1, vcpus_used=2)
-        self.check("host.class_conflict", hp_request(), busy)
-        self.check(None, hp_request(), busy, hosts.policy(exclusive="none"))
-        beside = host(mode="open", pinned=range(20), num_instances=2, vcpus_used=22)
-        self.check("host.class_conflict", hp_request(), beside)
 
     def test_vms_that_the_hosts_figures_leave_out(self):
         policy = dataclasses.replace(POLICY, placement="none")
@@ -182,79 +179,53 @@ class HighPerformanceTest(RulesCase):
         ):
             self.assertIsNone(rules.vms_by_pins(other, request, at))
 
-    def test_reserved_host_cpus_are_no_vms(self):
-        # vcpus_used starts at reserved_host_cpus where no cpu set is configured.
-        self.check(None, hp_request(), host(mode="open", vcpus_used=4))
-        one = host(mode="open", vcpus_used=24, pinned=range(20), num_instances=1)
-        self.check(None, hp_request(), one)
 
-    def test_vms_moving_in_are_pinned_before_they_are_counted(self):
-        moving = host(mode="open", vcpus_used=20, pinned=range(20), num_instances=0)
-        self.check(None, hp_request(), moving)
+class OthersTest(RulesCase):
+    """VMs of other classes than the pinned one, or of none."""
 
-
-class MixedHostTest(RulesCase):
-    """Node 0 dedicated, node 1 shared: usable under exclusive: cell only."""
-
-    def test_exclusive_host(self):
-        self.check("host.mode_mixed", hp_request(), host(mode=range(20)))
-
-    def test_exclusive_cell(self):
-        policy = hosts.policy(exclusive="cell")
-        self.check(None, hp_request(), host(mode=range(20)), policy)
-        busy = host(mode=range(20), num_instances=8, vcpus_used=16)
-        self.check(None, hp_request(), busy, policy)
-
-    def test_one_cell_of_both_kinds(self):
-        policy = hosts.policy(exclusive="cell")
+    def test_mixed_hosts(self):
+        """Node 0 dedicated, node 1 shared: usable under exclusive: cell only."""
+        cell, free = (hosts.policy(exclusive=value) for value in ("cell", "none"))
+        mixed = {"mode": range(20)}
         split = host("2x44", mode=(*range(22), *range(44, 66)))
-        self.check("host.class_conflict", hp_request(), split, policy)
-        self.check(None, hp_request(), split, hosts.policy(exclusive="none"))
+        busy = host(**mixed, pinned=range(20), num_instances=1)
+        for expected, request, observed, policy in (
+            ("host.mode_mixed", hp_request(), host(**mixed), POLICY),
+            (None, hp_request(), host(**mixed), cell),
+            (None, hp_request(), host(**mixed, num_instances=8, vcpus_used=16), cell),
+            ("host.class_conflict", hp_request(), split, cell),
+            (None, hp_request(), split, free),
+            (None, general_request(), busy, cell),
+            ("host.class_conflict", general_request(), busy, POLICY),
+        ):
+            self.check(expected, request, observed, policy)
 
-    def test_general_vms_stay_on_the_shared_node(self):
-        policy = hosts.policy(exclusive="cell")
-        busy = host(mode=range(20), pinned=range(20), num_instances=1)
-        self.check(None, general_request(), busy, policy)
-        self.check("host.class_conflict", general_request(), busy)
-
-
-class GeneralTest(RulesCase):
-    """General VMs stay away from high-performance ones."""
-
-    def test_beside_each_other(self):
-        self.check(None, general_request(), host(mode="open"))
-        self.check(
-            None,
-            general_request(),
-            host(mode="shared", num_instances=30, vcpus_used=90),
-        )
-
-    def test_beside_a_high_performance_vm(self):
+    def test_general_vms(self):
         busy = host(mode="open", pinned=range(20), num_instances=1, vcpus_used=20)
-        self.check("host.class_conflict", general_request(), busy)
+        for expected, observed in (
+            (None, host(mode="open")),
+            (None, host(mode="shared", num_instances=30, vcpus_used=90)),
+            ("host.class_conflict", busy),
+            # Beside pinned VMs that no class owns.
+            (
+                None,
+                host(mode="open", pinned=range(4), num_instances=1, vcpus_used=4),
+            ),
+            ("host.no_shared_cpus", host()),
+            (None, host()._replace(cells=())),
+        ):
+            self.check(expected, general_request(), observed)
         self.check(None, general_request(), busy, hosts.policy(exclusive="none"))
 
-    def test_beside_small_pinned_vms_that_no_class_owns(self):
-        busy = host(mode="open", pinned=range(4), num_instances=1, vcpus_used=4)
-        self.check(None, general_request(), busy)
-
-    def test_hosts_without_shared_cpus(self):
-        self.check("host.no_shared_cpus", general_request(), host())
-
-    def test_hosts_without_numa(self):
-        self.check(None, general_request(), host()._replace(cells=()))
-
-
-class ClasslessPinnedTest(RulesCase):
-    """Pinned VMs of no class strand slots, and live on where there are none."""
-
-    def test_hosts_with_slots(self):
-        self.check("host.classless_pinned", pinned_request(), host())
-        self.check("host.classless_pinned", pinned_request(20), host(mode="open"))
-
-    def test_hosts_without(self):
-        self.check(None, pinned_request(), host("4x10"))
-        self.check(None, pinned_request(), host(memory_gb=64))
+    def test_pinned_vms_of_no_class(self):
+        """They strand slots, and live on where there are none."""
+        for expected, request, observed in (
+            ("host.classless_pinned", pinned_request(), host()),
+            ("host.classless_pinned", pinned_request(20), host(mode="open")),
+            (None, pinned_request(), host("4x10")),
+            (None, pinned_request(), host(memory_gb=64)),
+        ):
+            self.check(expected, request, observed)
 
 
 class LabelsTest(RulesCase):

@@ -13,34 +13,36 @@ def codes(request, policy=POLICY):
 
 
 class ResolveClassTest(testtools.TestCase):
-    def test_the_class_that_the_flavor_names(self):
-        self.assertEqual(
-            "high-performance", rules.resolve_class(POLICY, hp_request()).name
-        )
-
-    def test_the_default_class_for_flavors_that_name_none(self):
-        self.assertEqual(
-            "general", rules.resolve_class(POLICY, hosts.general_request()).name
-        )
-
-    def test_none_for_pinned_flavors_that_name_none(self):
-        self.assertIsNone(rules.resolve_class(POLICY, hosts.pinned_request()))
-
-    def test_none_for_a_class_that_is_not_declared(self):
-        request = hosts.general_request(class_name="prefvm")
-        self.assertIsNone(rules.resolve_class(POLICY, request))
+    def test_the_class_of_a_request(self):
+        for request, expected in (
+            (hp_request(), "high-performance"),
+            (hosts.general_request(), "general"),
+            (hosts.pinned_request(), None),
+            (hosts.general_request(class_name="prefvm"), None),
+        ):
+            found = rules.resolve_class(POLICY, request)
+            self.assertEqual(expected, found and found.name)
 
 
 class CheckRequestTest(testtools.TestCase):
     """A flavor that claims a class must be of it."""
 
     def test_right_in_every_respect(self):
-        self.assertEqual([], codes(hp_request()))
-        self.assertEqual([], codes(hosts.general_request(class_name="general")))
+        prefers = (RequestCell(0, 20, 65536, None, "prefer"),)
+        for request in (
+            hp_request(),
+            hp_request(cells=prefers),
+            hp_request(volume_backed=None),
+            hosts.general_request(class_name="general"),
+            # These claim no class.
+            hosts.general_request(),
+            hosts.pinned_request(),
+        ):
+            self.assertEqual([], codes(request))
 
-    def test_flavors_that_claim_no_class_are_never_wrong(self):
-        self.assertEqual([], codes(hosts.general_request()))
-        self.assertEqual([], codes(hosts.pinned_request()))
+    def test_pinned_request_for_a_shared_class(self):
+        request = hosts.pinned_request(class_name="general")
+        self.assertEqual(["flavor.cpu_policy"], codes(request))
 
     def test_unknown_class(self):
         reasons = rules.check_request(POLICY, hp_request(class_name="high-perf"))
@@ -77,17 +79,6 @@ class CheckRequestTest(testtools.TestCase):
             codes(request),
         )
 
-    def test_prefer_is_the_same_as_nothing(self):
-        cells = (RequestCell(0, 20, 65536, None, "prefer"),)
-        self.assertEqual([], codes(hp_request(cells=cells)))
-
-    def test_unknown_boot_source_is_not_judged(self):
-        self.assertEqual([], codes(hp_request(volume_backed=None)))
-
-    def test_pinned_request_for_a_shared_class(self):
-        request = hosts.pinned_request(class_name="general")
-        self.assertEqual(["flavor.cpu_policy"], codes(request))
-
     def test_one_vcpu_needs_no_queues(self):
         policy = hosts.policy(general={"vif_multiqueue": True})
         for vcpus, expected in ((1, []), (2, ["request.no_multiqueue"])):
@@ -122,16 +113,13 @@ class CheckImageTest(testtools.TestCase):
     def codes(self, request, policy=POLICY, labels=frozenset()):
         return [reason.code for reason in rules.check_image(policy, request, labels)]
 
-    def test_an_image_that_takes_multiqueue_away(self):
-        self.assertEqual(
-            ["request.no_multiqueue"], self.codes(hp_request(multiqueue=False))
-        )
-
-    def test_nothing_else(self):
-        self.assertEqual([], self.codes(hp_request(vcpus=16, volume_backed=False)))
-
-    def test_servers_of_no_class(self):
-        self.assertEqual([], self.codes(hosts.pinned_request()))
+    def test_multiqueue_and_nothing_else(self):
+        for request, expected in (
+            (hp_request(multiqueue=False), ["request.no_multiqueue"]),
+            (hp_request(vcpus=16, volume_backed=False), []),
+            (hosts.pinned_request(), []),
+        ):
+            self.assertEqual(expected, self.codes(request))
 
     def test_the_default_class_promises_only_what_flavors_name(self):
         policy = hosts.policy(general={"vif_multiqueue": True})

@@ -72,28 +72,6 @@ class HostFactsTest(testtools.TestCase):
         self.assertEqual([PagePool(4, 900, 10)], list(cell.mempages))
         self.assertEqual((1, 10), (len(cell.mempages), cell.mempages[0].used))
 
-    def test_fields_are_read_where_versioned_objects_store_them(self):
-        cell = states.numa_topology().cells[0]
-        self.assertEqual(adapters._declared(cell), adapters._stored(cell))
-
-    def test_a_field_that_is_not_set(self):
-        topology = states.numa_topology()
-        del topology.cells[0]._obj_memory
-        facts = adapters.host_facts(
-            states.host_state(topology=topology, labels=["general"])
-        )
-        self.assertEqual(
-            "NotImplementedError: Cannot load 'memory' in the base class",
-            facts.unreadable,
-        )
-        self.assertEqual(((), {"general"}), (facts.cells, facts.labels))
-
-    def test_aggregates_that_cannot_be_read(self):
-        """Nobody knows whether the policy manages such a host."""
-        state = states.host_state()
-        state.aggregates = [object()]
-        self.assertRaises(AttributeError, adapters.host_facts, state)
-
     def test_computes_that_report_no_reserved_pages(self):
         topology = states.numa_topology(mempages=[(4, 1000, 10, 100)])
         del topology.cells[0].mempages[0]._obj_reserved

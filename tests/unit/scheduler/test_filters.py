@@ -14,7 +14,7 @@ from oslo_config import fixture as config_fixture
 
 from nova_perfvm import conf
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.policy import HostShape
 from nova_perfvm.scheduler import filters, numa_filter
 from tests.unit.generate import filter_lists
 from tests.unit.scheduler import states
@@ -57,16 +57,6 @@ class FreezeTest(FilterCase):
 
 
 class StartTest(FilterCase):
-    def test_policy_and_its_hash_are_logged(self):
-        filters.PerfVMFilter()
-        self.assertIn("built-in policy", self.log.output)
-        self.assertIn(loader.load().digest, self.log.output)
-
-    def test_policy_file(self):
-        path = self.policy_file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
-        self.assertEqual("labelled", filters.PerfVMFilter().policy.managed_hosts)
-        self.assertIn(path, self.log.output)
-
     def test_what_is_said_of_the_list_of_filters(self):
         for text, expected, words in filter_lists.LISTS:
             said = self.warned(text.split(","), logging.INFO)

@@ -208,9 +208,6 @@ class AlikeTest(NUMAFilterCase):
             self.assertEqual(5, len(self.passing(self.hosts, general)))
         self.assertEqual(0, fit.call_count)
 
-    def test_one_host_is_judged_by_novas_own_code(self):
-        self.assertTrue(self.filter.host_passes(self.hosts[0], self.spec))
-
     def test_a_rebuild_asks_nothing(self):
         rebuild = states.request_spec(hints={"_nova_check_type": ["rebuild"]})
         for host in self.hosts:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import logging
-import pathlib
 
 import fixtures
 import testtools
@@ -11,7 +10,6 @@ from nova.scheduler import weights as nova_weights
 from oslo_config import fixture as config_fixture
 
 from nova_perfvm import conf
-from nova_perfvm.policy import loader
 from nova_perfvm.rules import packing
 from nova_perfvm.scheduler import weights
 from tests.benchmark import slots_left
@@ -62,17 +60,6 @@ class WeigherCase(testtools.TestCase):
 
 
 class StartTest(WeigherCase):
-    def test_policy_and_its_hash_are_logged(self):
-        weights.PerfVMWeigher()
-        self.assertIn("PerfVMWeigher judges by the built-in policy", self.log.output)
-        self.assertIn(loader.load().digest, self.log.output)
-
-    def test_policy_file(self):
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
-        path.write_text('schema_version: "1.0"\nmanaged_hosts: labelled\n')
-        self.config.config(group="perfvm", policy_file=str(path))
-        self.assertEqual("labelled", weights.PerfVMWeigher().policy.managed_hosts)
-
     def test_a_bad_policy_ends_the_process(self):
         self.config.config(group="perfvm", policy_file="/nonexistent/perfvm.yaml")
         self.assertRaises(SystemExit, weights.PerfVMWeigher)
@@ -96,15 +83,6 @@ class WeightTest(WeigherCase):
                 {host.host: expected[host.host] for host in several},
                 {host.obj.host: round(host.weight, 6) for host in weighed},
             )
-
-    def test_one_host(self):
-        weigher = weights.PerfVMWeigher()
-        self.assertEqual(
-            packing.UNTOUCHED - 2,
-            weigher._weigh_object(
-                self.open_host("untouched"), states.request_spec(**GENERAL)
-            ),
-        )
 
     def test_nova_decides_where_no_slot_is_at_stake(self):
         hosts = [slots_left.make_host(n, slots=False) for n in range(3)]

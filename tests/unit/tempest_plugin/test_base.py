@@ -3,7 +3,6 @@
 import unittest
 from types import SimpleNamespace
 
-from nova_perfvm import constants as const
 from tests.unit.tempest_plugin.cases import PluginCase
 
 DEFAULTS = {"cores": 20, "instances": 10, "ram": 51200, "key_pairs": 100}
@@ -51,30 +50,6 @@ class FreeTest(PluginCase):
         taken = {"a": 3, "b": 20}
         self.assertEqual([], self.free(reserved, taken))
         self.assertEqual(["a", "b"], self.free(reserved, taken, {"a": 2, "b": 0}))
-
-
-class RoomTest(PluginCase):
-    def test_the_hosts_own_tree_is_asked(self):
-        self.configure(placement="slots", max_per_host=2)
-        trees = {"a-id": ["a-id", "a-child"], "b-id": ["b-id"]}
-        slots = {"a-id": 1, "b-id": 2}
-        case = self.make(
-            "api.test_hosts",
-            "HostsTest",
-            "test_cap",
-            hypervisors=Hypervisors({"a": 0, "b": 0}),
-            providers=SimpleNamespace(
-                list_resource_providers=lambda in_tree: {
-                    "resource_providers": [{"uuid": uuid} for uuid in trees[in_tree]]
-                },
-                list_resource_provider_inventories=lambda provider: {
-                    "inventories": {const.RC_SLOT: {"total": slots[provider]}}
-                    if provider in slots
-                    else {}
-                },
-            ),
-        )
-        self.assertEqual((1, 2), (case.room("a"), case.room("b")))
 
 
 class WaitTest(PluginCase):
@@ -188,8 +163,3 @@ class QuotasTest(PluginCase):
         quotas = Quotas(cores=40)
         self.lift(quotas)
         self.assertEqual({"cores": 40, "instances": 10, "ram": 51200}, quotas.own)
-
-    def test_what_is_not_lifted_is_kept_too(self):
-        quotas = Quotas(key_pairs=1)
-        self.lift(quotas)
-        self.assertEqual(1, quotas.own["key_pairs"])
