@@ -35,12 +35,9 @@ OPTS = [
 Whether PerfVMFilter and PerfVMWeigher decide where VMs go, or only watch.
 
 With ``observe`` the filter judges and logs as ever, with "would reject" for
-"rejected", and gives Nova the hosts that Nova gave it; the weigher has no say.
-To get to know what the policy would refuse, before it does, and to turn it off
-at once. nova-scheduler reads this option again when it gets SIGHUP.
-
-The filter and the weigher alone are told by it: flavors, Placement's
-inventories and isolated aggregates, and nova-api's validator stay as they are.
+"rejected", and refuses no host; the weigher has no say. nova-scheduler reads
+this option again when it gets SIGHUP. Nothing else is told by it: flavors,
+Placement, isolated aggregates and nova-api's validator stay as they are.
 
 Related options:
 
@@ -62,17 +59,15 @@ extra spec until the file is mended.
 Possible values:
 
 * A path: that policy. ``nova-perfvm policy check FILE`` proves it beforehand.
-* Not set (the default): the built-in policy, which ``nova-perfvm policy show``
-  prints. An empty value is a mistake, as a missing file is: a line that lost
-  its path must not put another policy into force.
+* Not set: the built-in policy, which ``nova-perfvm policy show`` prints. An
+  empty value is a mistake, as a missing file is.
 
 Related options:
 
 * ``[filter_scheduler]available_filters`` must list
   ``nova_perfvm.scheduler.filters.all_filters`` beside Nova's own.
-* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``, before
-  ``PerfVMNUMATopologyFilter``, which costs more per host. That stands in the
-  place of Nova's ``NUMATopologyFilter``, which costs far more.
+* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``, then
+  ``PerfVMNUMATopologyFilter`` in the place of Nova's ``NUMATopologyFilter``.
 * ``[filter_scheduler]weight_classes`` may list
   ``nova_perfvm.scheduler.weights.PerfVMWeigher`` beside Nova's own.
 """,
@@ -84,10 +79,9 @@ Related options:
 Whether PerfVMFilter, at its first request, lets Python's garbage collector
 pass by what nova-scheduler holds then (``gc.freeze``).
 
-Nova makes hundreds of objects for each host and request. With many hosts
-that starts the collector within every request, and each time it would go
-through all modules of the process. What is frozen is still freed when
-nothing refers to it, and what requests make is collected as before.
+Nova makes hundreds of objects for each host and request, so that with many
+hosts the collector would go through all modules of the process within every
+request. What requests make is collected as before.
 
 Possible values:
 
@@ -106,9 +100,8 @@ Related options:
 How strongly PerfVMWeigher packs VMs so that whole slots stay free.
 
 It gives each host a score of -1 to 1 in steps of 0.01, times this multiplier.
-Nine of Nova's weighers have the multiplier 1.0 or -1.0 by default, so together
-they move a host by less than 10: what one step is worth with the default. Of
-two hosts that differ for PerfVMWeigher it decides, of two that do not they do.
+With the default one step outvotes all of Nova's weighers whose multiplier is
+1.0 or -1.0: these decide between hosts that are alike for PerfVMWeigher.
 Weighers with 1000000.0 (build failures, cells) keep outvoting it.
 
 Possible values:

@@ -100,7 +100,21 @@ PLACEMENT_REFUSED: Final = "placement.refused"
 CELLS_UNKNOWN: Final = "cells.unknown"
 
 OUTER_CODES: Final = frozenset(
-    value
-    for name, value in list(globals().items())
-    if name.startswith(("SERVICE_", "NOVA_", "PLACEMENT_", "CELLS_"))
+    {
+        SERVICE_DISABLED,
+        SERVICE_DOWN,
+        NOVA_AVAILABILITY_ZONE,
+        NOVA_TENANT_AGGREGATE,
+        NOVA_NUMA_TOPOLOGY,
+        PLACEMENT_NO_PROVIDER,
+        PLACEMENT_NO_INVENTORY,
+        PLACEMENT_RESOURCE,
+        PLACEMENT_UNITS,
+        PLACEMENT_TRAIT_MISSING,
+        PLACEMENT_TRAIT_FORBIDDEN,
+        PLACEMENT_ISOLATED,
+        PLACEMENT_GROUPS,
+        PLACEMENT_REFUSED,
+        CELLS_UNKNOWN,
+    }
 )

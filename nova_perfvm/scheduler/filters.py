@@ -110,8 +110,11 @@ class PerfVMFilter(filters.BaseHostFilter):
         if reasons:
             LOG.info(
                 "PerfVMFilter %s %s on every host (perfvm:class=%s, flavor %s): %s",
-                *(rejects, spec_obj.instance_uuid, request.class_name),
-                *(request.flavor, _words(reasons)),
+                rejects,
+                spec_obj.instance_uuid,
+                request.class_name,
+                request.flavor,
+                _words(reasons),
             )
             return []
 
@@ -131,8 +134,12 @@ class PerfVMFilter(filters.BaseHostFilter):
             vm_class = rules.resolve_class(self.policy, request)
             LOG.info(
                 "PerfVMFilter %s %d of %d hosts for %s (class %s, flavor %s): %s",
-                *(rejects, counts.total(), len(hosts), spec_obj.instance_uuid),
-                *("none" if vm_class is None else vm_class.name, request.flavor),
+                rejects,
+                counts.total(),
+                len(hosts),
+                spec_obj.instance_uuid,
+                "none" if vm_class is None else vm_class.name,
+                request.flavor,
                 ", ".join(f"{n} {code}" for code, n in counts.most_common()),
             )
         return passed
@@ -227,7 +234,9 @@ class PerfVMFilter(filters.BaseHostFilter):
         for line in (verdict, *cells):
             LOG.debug(
                 "(%s, %s) %s",
-                *(host.host, host.nodename, line),
+                host.host,
+                host.nodename,
+                line,
                 instance_uuid=instance_uuid,
             )
 

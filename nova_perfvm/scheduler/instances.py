@@ -65,7 +65,9 @@ def running_vcpus(spec_obj: objects.RequestSpec) -> int | None:
         LOG.warning(
             "Cannot look up whether server %s exists (%s), so it is taken for one that "
             "runs with the %d vCPUs of the request.",
-            *(spec_obj.instance_uuid, exc, spec_obj.flavor.vcpus),
+            spec_obj.instance_uuid,
+            exc,
+            spec_obj.flavor.vcpus,
         )
         return int(spec_obj.flavor.vcpus)
     if instance is None or not (

@@ -212,6 +212,8 @@ def _log_refusal(
     """Log what Nova's filter logs."""
     LOG.debug(
         "%s, %s fails NUMA topology requirements. %s",
-        *(host_state.host, host_state.nodename, why),
+        host_state.host,
+        host_state.nodename,
+        why,
         instance_uuid=spec_obj.instance_uuid,
     )

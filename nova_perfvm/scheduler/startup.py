@@ -37,7 +37,9 @@ def read_policy(reader: str) -> Policy:
     else:
         LOG.info(
             "%s judges by %s, sha256 %s, classes %s",
-            *(reader, path or f"the {loader.BUILT_IN}", policy.digest),
+            reader,
+            path or f"the {loader.BUILT_IN}",
+            policy.digest,
             ", ".join(policy.by_name),
         )
         return policy
@@ -68,7 +70,9 @@ def log_whom_it_judges(policy: Policy) -> None:
         )
     LOG.info(
         "PerfVMFilter judges %s; [perfvm]mode is %s: it %s",
-        *(hosts, mode, _MEANINGS[mode]),
+        hosts,
+        mode,
+        _MEANINGS[mode],
     )
     nova_conf.CONF.register_mutate_hook(log_change_of_mode)
 
@@ -86,7 +90,7 @@ def log_change_of_mode(
         mode = nova_conf.CONF.perfvm.mode
     except ValueError as exc:
         LOG.error(  # noqa: TRY400 - an operator's mistake needs no traceback
-            "PerfVMFilter %s until this is mended: %s", *(_MEANINGS["enforce"], exc)
+            "PerfVMFilter %s until this is mended: %s", _MEANINGS["enforce"], exc
         )
         return
-    LOG.warning("[perfvm]mode is %s now: PerfVMFilter %s", *(mode, _MEANINGS[mode]))
+    LOG.warning("[perfvm]mode is %s now: PerfVMFilter %s", mode, _MEANINGS[mode])

@@ -53,7 +53,7 @@ class UnreadableHosts:
                 del self._flavors[next(iter(self._flavors))]
             self._flavors[host] = flavor
         if not known:
-            LOG.warning("%s cannot read host %s (%s): %s", *(self.reader, *host, error))
+            LOG.warning("%s cannot read host %s (%s): %s", self.reader, *host, error)
 
     def read(self, host: Host, flavor: str) -> None:
         """Log that a host can be judged again, if it could not be before."""
@@ -63,4 +63,4 @@ class UnreadableHosts:
         with self._lock:
             known = self._flavors.pop(host, None) is not None
         if known:
-            LOG.warning("%s can read host %s (%s) again", *(self.reader, *host))
+            LOG.warning("%s can read host %s (%s) again", self.reader, *host)
