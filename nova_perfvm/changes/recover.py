@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many unfit slots of a cloud migrations win back, before any rule is in force."""
+"""How many unfit slots migrations win back on a cloud, before any rule is in force."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enroll and unenroll a host, from what is there now to what should be."""
+"""Enroll and unenroll hosts: plan on what is there, carry it out, look again."""
 
 from __future__ import annotations
 

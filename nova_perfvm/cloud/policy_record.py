@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and leave on a cloud the digest of the policy that it is changed by."""
+"""Record on a cloud the policy by which it is changed, and read it back."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look again at a few hosts of a snapshot, as a plan is carried out on them."""
+"""Read a few hosts of a snapshot again, while a plan is carried out on them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What credentials may not read, and which rules of the services let them."""
+"""What credentials may not read, and the rules of oslo.policy that would let them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many high-performance VMs a host is to have."""
+"""How many high-performance VMs an elastic host is to take."""
 
 from dataclasses import replace
 

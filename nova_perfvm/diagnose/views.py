@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a snapshot has of elastic hosts, as plans and preflight look at it."""
+"""The elastic hosts of a cloud, and those that are to be elastic."""
 
 from collections.abc import Collection
 from typing import NamedTuple

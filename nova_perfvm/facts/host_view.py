@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One host with all that is known about it, also as it would be afterwards."""
+"""One compute host with all that is known of it, as it is or as it would be."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class HostView:
     :ivar tree: its resource providers, the top one first; empty if it has none
     :ivar sharing: providers that share their resources with it
     :ivar aggregates: Nova's that it is in
-    :ivar isolating: aggregates that Placement keeps those without a trait off,
-        as far as they hold the host's top provider
+    :ivar isolating: those of all aggregates that require a trait, and that
+        Placement knows the host's top provider to be in
     :ivar cloud: that it was read in
     """
 
@@ -70,14 +70,14 @@ class HostView:
 
     @property
     def providers(self) -> tuple[Provider, ...]:
-        """All that resources may come of."""
+        """The providers that resources may come of."""
         return self.tree + self.sharing
 
     @cached_property
     def children(self) -> tuple[Provider, ...]:
-        """The child providers with units, or with the name of such a one.
+        """The child providers that have units, or a name as those have.
 
-        Those that have strayed count, until they are back or empty.
+        Those that have strayed from the tree count until they are back or empty.
         """
         prefix = f"{self.root.name}_perfvm_"
         return tuple(

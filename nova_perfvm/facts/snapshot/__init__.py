@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cloud shows at one time, without a cloud: pure, frozen, versioned."""
+"""All that is read of a cloud, as it was at one time: frozen values, and a file."""
 
 from nova_perfvm.facts.snapshot.cells import assume_cells
 from nova_perfvm.facts.snapshot.document import dumps, load, loads
