@@ -31,6 +31,7 @@ class Slots:
     """Slots of one class on one host, or on several together.
 
     :ivar name: of the host or the aggregate
+    :ivar host: name of the compute service, of one host
     :ivar free_cpus: of one host, for each free slot the CPUs that a VM could own
     """
 
@@ -39,6 +40,7 @@ class Slots:
     total: int
     used: int
     free: int
+    host: str = ""
     free_cpus: tuple[frozenset[int], ...] = ()
 
     @property
@@ -66,12 +68,11 @@ def host_capacity(
 def aggregate_capacity(snapshot: Snapshot, hosts: Iterable[Slots]) -> tuple[Slots, ...]:
     """Add the slots of hosts up by aggregate; a host may be in several."""
     hosts = tuple(hosts)
-    names = _names(snapshot)
     return tuple(
         found
         for aggregate in sorted(snapshot.aggregates, key=lambda a: a.name)
         for found in _sums(
-            aggregate.name, [h for h in hosts if names[h.name] in aggregate.hosts]
+            aggregate.name, [slots for slots in hosts if slots.host in aggregate.hosts]
         )
     )
 
@@ -79,10 +80,6 @@ def aggregate_capacity(snapshot: Snapshot, hosts: Iterable[Slots]) -> tuple[Slot
 def cloud_capacity(hosts: Iterable[Slots]) -> tuple[Slots, ...]:
     """Add the slots of all hosts up."""
     return tuple(_sums("all hosts", list(hosts)))
-
-
-def _names(snapshot: Snapshot) -> dict[str, str]:
-    return {view.name: view.host for view in views_of(snapshot)}
 
 
 def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
@@ -131,6 +128,7 @@ def _slots(
         total=max(used, _total(policy, vm_class, view, request)),
         used=used,
         free=len(free_cpus),
+        host=view.host,
         free_cpus=free_cpus,
     )
 

@@ -182,16 +182,15 @@ def _enrolled_anew(
     """Enroll the elastic hosts for a policy's number of children."""
     notes = []
     trait = scheme_of(policy).enrolled_trait(policy)
-    for host in snapshot.hosts:
-        root = snapshot.provider_by_uuid.get(host.provider)
-        if root is None or not root.elastic_traits or root.elastic_traits == {trait}:
+    for view in views_of(snapshot):
+        if not view.enrolled or view.root.elastic_traits == {trait}:
             continue
         try:
-            snapshot = _enroll(policy, snapshot, host.host)
+            snapshot = _enroll(policy, snapshot, view.host)
         except SupposeError as exc:
             notes.append(f"stays as it is enrolled: {exc}")
         else:
-            notes.append(f"{host.host} is enrolled anew, with {trait}")
+            notes.append(f"{view.host} is enrolled anew, with {trait}")
     return snapshot, notes
 
 
