@@ -128,7 +128,7 @@ class TestUnenroll(ClientMixin, ElasticTest):
         command = ("audit", "-f", "json", *self.policy_file())
         rows = json.loads(self.run_command(*command)[1])
         return {
-            row["Subject"]: (row["Evidence"], row["Remedy"])
+            row["Subject"]: (row["Observed"], row["Remedy"])
             for row in rows
             if row["Code"] == codes.ORPHANED_CHILD
         }

@@ -33,7 +33,7 @@ COMPARED: Final = "certify.compared"
 
 
 class Certification(enum.Enum):
-    """From what keeps the promise to what breaks it."""
+    """What is promised of a flavor as a whole; each finding has a Level."""
 
     CERTIFIED = "certified"
     NOT_PROVEN = "not proven"

@@ -23,7 +23,7 @@ FAR: Final = math.exp(1.96 * math.sqrt(2 * math.log(1 + 1.0**2)))
 
 
 class Verdict(enum.Enum):
-    """From what no operator has to look at to what breaks the promise."""
+    """What a statistical test says of a ratio; how bad a finding is, is a Level."""
 
     PASS = "pass"  # noqa: S105
     INCONCLUSIVE = "inconclusive"

@@ -247,20 +247,6 @@ class CheckTest(testtools.TestCase):
         kept.change_inventories("h1", **{const.RC_SLOT: Inventory(1, 1)})
         self.assertEqual("", self.words(HOSTS, snapshot=kept.snapshot()))
 
-    def test_slots_of_hosts_whose_cells_are_not_known(self):
-        found = cloud()
-        found.change_inventories("h1", **{const.RC_SLOT: Inventory(3, 1)})
-        snapshot = found.snapshot()
-        bare = [dataclasses.replace(h, cells=(), shape=None) for h in snapshot.hosts]
-        snapshot = dataclasses.replace(snapshot, hosts=tuple(bare))
-        self.assertEqual("", self.words(HOSTS, snapshot=snapshot))
-        # A host without PCPU has no slots, whatever its cells.
-        found.change_inventories("h2", **{const.RC_SLOT: Inventory(2, 1)})
-        snapshot = dataclasses.replace(found.snapshot(), hosts=tuple(bare))
-        words = self.words(HOSTS, snapshot=snapshot)
-        self.assertIn(f"h2: the host offers 2 {const.RC_SLOT} and has", words)
-        self.assertNotIn("h1", words)
-
 
 class DiffTest(testtools.TestCase):
     def diff(self, new, old=POLICY):

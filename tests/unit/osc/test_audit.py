@@ -296,10 +296,10 @@ class AuditCommandTest(testtools.TestCase):
             self.assertIn(str(odd), stderr)
 
     def test_an_error_that_nobody_foresaw(self):
-        def fail(_text, _name):
+        def fail(_path):
             raise ZeroDivisionError("in the code")
 
-        self.useFixture(fixtures.MonkeyPatch("nova_perfvm.facts.snapshot.loads", fail))
+        self.useFixture(fixtures.MonkeyPatch("nova_perfvm.facts.snapshot.load", fail))
         status, stdout, stderr = self.audit(self.clean)
         self.assertEqual((3, ""), (status, stdout))
         self.assertIn("ZeroDivisionError: in the code", stderr)

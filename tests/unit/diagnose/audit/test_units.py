@@ -30,6 +30,7 @@ ISOLATED = ("scheduler", "enable_isolated_aggregate_filtering")
 FALLBACK = ("workarounds", "disable_fallback_pcpu_query")
 GOOD = {ISOLATED: "True", FALLBACK: "false"}
 RETRIES = {("placement", "allocation_conflict_retry_count"): "1"}
+ENROLL = "openstack perfvm host enroll h1"
 # Said of every cloud under units, and no fault.
 ADVICE = {codes.NO_CPU_FOR_HOST, codes.RESTS_ON_FALLBACK}
 
@@ -56,10 +57,12 @@ class PreflightCase(PlanCase):
             self.assertTrue(finding.remedy)
         return {finding.code: finding.observed for finding in found}
 
-    def assert_found(self, code, *hosts, words="", **facts):
+    def assert_found(self, code, *hosts, words="", remedy="", **facts):
         found = self.found(*hosts, **facts)
         self.assertEqual({code}, set(found))
         self.assertIn(words, found[code])
+        (finding, *_) = self.findings(*hosts, **facts)
+        self.assertIn(remedy, finding.remedy)
 
 
 class HostsTest(PreflightCase):
@@ -94,7 +97,7 @@ class HostsTest(PreflightCase):
             damaged(good, ROOT, aggregates=frozenset()),
             having(good, hosts=(off,)),
         ):
-            self.assert_found(codes.HOST_NOT_ISOLATED, host)
+            self.assert_found(codes.HOST_NOT_ISOLATED, host, remedy=ENROLL)
         self.assert_found(codes.HOST_NOT_ISOLATED, stray=(("x", TRAIT),))
 
     def test_another_number_of_children(self):
@@ -110,14 +113,14 @@ class HostsTest(PreflightCase):
             ),
         ):
             with self.subTest(words):
-                self.assert_found(codes.TRAIT_DIFFERS, seen, words=words)
+                self.assert_found(codes.TRAIT_DIFFERS, seen, words=words, remedy=ENROLL)
 
     def test_children(self):
         good = self.enrolled(view())
         few = having(good, providers=good.cloud.providers[:2])
         odd = damaged(good, good.children[0].uuid, traits=frozenset())
         for host in (few, odd):
-            self.assert_found(codes.CHILDREN_DIFFER, host)
+            self.assert_found(codes.CHILDREN_DIFFER, host, remedy=ENROLL)
 
     def test_residents(self):
         guest = server("a")
@@ -146,8 +149,10 @@ class FlavorsTest(PreflightCase):
             ((), "unshelves it to no host"),
             ((wide, other), "only to hosts that have it (others: 1)"),
         ):
-            found = self.found(*hosts, servers=(left,))
-            self.assertIn(words, found[codes.FLAVOR_LEFT_BEHIND])
+            found = self.findings(*hosts, servers=(left,))
+            (mine,) = (f for f in found if f.code == codes.FLAVOR_LEFT_BEHIND)
+            self.assertIn(words, mine.observed)
+            self.assertIn("openstack server resize --flavor ", mine.remedy)
         failed = dataclasses.replace(left, host=None, status="ERROR")
         self.assertEqual({}, self.found(servers=(failed,)))
 
