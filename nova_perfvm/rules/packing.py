@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the hosts that may take a VM is best: the one that loses least.
+"""Scores of the hosts that may take a VM: the best is the one that loses least.
 
 Nova spreads VMs by default.  Where a host may serve either kind of VM, one
 unpinned VM on it takes all its slots, so that spreading a few of them leaves no

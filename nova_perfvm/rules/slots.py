@@ -67,7 +67,7 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
 
 
 def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
-    """Return CPUs that VMs of a class may own and none does, one of each free core."""
+    """Return the free CPUs that VMs of a class may own: one of each free core."""
     free = cell.free_pcpus
     if vm_class.smt != "cores":
         return free
@@ -94,7 +94,7 @@ def is_foreign(vm_class: VMClass, pins: int) -> bool:
 
 
 def no_sum(sizes: Sequence[int]) -> str:
-    """Say what pins are not that cannot be VMs of these sizes."""
+    """Return the words for a number of pins that VMs of these sizes cannot have."""
     if len(sizes) == 1:
         return f"no multiple of {sizes[0]}"
     return f"no sum of {', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"

@@ -111,10 +111,7 @@ def attempts(
 
 
 def check(host: HostState) -> None:
-    """Look that a host has what its attempts are made of.
-
-    :raises Exception: if not; what, is anybody's guess
-    """
+    """Raise whatever Nova raises where a host lacks what its attempts are made of."""
     dict(host.limits)
     by_child(host.allocation_candidates, 0)
 

@@ -147,7 +147,10 @@ class PerfVMFilter(filters.BaseHostFilter):
     def _check(
         self, request: RequestFacts, host: HostFacts, seen: residents.Residents
     ) -> tuple[Reason, ...]:
-        """Return why a host may not take a request, by who is there if need be."""
+        """Return why a host may not take a request.
+
+        Who is on it is looked up last, as that takes queries.
+        """
         reasons = rules.check_host(self.policy, request, host)
         if reasons:
             return reasons
@@ -184,7 +187,7 @@ class PerfVMFilter(filters.BaseHostFilter):
     ) -> tuple[HostFacts, tuple[Reason, ...]]:
         """Return a host's facts, and why it may not take a request.
 
-        Whatever is wrong with what is known of one host, the others are judged.
+        A host whose facts cannot be read is refused, and the others are judged.
 
         :param seen: who is on the hosts
         :param at_home: host and node of a server that is rebuilt there
@@ -213,7 +216,10 @@ class PerfVMFilter(filters.BaseHostFilter):
         return scheme_of(self.policy).tries_each(request)
 
     def _request(self, spec_obj: objects.RequestSpec) -> RequestFacts:
-        """Return what is asked for, and of whom where that decides."""
+        """Return what is asked for; of a former size, with the server's vCPUs today.
+
+        To look that up takes queries, so it is done for no other request.
+        """
         request = adapters.request_facts(spec_obj)
         if rules.is_former_size(self.policy, request):
             return request._replace(running_vcpus=instances.running_vcpus(spec_obj))

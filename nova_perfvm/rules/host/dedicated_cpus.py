@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that owns CPUs is on a host that has such, in NUMA nodes.
+"""A VM that owns CPUs is on a host with dedicated CPUs, in NUMA nodes.
 
-A class that wants hosts for itself has none with shared CPUs beside them.
+For a class with ``exclusive: host`` the host has no shared CPUs beside them.
 """
 
 from typing import Final

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A class that wants hosts for itself keeps off pins that are none of its VMs."""
+"""VMs of a class with ``exclusive: host`` avoid hosts with pins of other VMs."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes that aggregates reserve a host for are the policy's."""
+"""The policy declares the classes that aggregates reserve a host for."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that shares CPUs is on a host that has such."""
+"""A VM that shares CPUs is on a host with shared CPUs."""
 
 from typing import Final
 

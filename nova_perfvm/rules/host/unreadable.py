@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All is readable that a host's compute has reported of it.
+"""A host is refused if what its compute has reported of it cannot be read.
 
-What is not would be judged by what happens to be there.  So the host is refused, and
-the others are judged.
+The other hosts are judged.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs of a pinned class meet none whose moves a host's own figures leave out.
+"""VMs of a pinned class meet no VM that moves, which a host's figures leave out.
 
-It is the last rule: who moves takes queries to know, so nova-scheduler asks for a host
-only when nothing else is against it.
+It is the last rule: to find who moves takes queries, so nova-scheduler makes them for
+a host only when no other rule refuses it.
 """
 
 from typing import Final
