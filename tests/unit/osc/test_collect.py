@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -54,10 +53,3 @@ class CollectTest(CommandCase):
         )
         arguments = ("host", "collect", "--script", "--output", "x")
         self.assert_refused(2, "not allowed with", *arguments)
-
-    def test_it_is_part_of_the_client_and_needs_no_cloud(self):
-        for kind in ("host", "guest"):
-            (entry,) = importlib.metadata.entry_points(
-                group="openstack.perfvm.v1", name=f"perfvm_{kind}_collect"
-            )
-            self.assertFalse(entry.load().command().auth_required)

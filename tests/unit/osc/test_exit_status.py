@@ -118,6 +118,15 @@ class ExitStatusTest(testtools.TestCase):
         self.assertEqual(set(), (CLIENT | SCRIPT) - known)
         self.assertEqual(set(), known - (CLIENT | SCRIPT))
 
+    def test_local_ones_are_in_both_programs_and_ask_for_no_cloud(self):
+        self.assertEqual(set(), LOCAL - (CLIENT & SCRIPT))
+        for name in LOCAL:
+            found = importlib.metadata.entry_points(
+                group=invocations.CLIENT, name=f"perfvm {name}".replace(" ", "_")
+            )
+            (entry,) = found
+            self.assertFalse(entry.load().command().auth_required, name)
+
     def test_the_documentation_names_those_that_judge(self):
         root = pathlib.Path(__file__).parents[3]
         page = (root / "doc/source/reference/commands.rst").read_text()

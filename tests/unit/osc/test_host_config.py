@@ -77,16 +77,7 @@ class HostConfigTest(CommandCase):
                 files[path] = f"Node {number} MemTotal: 0 kB\n"
             found = Collected("host", "hp1", hosts.host().taken_at, 0.0, files)
             path = self.file(hosts.as_json(found))
-            code = self.run_command(
-                "host",
-                "config",
-                "--topology",
-                path,
-                "--mode",
-                "dedicated",
-                "-f",
-                "json",
-            )
+            code = self.run_command(*DEDICATED, "--topology", path, "-f", "json")
             self.assertEqual(0, code, self.stderr)
             self.assertEqual(slots, json.loads(self.stdout)["host"]["slots"])
 
@@ -182,9 +173,6 @@ class HostConfigTest(CommandCase):
             (1, "exclusive: cell", (*MINE[:3], "mixed", *MINE[4:])),
             (1, "0 to 19", (*MINE, "--reserve", "20")),
             (2, "--reserve", (*MINE, "--reserve", "x")),
-            (1, "No such file", (*MINE, "--policy", "/nonexistent")),
-            (1, "an empty path", (*MINE, "--policy", "")),
-            (2, "--output-dir: an empty path", (*MINE, "--output-dir", "")),
             (2, "--servers: an empty path", (*MINE, "--servers", "")),
         ):
             with self.subTest(arguments):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import importlib.metadata
 import pathlib
 
 import fixtures
@@ -36,12 +35,6 @@ class PlaybookTests:
         self.assertEqual(own, self.files())
         self.assertEqual(0, self.run_command(*self.command, "--force"), self.stderr)
         self.assertEqual(self.ROOM.files() | {"inventory.yml": "mine"}, self.files())
-
-    def test_it_is_part_of_the_client_and_needs_no_cloud(self):
-        (entry,) = importlib.metadata.entry_points(
-            group="openstack.perfvm.v1", name=f"perfvm_{self.NOUN}_playbook"
-        )
-        self.assertFalse(entry.load().command().auth_required)
 
 
 class FleetTest(PlaybookTests, CommandCase):

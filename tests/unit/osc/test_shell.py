@@ -88,15 +88,11 @@ class ProcessTest(testtools.TestCase):
             ["policy", "show"],
             ["flavor", "generate"],
             ["image", "generate"],
+            ["help", "policy", "show"],
         ):
             result = self.run_process(*arguments)
             said = console.without_policy(result.stderr)
             self.assertEqual((0, "\n"), (result.returncode, said))
-
-    def test_help_of_a_command(self):
-        result = self.run_process("help", "policy", "show")
-        self.assertEqual((0, "\n"), (result.returncode, result.stderr))
-        self.assertIn("--policy", result.stdout)
 
     def test_output_that_cannot_be_written(self):
         said = "cannot write the output: No space left on device"
@@ -181,12 +177,6 @@ class ShellTest(CommandCase):
                 self.assert_refused(3, words, *arguments)
         self.assertEqual(0, self.run_command("--version"))
 
-    def test_console_script(self):
-        (script,) = importlib.metadata.entry_points(
-            group="console_scripts", name="nova-perfvm"
-        )
-        self.assertEqual("nova_perfvm.osc.shell:main", script.value)
-
 
 class PolicyTest(CommandCase):
     def test_diff(self):
@@ -202,17 +192,12 @@ class PolicyTest(CommandCase):
         self.assert_refused(2, "an empty path", *arguments[:4], "--snapshot", "")
 
     def test_show(self):
-        self.assertEqual(0, self.run_command("policy", "show"))
+        self.run_command("policy", "show")
         self.assertEqual(POLICY, loader.parse(self.stdout))
         self.assertIn(POLICY.digest, self.stdout)
-
-    def test_show_a_file_in_each_format(self):
-        path = self.file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
-        for name in ("yaml", "json", "table"):
-            self.assertEqual(
-                0, self.run_command("policy", "show", "--policy", path, "-f", name)
-            )
-            self.assertIn("labelled", self.stdout)
+        for name in ("json", "table"):
+            self.run_command("policy", "show", "-f", name)
+            self.assertIn(POLICY.digest, self.stdout)
 
     def test_show_with_other_values(self):
         self.run_command(
@@ -260,9 +245,6 @@ class PolicyTest(CommandCase):
             self.assert_refused(status, path, "policy", *arguments, path)
             for words in ("schema_version", "'slot'", "'none'"):
                 self.assertIn(words, self.stderr)
-
-    def test_a_file_that_is_missing(self):
-        self.assert_refused(3, "No such file", "policy", "check", "/nonexistent")
 
     def test_an_empty_path_is_not_the_current_directory(self):
         for status, *arguments in (
@@ -358,7 +340,6 @@ class FlavorTest(CommandCase):
             (2, "--memory-gb", ["--memory-gb", "x"]),
             (2, "--format", ["--format", "toml"]),
             (1, "printable", ["--prefix", "a\nb"]),
-            (1, "No such file", ["--policy", "/nonexistent"]),
             (2, "unrecognized", ["extra"]),
         ):
             with self.subTest(arguments):
