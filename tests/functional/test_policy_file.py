@@ -39,7 +39,7 @@ class TestBadFile(base.FunctionalTest):
     def test_missing_file(self):
         text = self.start_failing("/nonexistent/perfvm.yaml")
 
-        self.assertIn("no such file", text)
+        self.assertIn("No such file", text)
 
 
 class TestOwnPolicy(base.FunctionalTest):
