@@ -32,11 +32,6 @@ class Mistake:
         line = "" if self.line is None else f"line {self.line}: "
         return f"{line}{'.'.join(self.path) or '(top level)'}: {self.message}"
 
-    @property
-    def is_of_the_whole(self) -> bool:
-        """Return whether it is about the file as such."""
-        return not self.path and self.line is None
-
 
 class DocumentError(PerfVMError):
     """A file that cannot be used; ``mistakes`` holds every mistake in it."""
@@ -53,7 +48,8 @@ class DocumentError(PerfVMError):
         self.mistakes = tuple(mistakes)
         shown = [f"  {mistake}" for mistake in self.mistakes[:_MOST_SHOWN]]
         n = len(self.mistakes)
-        if n == 1 and self.mistakes[0].is_of_the_whole:
+        if n == 1 and self.mistakes[0].path == () and self.mistakes[0].line is None:
+            # It is about the file as such.
             super().__init__(f"{source}: {self.mistakes[0].message}")
             return
         if n > _MOST_SHOWN:

@@ -222,24 +222,17 @@ class VMClass:
             for key, nothing in _PINNED_ONLY.items():
                 value = getattr(self, key)
                 if value != nothing:
-                    yield Mistake(
-                        (key,),
-                        f"{value} means something for pinned VMs only: remove it, or "
-                        "set cpu_policy: dedicated",
-                    )
+                    message = f"{value} is for pinned VMs only: remove it, or set"
+                    yield Mistake((key,), f"{message} cpu_policy: dedicated")
         yield from self._size_mistakes()
         if self.default and self.pinned:
-            yield Mistake(
-                ("default",),
-                "the default class is that of flavors that are not pinned: it needs "
-                "cpu_policy: shared",
-            )
+            message = "the default class is not pinned: it needs cpu_policy: shared"
+            yield Mistake(("default",), message)
         elif self.default and self.vcpus is not None:
-            yield Mistake(
-                ("vcpus",),
-                "the default class takes flavors of any size: expected null, not "
-                f"{self.vcpus}",
+            message = (
+                f"the default class is of any size: expected null, not {self.vcpus}"
             )
+            yield Mistake(("vcpus",), message)
         if self.disk.source == "image" and self.disk.volume_type is not None:
             yield Mistake(
                 ("disk", "volume_type"),
@@ -251,11 +244,8 @@ class VMClass:
 
     def _pinned_mistakes(self) -> Iterator[Mistake]:
         if self.vcpus is None:
-            yield Mistake(
-                ("vcpus",),
-                "missing: a class with cpu_policy: dedicated needs its exact number of "
-                "vCPUs, such as vcpus: 20",
-            )
+            message = "missing: a pinned class needs its exact number of vCPUs"
+            yield Mistake(("vcpus",), message)
         if self.cpu_thread_policy == "require" and self.smt == "cores":
             yield Mistake(
                 ("cpu_thread_policy",),
@@ -267,17 +257,11 @@ class VMClass:
         nodes, vcpus = self.cells_per_vm, self.vcpus
         if vcpus is None:
             if self.numa_nodes is not None:
-                yield Mistake(
-                    ("numa_nodes",),
-                    f"{nodes} for VMs of any size, and Nova refuses sizes that cannot "
-                    "be split: give the class its vcpus, or remove numa_nodes",
-                )
+                message = "for VMs of any size: give the class its vcpus, or remove it"
+                yield Mistake(("numa_nodes",), f"{nodes} {message}")
             if self.former_vcpus and not self.pinned:
-                yield Mistake(
-                    ("former_vcpus",),
-                    "VMs of this class have any number of vCPUs, so none is a former "
-                    "one: remove it, or give the class its vcpus",
-                )
+                message = "VMs have any number of vCPUs: remove it, or give vcpus"
+                yield Mistake(("former_vcpus",), message)
             return
         if even_share(vcpus, nodes) is None:
             divisors = [str(n) for n in range(1, min(vcpus, 8) + 1) if vcpus % n == 0]
@@ -289,15 +273,11 @@ class VMClass:
         for index, size in enumerate(self.former_vcpus):
             where = ("former_vcpus", str(index))
             if size == vcpus:
-                yield Mistake(
-                    where, f"{size} is the size that VMs have today: remove it"
-                )
+                message = f"{size} is the size that VMs have today: remove it"
+                yield Mistake(where, message)
             elif even_share(size, nodes) is None:
-                yield Mistake(
-                    where,
-                    f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes, so "
-                    "no VM of the class ever had them: remove it",
-                )
+                message = f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes"
+                yield Mistake(where, f"{message}, so no VM has them: remove it")
 
     def _flavor_mistakes(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
         yield from self._dropped_keys(flavors)

@@ -186,16 +186,11 @@ class Policy:
     def _default_mistakes(self) -> Iterator[Mistake]:
         defaults = [vm_class.name for vm_class in self.classes if vm_class.default]
         if not defaults:
-            yield Mistake(
-                ("classes",),
-                "no class has default: true, so flavors that name no class would "
-                "belong to none: give it to the class of general VMs",
-            )
+            message = "no class has default: true: give it to that of general VMs"
+            yield Mistake(("classes",), message)
         for name in defaults[1:]:
-            yield Mistake(
-                ("classes", name, "default"),
-                f"{defaults[0]} is the default class already: leave true to one",
-            )
+            message = f"{defaults[0]} is the default class already: leave true to one"
+            yield Mistake(("classes", name, "default"), message)
 
     def _name_mistakes(self) -> Iterator[Mistake]:
         """Say which classes would share names of flavors, slots or traits."""
@@ -204,10 +199,9 @@ class Policy:
             for name in vm_class.flavor_names:
                 owner = flavors.setdefault(name, vm_class.name)
                 if owner != vm_class.name:
-                    yield Mistake(
-                        ("classes", vm_class.name, "flavors", "name"),
-                        f"{name!r} is a flavor of class {owner} already",
-                    )
+                    where = ("classes", vm_class.name, "flavors", "name")
+                    message = f"{name!r} is a flavor of class {owner} already"
+                    yield Mistake(where, message)
         if len(self.pinned_classes) == 1:
             return
         owners: dict[str, str] = {}
