@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from nova_perfvm.generate.hosts import provider
+from nova_perfvm.generate.hosts.rendering import as_yaml
 
 FILES: Final = ("policy.yaml", "provider.yaml", "commands.sh")
 
@@ -45,10 +44,10 @@ def files(
     options = "".join(f" --{kind}-iops {n}" for kind, n in counted.items())
     return {
         "policy.yaml": "# Keys of a class, classes.NAME.disk, in the policy.\n"
-        + _yaml({"disk": keys}),
+        + as_yaml({"disk": keys}),
         "provider.yaml": "# Or all of a host's: nova-perfvm host config"
         f"{options} ...\n"
-        + _yaml(provider.of_compute_node(provider.iops_inventories(offered), [])),
+        + as_yaml(provider.of_compute_node(provider.iops_inventories(offered), [])),
         "commands.sh": _commands(guarantee, volume_type),
     }
 
@@ -82,8 +81,3 @@ def _commands(guarantee: Mapping[str, int], volume_type: str | None) -> str:
 
 def _properties(values: Mapping[str, int]) -> list[str]:
     return [word for key, n in values.items() for word in ("--property", f"{key}={n}")]
-
-
-def _yaml(document: dict[str, Any]) -> str:
-    text: str = yaml.safe_dump(document, sort_keys=False)
-    return text

@@ -8,7 +8,7 @@ check compare what is set with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -159,18 +159,22 @@ def by_section(
     return found
 
 
-def as_ini(settings: Iterable[Setting], explained: Collection[Setting] = ()) -> str:
-    """Return what is set as a file of oslo.config has it.
+def as_ini(
+    settings: Iterable[Setting], comment: Callable[[Setting], str] = lambda _: ""
+) -> str:
+    """Return settings as a file of oslo.config has them, section by section.
 
-    :param explained: those that have a comment above them
+    :param comment: returns the comment above an option; an option without values is
+        written only if it has a comment
     """
     sections: dict[str, list[str]] = {}
     for setting in settings:
-        if setting.values:
+        above = comment(setting)
+        if setting.values or above:
             lines = sections.setdefault(setting.section, [f"[{setting.section}]\n"])
-            lines += [f"# {setting.why}\n"] if setting in explained else []
-            lines += [f"{setting.option} = {value}\n" for value in setting.values]
-    return "".join(line for lines in sections.values() for line in lines)
+            lines += [above, *(f"{setting.option} = {v}\n" for v in setting.values)]
+            lines += [] if setting.values else [f"# {setting.option} =\n"]
+    return "\n".join("".join(lines) for lines in sections.values())
 
 
 def fallback_query(policy: Policy) -> Setting:

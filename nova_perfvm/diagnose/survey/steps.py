@@ -146,9 +146,11 @@ def _flavors(vm_class: VMClass) -> AdoptionStep:
 
 def _ini(settings: Iterable[options.Setting]) -> str:
     """Return lines of a file, as they are pasted."""
-    return "".join(
-        options.as_ini((setting,), (options.ENABLED_FILTERS,)) for setting in settings
-    )
+    return "".join(options.as_ini([setting], _filters_why) for setting in settings)
+
+
+def _filters_why(setting: options.Setting) -> str:
+    return f"# {setting.why}\n" if setting == options.ENABLED_FILTERS else ""
 
 
 def _first(hosts: Iterable[HostUse]) -> list[HostUse]:

@@ -21,13 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-import yaml
-
 from nova_perfvm.generate.hosts import kubernetes, rendering
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.options import Setting, by_section
 
-_WIDTH: Final = 88
 _KOLLA: Final = "/etc/kolla/config"
 _OSA: Final = "/etc/openstack_deploy"
 _HOST: Final = kubernetes.HOST
@@ -65,7 +62,9 @@ def kolla_files(config: HostConfig) -> dict[str, str]:
         own[rendering.PLACEMENT_CONF],
     ]
     if config.provider is not None:
-        files.append(_yaml({"nova_cell_compute_provider_config": config.provider}))
+        files.append(
+            rendering.as_yaml({"nova_cell_compute_provider_config": config.provider})
+        )
     return dict(zip(KNOWN["kolla"], files, strict=False))
 
 
@@ -78,7 +77,11 @@ def osa_files(config: HostConfig) -> dict[str, str]:
         ]
     scheduler = {"nova_nova_conf_overrides": _overrides(config.scheduler)}
     placement = {"placement_placement_conf_overrides": _overrides(config.placement)}
-    files = [_yaml(host), _yaml(scheduler), _yaml(placement)]
+    files = [
+        rendering.as_yaml(host),
+        rendering.as_yaml(scheduler),
+        rendering.as_yaml(placement),
+    ]
     return dict(zip(KNOWN["osa"], files, strict=True))
 
 
@@ -122,8 +125,3 @@ def known_below(tool: str) -> tuple[str, ...]:
 def _overrides(settings: Iterable[Setting]) -> dict[str, dict[str, Any]]:
     """Return options by section, as config_template has them."""
     return by_section(settings, dict.fromkeys)
-
-
-def _yaml(document: Any) -> str:
-    text: str = yaml.safe_dump(document, sort_keys=False, width=_WIDTH)
-    return text

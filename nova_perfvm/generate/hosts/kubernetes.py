@@ -18,8 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-import yaml
-
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.hosts.config import HostConfig
@@ -33,23 +31,6 @@ HELM: Final = ("nova.yaml", "placement.yaml", f"{PROVIDER_DIRECTORY}/perfvm.yaml
 RHOSO: Final = ("openstackcontrolplane.yaml", "nova-extra-config.yaml")
 
 _POLICY_CONFIG_MAP: Final = "nova-perfvm-policy"
-_WIDTH: Final = 88
-
-
-class _Dumper(yaml.SafeDumper):
-    """YAML in which a text of several lines is one, and nothing refers to another."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        """Return that what is there twice is written twice."""
-        return True
-
-
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, "|" if "\n" in text else None
-    ),
-)
 
 
 def helm_files(config: HostConfig) -> dict[str, str]:
@@ -68,7 +49,7 @@ def helm_files(config: HostConfig) -> dict[str, str]:
     if mounts:
         nova["pod"] = {"mounts": mounts}
     placement = {"conf": {"placement": _values(config.placement)}}
-    files = [_yaml(nova), _yaml(placement)]
+    files = [rendering.as_yaml(nova), rendering.as_yaml(placement)]
     if config.provider is not None:
         files.append(rendering.provider_yaml(config))
     return dict(zip(HELM, files, strict=False))
@@ -95,7 +76,13 @@ def rhoso_files(config: HostConfig) -> dict[str, str]:
         "metadata": {"name": "nova-extra-config", "namespace": "openstack"},
         "data": data,
     }
-    return dict(zip(RHOSO, (_yaml(plane), _yaml(config_map)), strict=True))
+    return dict(
+        zip(
+            RHOSO,
+            (rendering.as_yaml(plane), rendering.as_yaml(config_map)),
+            strict=True,
+        )
+    )
 
 
 def _names_policy(setting: Setting) -> bool:
@@ -136,8 +123,3 @@ def _mount(name: str, mount: dict[str, str], source: dict[str, Any]) -> dict[str
 
 def _custom(settings: Iterable[Setting]) -> dict[str, str]:
     return {"customServiceConfig": options.as_ini(settings)}
-
-
-def _yaml(document: Any) -> str:
-    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH)
-    return text

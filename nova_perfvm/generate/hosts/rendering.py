@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable
 from typing import Any, Final
 
 import yaml
 
 from nova_perfvm import cpuset
-from nova_perfvm.generate import labels
+from nova_perfvm.generate import labels, options
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
-from nova_perfvm.generate.options import Setting, by_section
+from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
@@ -71,7 +70,28 @@ def as_ini(config: HostConfig) -> str:
 
 def provider_yaml(config: HostConfig) -> str:
     """Return provider.yaml."""
-    text: str = yaml.safe_dump(config.provider, sort_keys=False, width=_WIDTH)
+    return as_yaml(config.provider)
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML without anchors, and with texts of several lines as blocks."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        """Return that what is there twice is written twice."""
+        return True
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, "|" if "\n" in text else None
+    ),
+)
+
+
+def as_yaml(document: Any) -> str:
+    """Return a document as YAML, its keys in the order that they have."""
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH)
     return text
 
 
@@ -107,7 +127,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
 
 def _sections(settings: Iterable[Setting]) -> dict[str, dict[str, str | list[str]]]:
     """Return options by section; a list where an option has several lines."""
-    return by_section(settings, list)
+    return options.by_section(settings, list)
 
 
 def _headline(config: HostConfig) -> str:
@@ -167,21 +187,9 @@ def _kernel(advice: KernelAdvice) -> str:
     return facts + "".join(_comment(sentence) for sentence in advice.why)
 
 
-def _ini(settings: Sequence[Setting]) -> str:
-    """Return the options by section; those left unset are comments."""
-    return "\n".join(
-        f"[{section}]\n" + "".join(_lines(group))
-        for section, group in groupby(settings, key=lambda setting: setting.section)
-    )
-
-
-def _lines(settings: Iterable[Setting]) -> Iterator[str]:
-    for setting in settings:
-        yield _comment(setting.why)
-        if not setting.values:
-            yield f"# {setting.option} =\n"
-        for value in setting.values:
-            yield f"{setting.option} = {value}\n"
+def _ini(settings: Iterable[Setting]) -> str:
+    """Return settings with the reason for each above it."""
+    return options.as_ini(settings, lambda setting: _comment(setting.why))
 
 
 def _comment(text: str, indent: str = "") -> str:

@@ -100,12 +100,12 @@ class TextTest(testtools.TestCase):
 
     def test_ini(self):
         self.assertEqual(
-            "[a]\none = 1\nlast = 4\n[b]\ntwo = 2\ntwo = 3\n",
+            "[a]\none = 1\nlast = 4\n\n[b]\ntwo = 2\ntwo = 3\n",
             options.as_ini(self.SETTINGS),
         )
         self.assertEqual(
-            "[a]\n# Because.\none = 1\n",
-            options.as_ini(self.SETTINGS[:1], self.SETTINGS),
+            "[a]\n# Because.\none = 1\n\n[b]\n# Each host has its own.\n# none =\n",
+            options.as_ini(self.SETTINGS[:2], lambda s: f"# {s.why}\n"),
         )
 
     def test_by_section(self):
