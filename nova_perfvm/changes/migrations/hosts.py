@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nova_perfvm.diagnose.arrivals import Share, arrived, shares
 from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, offer
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import NUMACell, RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
@@ -22,7 +23,7 @@ from nova_perfvm.facts.snapshot import (
 from nova_perfvm.policy import Policy
 
 
-class NoRoomError(Exception):
+class NoRoomError(PerfVMError):
     """A host does not take a server."""
 
 
@@ -64,7 +65,7 @@ def server_added(
     if allocation is not None:
         found = shares(policy, request.facts, view.facts)
     if allocation is None or found is None:
-        raise NoRoomError
+        raise NoRoomError(f"{view.host} does not take {server}")
     gone = frozenset({server.id})
     view = replace(view, sharing=tuple(p.without(gone) for p in view.sharing))
     view = arrived(view, request.facts, found, server.id, allocation)
