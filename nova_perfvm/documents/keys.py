@@ -42,6 +42,8 @@ from nova_perfvm.documents.mistakes import KeyPath, Mistake
 NAME: Final = {"name": True}
 # Not written at its default.
 LEFT_OUT: Final = {"left_out": True}
+# Missing in no file that is whole, though code may leave it out.
+REQUIRED: Final = {"required": True}
 
 # What is read where there is a mistake.
 _FAULTY: Final = object()
@@ -101,6 +103,7 @@ class _Key(NamedTuple):
     default: Any
     is_name: bool = False
     left_out: bool = False
+    required: bool = False
 
 
 def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
@@ -139,6 +142,7 @@ def keys_of(kind: Hashable) -> tuple[_Key, ...]:
                 else field.default_factory(),
                 is_name="name" in field.metadata,
                 left_out="left_out" in field.metadata,
+                required="required" in field.metadata,
             )
             for field in dataclasses.fields(of)
         )
@@ -349,7 +353,7 @@ class _Fields(_Shape):
                 given[key.field] = reader.read(key.kind, path[-1], path)
             elif key.name in value:
                 given[key.field] = reader.read(key.kind, value[key.name], here)
-            elif key.default is MISSING:
+            elif key.required or key.default is MISSING:
                 reader.say(here, f"missing; expected {_taken_apart(key.kind).words}")
         for unknown in value.keys() - set(self._known):
             known = self._known

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, NamedTuple
 
-from nova_perfvm.documents.keys import Expected, Time
+from nova_perfvm.documents.keys import REQUIRED, Expected, Time
 from nova_perfvm.exceptions import PerfVMError
 
 SCHEMA_VERSION: Final = "1.0"
@@ -55,12 +55,14 @@ class Collected:
     kind: Kind
     hostname: str
     taken_at: Time
-    interval_s: _Seconds = 0.0
-    files: Mapping[_Path, str] = field(default_factory=dict)
-    later: Mapping[_Path, str] = field(default_factory=dict)
-    links: Mapping[_Path, str] = field(default_factory=dict)
-    commands: Mapping[str, CommandOutput] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)
+    interval_s: _Seconds = field(default=0.0, metadata=REQUIRED)
+    files: Mapping[_Path, str] = field(default_factory=dict, metadata=REQUIRED)
+    later: Mapping[_Path, str] = field(default_factory=dict, metadata=REQUIRED)
+    links: Mapping[_Path, str] = field(default_factory=dict, metadata=REQUIRED)
+    commands: Mapping[str, CommandOutput] = field(
+        default_factory=dict, metadata=REQUIRED
+    )
+    unread: Mapping[str, str] = field(default_factory=dict, metadata=REQUIRED)
 
     def text(self, path: str) -> str:
         """Return the text of a file.

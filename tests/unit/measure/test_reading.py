@@ -60,9 +60,10 @@ class JSONTest(ReadingCase):
             commands={"a": 1, "b": {"exit_code": "0", "stdout": None, "stderr": ""}},
             surplus=1,
         )
-        del document["hostname"]
-        said = self.assert_refused(DocumentError, "11 mistakes", document)
+        del document["hostname"], document["later"]
+        said = self.assert_refused(DocumentError, "12 mistakes", document)
         for line in (
+            "later: missing",
             "kind: found 'server', expected one of 'host', 'guest'",
             "hostname: missing",
             "taken_at: found 'yesterday', expected a time",
