@@ -116,6 +116,10 @@ class AttemptsTest(testtools.TestCase):
             found = candidates.attempts(self.hosts("h"), self.spec(number))
             self.assertEqual(expected, self.tried(found))
 
+    def test_a_request_without_a_number(self):
+        found = candidates.attempts(self.hosts("h"), states.request_spec())
+        self.assertEqual(["h_a", "h_b"], self.tried(found))
+
     def test_many_hosts_are_tried_once_each(self):
         names = [f"h{n}" for n in range(candidates.MANY_HOSTS + 1)]
         found = candidates.attempts(self.hosts(*names), self.spec(1))
@@ -149,6 +153,15 @@ class AttemptsTest(testtools.TestCase):
         (host,) = candidates.current(hosts)
         self.assertEqual(40, self.pins(host))
         self.assertEqual([], host.allocation_candidates)
+
+    def test_alternates_are_other_hosts_once_each(self):
+        spec = self.spec()
+        found = candidates.attempts(self.hosts("h1", "h2", "h3"), spec)
+        found[0].consume_from_request(spec)
+        # Nova leaves out the host that it has selected, and those that have no
+        # candidate any more.
+        others = [a for a in found if a is not found[0] and a.allocation_candidates]
+        self.assertEqual(["h2", "h3"], [attempt.host for attempt in others])
 
     def test_alternates_of_several_servers(self):
         spec = self.spec()

@@ -208,6 +208,17 @@ class AlikeTest(NUMAFilterCase):
             self.assertEqual(5, len(self.passing(self.hosts, general)))
         self.assertEqual(0, fit.call_count)
 
+    def test_a_rebuild_asks_nothing(self):
+        rebuild = states.request_spec(hints={"_nova_check_type": ["rebuild"]})
+        for host in self.hosts:
+            for cell in host.numa_topology.cells:
+                cell.pin_cpus(set(cell.pcpuset))
+        before = [host.allocation_candidates for host in self.hosts]
+        with asked() as fit:
+            self.assertEqual(5, len(self.passing(self.hosts, rebuild)))
+        self.assertEqual(0, fit.call_count)
+        self.assertEqual(before, [h.allocation_candidates for h in self.hosts])
+
     def test_a_state_that_cannot_be_compared_is_judged_by_novas_own_code(self):
         class Unhashable:
             __hash__ = None

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts of which Nova knows what makes no sense, on Nova's own HostState."""
 
+import concurrent.futures
+import contextlib
 import types
 
 import fixtures
@@ -181,6 +183,12 @@ class FilterTest(UnreadableCase):
         for name in ("['odd']", r"odd\nCRITICAL it burns", "unknown"):
             self.assertEqual(1, len(self.lines(f"cannot read host {name} (")), name)
 
+    def test_explain(self):
+        judge = filters.PerfVMFilter()
+        for change in (ODD["no memory of a cell"], ODD["no aggregates"]):
+            decision = judge.explain(odd_host(change), states.request_spec())
+            self.assertEqual(["host.unreadable"], [r.code for r in decision.reasons])
+
     def test_once_until_it_is_well(self):
         judge = filters.PerfVMFilter()
         odd, well = odd_host(ODD["no vcpus_used"]), well_host("odd")
@@ -287,3 +295,11 @@ class UnreadableHostsTest(UnreadableCase):
         self.assertEqual(unreadable.MOST_KNOWN, len(hosts._flavors))
         hosts.found(("h0", "node"), "flavor", "error")
         self.assertEqual(2, len(self.lines("cannot read host h0 ")))
+
+    def test_threads(self):
+        hosts = unreadable.UnreadableHosts("x")
+        with contextlib.ExitStack() as stack:
+            pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(8))
+            for _ in range(200):
+                pool.submit(hosts.found, ("h", "node"), "flavor", "error")
+        self.assertEqual(1, len(self.lines("cannot read host h ")))

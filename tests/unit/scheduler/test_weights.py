@@ -136,6 +136,10 @@ class MultiplierTest(WeigherCase):
         self.more.failed_builds = 1
         self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
 
+    def test_no_say(self):
+        self.config.config(group="perfvm", weight_multiplier=0.0)
+        self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
+
     def test_no_say_while_the_filter_observes(self):
         self.assertEqual(["more", "fewer"], self.order(self.hosts, self.spec))
         self.config.config(group="perfvm", mode="observe")
