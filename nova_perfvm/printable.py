@@ -40,6 +40,11 @@ def some_of(names: Sequence[str], most: int) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def number_of(count: int, noun: str) -> str:
+    """Return a number of things in words, such as ``2 hosts``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def _escaped(character: str) -> str:
     # To Python no blank prints but the common one.
     if character.isprintable() or unicodedata.category(character) == "Zs":

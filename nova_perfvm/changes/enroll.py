@@ -222,7 +222,7 @@ def _unsettled(
 def _give(
     view: HostView, shares: Shares, known: dict[str, Provider]
 ) -> Iterator[do.Change]:
-    """Yield the steps that give servers the units, or all else, that they lack."""
+    """Yield the steps that add what servers lack to their allocations."""
     for consumer, lacking in shares.lacking.items():
         by_uuid = {_uuid(view, name, known): lacking[name] for name in lacking}
         name = view.describe(consumer)

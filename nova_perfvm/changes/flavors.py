@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policy's flavors against those of a cloud.
 
-A flavor is the policy's own when its name is one that the policy generates and
-it says so itself: by its ``perfvm:class``, or by the description with which sync
-creates flavors, which it has before it has any extra spec.  Others are never
-touched.
+A flavor belongs to the policy if the policy generates its name and it is marked: by
+``perfvm:class``, or by the description with which sync creates flavors, before they
+have extra specs.  Sync never changes other flavors.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _NAMED_USERS: Final = 3
 
 @dataclass(frozen=True)
 class SeenFlavor(Flavor):
-    """A flavor as Nova shows it, with what matters to sync.
+    """A flavor as Nova shows it, with the fields that sync compares.
 
     :ivar swap_mb: swap disk in MiB
     :ivar users: servers that were made with it, or resized to it; None where
@@ -53,7 +52,7 @@ class SeenFlavor(Flavor):
 
     @property
     def claims(self) -> bool:
-        """Return whether it says that it is of a policy."""
+        """Return whether it is marked as a flavor of a policy."""
         return self.marked or const.CLASS_KEY in self.extra_specs
 
 
@@ -61,7 +60,7 @@ class SeenFlavor(Flavor):
 class CreateFlavor(Change):
     """Create a flavor with all its extra specs, or not at all.
 
-    :ivar id: the one to have; None for whichever Nova chooses
+    :ivar id: the ID to create it with; None lets Nova choose
     """
 
     words = "create flavor {0.name}, {0.detail}"
@@ -86,7 +85,7 @@ class CreateFlavor(Change):
 
     @property
     def description(self) -> str:
-        """What marks it as the policy's, from its first moment on."""
+        """The description that marks it as the policy's from its creation on."""
         return _MARK + self.flavor.class_name
 
 
@@ -137,7 +136,7 @@ class UnsetSpec(Change):
 
     @property
     def detail(self) -> str:
-        """The key and what it was."""
+        """The key and its present value."""
         return f"{self.key} (was {self.before})"
 
 
@@ -152,11 +151,11 @@ def plan_flavors(
 ) -> Plan:
     """Return the steps from the flavors of a cloud to those of a policy.
 
-    :param observed: all flavors of the cloud, private ones too; those that
-        :func:`resized` with their users
+    :param observed: all flavors of the cloud, private ones too; with their users if
+        :func:`resized` finds a difference
     :param known: custom traits and resource classes that Placement knows
-    :param adopt: names of flavors to take over although they do not say that
-        they are of a policy
+    :param adopt: names of flavors to take over although nothing marks them as a
+        policy's
     :param recreate: delete flavors of another size that no server uses, and
         create them anew
     :param listed: names of all flavors of the policy, of which desired may be a
@@ -197,7 +196,7 @@ def plan_flavors(
 
 
 def resized(seen: SeenFlavor, flavor: PolicyFlavor) -> tuple[str, ...]:
-    """Say in what an existing flavor's size, which Nova cannot change, differs."""
+    """Return how an existing flavor's size, which Nova cannot change, differs."""
     pairs = (
         ("vCPUs", seen.vcpus, flavor.vcpus),
         ("MiB of memory", seen.memory_mb, flavor.memory_mb),
@@ -216,8 +215,8 @@ def _steps(seen: SeenFlavor, flavor: PolicyFlavor) -> Iterator[Change]:
     found = differences(seen.extra_specs, flavor.extra_specs)
     other_size = resized(seen, flavor)
     if other_size:
-        # All of them, as the new one will be given: if nova-api refuses one, it
-        # does so while there still is a flavor.
+        # The old flavor gets all extra specs of the new one first: if nova-api refuses
+        # one of them, the old flavor still exists.
         yield SetSpecs(seen.id, seen.name, flavor.extra_specs, found.changed)
         yield DeleteFlavor(seen.id, seen.name, "; ".join(other_size))
         yield CreateFlavor(flavor, seen.id)
@@ -232,7 +231,7 @@ def _foreign(seen: SeenFlavor, adopt: Collection[str]) -> str | None:
     if seen.claims or seen.name in adopt:
         return None
     return (
-        f"flavor {seen.name} exists and does not say that it is of a policy (it has no "
+        f"flavor {seen.name} exists and is not marked as a policy's (it has no "
         f"{const.CLASS_KEY}): take it over with --adopt {seen.name}, or give the "
         "policy's flavors other names (flavors: name in the policy, or --prefix)"
     )

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policy's image properties against those of a cloud's images.
 
-An image is the policy's business once an operator has named it: it has a tag
-since.  Tags, unlike properties, are not inherited by the snapshots of servers.
-Of its properties only those that the policy generates are touched, and those
-that it generated before: the image keeps a record of them.
+The policy applies to an image once an operator has named it, which gives it a tag.
+Tags, unlike properties, are not inherited by the snapshots of servers.  Only properties
+that the policy generates are changed, and those that it generated before: the image
+keeps a record of them.
 
-A tenant may write tag and record on an image of his own.  So nothing about such
-an image stops the others from being changed, and nothing is removed from it.
+A tenant may write tag and record on an image of his own.  So such an image never stops
+changes of the others, and nothing is removed from it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class ChangeImage(Change):
     :ivar properties: to be set
     :ivar before: the values of those that the image has
     :ivar surplus: to be removed, with their values
-    :ivar tags: all that it is to have
-    :ivar new_tags: those of them that it has not yet
-    :ivar record: what the record says and what it is to say; empty for none
-    :ivar unasked: whether it is a tenant's, and only has the tag
+    :ivar tags: all tags that it is to have
+    :ivar new_tags: those that it does not have yet
+    :ivar record: the present record and the new one; empty for none
+    :ivar unasked: whether it is a tenant's image that no operator has named
     """
 
     words = "set on image {0.name} ({0.id}): {0.detail}"
@@ -160,12 +160,12 @@ def _change(
 ) -> ChangeImage | None:
     wanted = dict(properties)
     if _VIRTIO_SCSI.items() <= image.properties.items():
-        # A guest that boots from it may not find its disk elsewhere.
+        # On another bus a guest may not find the disk that it boots from.
         wanted.pop("hw_disk_bus", None)
     found = differences(image.properties, wanted)
     before = after = image.properties.get(RECORD, "")
     surplus = {}
-    # Who writes the record of an image of his own could have properties removed
+    # By the record of an image of his own, a tenant could have properties removed
     # that Glance protects from him.
     if not image.belongs_to_tenant(project):
         recorded = set(filter(None, before.split(",")))

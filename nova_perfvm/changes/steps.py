@@ -121,7 +121,7 @@ class DeleteAggregate(Change):
 
 @dataclass(frozen=True)
 class SetProviderAggregates(Change):
-    """Give a host's provider the aggregates that the host has in Nova."""
+    """Put a host's provider into the aggregates of its host."""
 
     words = "set the aggregates of provider {0.name} as Nova has them"
     look_again = True
@@ -145,7 +145,7 @@ class SetService(Change):
 
 @dataclass(frozen=True)
 class CreateChild(Change):
-    """Create a child provider, which has nothing yet."""
+    """Create a child provider without inventories and traits."""
 
     words = "create provider {0.name}"
     parent: str
@@ -155,7 +155,7 @@ class CreateChild(Change):
 
 @dataclass(frozen=True)
 class AdoptChild(Change):
-    """Put a provider that an earlier run has detached below a host's."""
+    """Attach a provider that an earlier run has detached to a host's tree."""
 
     words = "put provider {0.name} back into the host's tree"
     parent: str
@@ -179,7 +179,7 @@ class DetachChild(Change):
 
 @dataclass(frozen=True)
 class SetTraits(Change):
-    """Give a provider exactly these traits.
+    """Set all traits of a provider.
 
     :ivar opens: VMs with units may come from now on
     """
@@ -198,7 +198,7 @@ class SetTraits(Change):
 
 @dataclass(frozen=True)
 class SetInventory(Change):
-    """Give a provider exactly these inventories; none if it is to be detached."""
+    """Set all inventories of a provider; none if it is to be detached."""
 
     uuid: str
     name: str
@@ -247,7 +247,7 @@ class AddUnits(Change):
 
 @dataclass(frozen=True)
 class Allocate(Change):
-    """Allocate to a running server what Placement has lost, units and all.
+    """Allocate to a running server what Placement has lost, units included.
 
     :ivar resources: amounts by provider and resource class
     """
@@ -268,7 +268,7 @@ class Allocate(Change):
 
 @dataclass(frozen=True)
 class RemoveUnits(Change):
-    """Take the units out of what a consumer has, and leave the rest as it is.
+    """Remove the units from a consumer's allocation, and leave the rest as it is.
 
     :ivar providers: those of which it holds units
     """

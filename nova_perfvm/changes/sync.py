@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes what is there into what should be."""
+"""Compare the values that a flavor or an image has with those that it should have."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Differences:
-    """How what is there differs from what should be.
+    """How present values differ from desired ones, by key.
 
-    :ivar set: what is missing or has another value, with the value to be
-    :ivar changed: the present values of those
-    :ivar surplus: what is there and should not be
+    :ivar set: desired values that are missing or different
+    :ivar changed: the present values of those keys
+    :ivar surplus: present values of keys that should not be there
     """
 
     set: Mapping[str, str]
@@ -22,7 +22,7 @@ class Differences:
 
 
 def differences(seen: Mapping[str, str], desired: Mapping[str, str]) -> Differences:
-    """Compare two mappings."""
+    """Return how present values differ from desired ones."""
     wanted = {key: value for key, value in desired.items() if seen.get(key) != value}
     return Differences(
         set=wanted,
@@ -32,7 +32,7 @@ def differences(seen: Mapping[str, str], desired: Mapping[str, str]) -> Differen
 
 
 def assignments(new: Mapping[str, str], old: Mapping[str, str]) -> str:
-    """Write down what is set, each with the value that it had."""
+    """Return new values as text, each with the old one."""
     return ", ".join(
         f"{key}={value}" + (f" (was {old[key]})" if key in old else "")
         for key, value in new.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add to the allocation of a server that runs, unless it has changed or moved."""
+"""Add to the allocation of a running server, unless either has changed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import ConflictError
 from nova_perfvm.facts.host_view import HostView
 
-# Placement's code where generations differ; room that is taken has another one.
+# Placement's code when generations differ; a lack of room has another.
 CONCURRENT: Final = "placement.concurrent_update"
 
 
 def allocate(
     api: API, step: Allocate | AddUnits, held: dict[str, Any], view: HostView
 ) -> None:
-    """Put the allocation of a server back with what it lacks of a host.
+    """Add what a server lacks on a host to its allocation.
 
-    Nova changes the allocation of a server when it begins to move it.  So what was
-    held before Nova said where the server is, is refused afterwards.
+    Nova changes an allocation when it begins to move the server.  The allocation is
+    read before Nova is asked where the server is: if a move began in between, Placement
+    refuses the change.
 
     :param held: what it has been allocated, as Placement answered
     :param view: of the host, on which the step was planned
-    :raises ConflictError: when Nova has the server elsewhere, or is at work with it;
-        when it holds something else than the view has shown; or when Placement
-        refuses, for which see its code
+    :raises ConflictError: when the server is elsewhere, or Nova is at work with it;
+        when it holds something else than the view shows; or when Placement refuses,
+        see its code
     """
     allocations = {
         provider: {"resources": dict(entry["resources"])}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flavors of a live cloud: seen, and made what the policy says."""
+"""Read the flavors of a cloud, and change them to those of a policy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 
 
 def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
-    """Look at a cloud's flavors, and give the steps to those of a policy.
+    """Return the steps from a cloud's flavors to those of a policy.
 
     :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
     :raises CloudError: when a request fails
@@ -51,7 +51,7 @@ def sync(
     tell: Callable[[do.Change], None],
     **options: Any,
 ) -> list[Failed]:
-    """Make a cloud's flavors those of a policy; return what Nova refused of them.
+    """Change a cloud's flavors to those of a policy; return what Nova refused.
 
     :param tell: called before each change
     :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
@@ -63,7 +63,7 @@ def sync(
         lambda change: _apply(change, api),
         tell,
         alone=lambda change, error: (
-            # What flavors have in common comes first, and they need it.
+            # Names that flavors need are made first; no flavor works without them.
             error.status == 400 and not isinstance(change, do.CreateName)
         ),
     )
@@ -143,7 +143,7 @@ def _create(api: API, change: CreateFlavor) -> None:
     try:
         _set_specs(api, made, flavor.extra_specs)
     except CloudError:
-        # Without its extra specs it would be an open door to users.
+        # Without its extra specs it would let users past the policy.
         api.nova("DELETE", f"/flavors/{quote(made)}")
         raise
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give servers back what they have lost of their allocations, one at a time."""
+"""Restore what servers have lost of their allocations, one server at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nova_perfvm.policy import Policy
 
 
-# Who changes the same allocation meanwhile is Nova, and mostly once.
+# Only Nova changes the same allocation meanwhile, and mostly once.
 _TRIES: Final = 4
 
 
@@ -39,17 +39,17 @@ def look(
 def heal(
     api: API, policy: Policy, host: str, server: str, among: Hypervisors | None = None
 ) -> Allocate | None:
-    """Give a server back what it has lost; return what that was.
+    """Restore what a server has lost, and return the step that did.
 
-    Nothing, if it lacks nothing any more or is not on the host any more.
+    Return None if the server lacks nothing any more, or has left the host.
 
     :param server: its ID
-    :raises RefusedError: when something is in the way, also that others have taken
-        its room
+    :raises RefusedError: when something is in the way, such as other servers that have
+        taken its room
     :raises ConflictError: when its allocation is changed again and again
     """
     for left in reversed(range(_TRIES)):
-        # First, as whatever is changed from here on changes the generation, too.
+        # Read first: any change from here on changes the generation, too.
         held = answers.allocation(api, server)
         view = live_hosts.read_host(api, host, among)
         healing = _plan(api, policy, view)
@@ -84,9 +84,9 @@ def _is_held_elsewhere(
     held: dict[str, Any],
     among: Hypervisors | None,
 ) -> bool:
-    """Return whether an allocation is, in part, of another compute host.
+    """Return whether part of an allocation is on another compute host.
 
-    That of a host that failed does not count: Nova takes it away when that is back.
+    A failed host does not count: Nova removes its part when the host is back.
     """
     tree = {provider.uuid for provider in view.tree}
     others = {
@@ -105,7 +105,7 @@ def _is_held_elsewhere(
 
 
 def _plan(api: API, policy: Policy, view: HostView) -> Healing:
-    """Plan, and look for migrations of those only that lack something."""
+    """Return what can be healed; only servers that lack something are looked up."""
     migrating = {
         server
         for server in plan_heal(policy, view).steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of a live cloud: seen, and given the policy's properties."""
+"""Read the images of a cloud, and give them the policy's properties."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def plan(
     named: Sequence[str] = (),
     done: Collection[str] = (),
 ) -> Plan:
-    """Look at images, and give the steps to those of a policy.
+    """Return the steps from a cloud's images to those of a policy.
 
     :param desired: see :func:`nova_perfvm.changes.images.plan_images`
-    :param tag: what images that are named get
+    :param tag: of the images that are named
     :param named: names or IDs; none for all images that have one of the tags
-    :param done: IDs of images that are left out
+    :param done: IDs of images to leave out
     :raises CloudError: when a request fails, or a name is not that of one image
     """
     found = [find_image(api, name) for name in named]
@@ -70,8 +70,8 @@ def sync(
         if not (isinstance(change, ChangeImage) and change.unasked):
             _apply(api, change)
             return
-        # Its owner may have filled it up, or change it back as often as this
-        # changes it.  So it has one try, and does not stop the others.
+        # Its owner may have reached a quota, or may change it back each time.  So it
+        # is tried once, and does not stop the others.
         done.add(change.id)
         try:
             _apply(api, change)
@@ -98,9 +98,9 @@ def _of_the_image(error: CloudError) -> bool:
 def find_image(api: API, name: str) -> Image:
     """Return the one image of a name, or of an ID.
 
-    By name, one that is hidden only if no other is called so, as the client
-    does: newer ones have replaced it.  A tenant's image only if none of the
-    administrators' is called so: he may call it what he likes.
+    Of images of one name, those of administrators come before those of tenants, who
+    may choose any name; and visible ones come before hidden ones, as in the client:
+    newer ones have replaced these.
 
     :raises CloudError: when there is none, or several
     """

@@ -34,32 +34,32 @@ from nova_perfvm.findings import Level
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import one_line
 
-# From the first look at a migration to the last: it may take a minute or an hour.
+# Pauses between looks at a migration, which may take a minute or an hour.
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 5.0
-# While a migration runs, so many looks in a row may fail.
+# So many looks at a migration may fail in a row.
 _MOST_FAILED: Final = 12
-# What Nova does when a migration is over, it does within this: the source's
-# allocation goes, for one.
+# Nova cleans up after a migration within this time; it deletes the allocation on
+# the source, for one.
 _SETTLE_S: Final = 60
-# A compute counts anew what its servers have each minute by default
-# ([DEFAULT]update_resources_interval).  Until then it may count one that is deleted, as
-# a rule one that had come by a cold migration, or that has left by one.
+# nova-compute counts what its servers use once a minute by default
+# ([DEFAULT]update_resources_interval).  Until then it may still count a server that
+# was deleted, or that left by a cold migration.
 _REPORT_S: Final = 130
 PATIENCE_MIN: Final = 60
 
 
 class StoppedError(PerfVMError):
-    """A move that is not as it was planned: nothing further is started."""
+    """A move did not go as planned; no further move is started."""
 
 
 @dataclass(frozen=True)
 class Watcher:
-    """Who is told of the progress, and may end it.
+    """Callbacks that follow an execution and may end it.
 
-    :ivar keep: called with the execution after each step, to be written down
-    :ivar tell: called with each thing that is done, in words
-    :ivar show: called with what is under way, how much of it is done, and of how much
+    :ivar keep: saves the execution, after each step
+    :ivar tell: receives a sentence about each step
+    :ivar show: receives what is under way, the amount done, and the whole amount
     :ivar stopping: returns whether to start no further move
     """
 
@@ -73,8 +73,8 @@ class Watcher:
 class ExecutionOutcome:
     """How an execution ended.
 
-    :ivar why: why moves remain, empty if none does
-    :ivar interrupted: whether somebody wanted it to end there
+    :ivar why: why moves remain; empty if none do
+    :ivar interrupted: whether the operator stopped it
     """
 
     execution: Execution
@@ -94,16 +94,16 @@ def execute(
 ) -> ExecutionOutcome:
     """Make the moves that remain, each after a look at what is there now.
 
-    A move is made if the server and both hosts are as the plan has them, and the
-    rules allow it still; nova-scheduler judges it, too.  It counts as done when the
-    server is on its target in the status that it had, and the audit finds nothing
-    that it had not found before.
+    A move is started if the server and both hosts are as planned and the rules still
+    allow it; nova-scheduler checks it as well.  It is done when the server is on its
+    target with its former status, and the audit has no new finding.
 
     :param snapshot: of the cloud, taken just now
     :param settings: those of nova-scheduler; None for what the policy needs
-    :param patience_min: how long to wait for one move, in minutes; Nova goes on
-        with it after that
-    :returns: how far it came; what it could not make, it has not started
+    :param patience_min: how long to wait for one move, in minutes; Nova continues
+        it after that
+    :returns: the execution as far as it came; moves behind one that failed are not
+        started
     """
     run = _Run(
         api,
@@ -148,7 +148,7 @@ class _Run:
     def _make(self, number: int) -> None:
         """Make one move.
 
-        :raises StoppedError: when it cannot be made, or ended otherwise
+        :raises StoppedError: when it cannot be started, or did not end as planned
         :raises CloudError: when a request failed
         """
         move = self.execution.moves[number].move
@@ -169,8 +169,8 @@ class _Run:
             elif action.kind == "done":
                 self._check_after(move, found)
                 if not move.live:
-                    # Its source counts the server until then, and whoever it made
-                    # room for would be refused there.
+                    # Until then the source counts the server, and would refuse the
+                    # VM that this move makes room for.
                     self._counted_anew(move, move.source)
                 self._keep(number, replace(progress, state="done", note=""))
                 self.watcher.tell(f"{move.name} ({move.server}) is on {move.target}")
@@ -184,27 +184,27 @@ class _Run:
             next(waits)
 
     def _ended(self, number: int, action: NextAction, *, asked_now: bool) -> str:
-        """Write down that it is over, and return why."""
+        """Record that the move is over, and return the reason."""
         progress = self.execution.moves[number]
         if progress.state != "asked":
             return action.why
-        # Whoever goes on looks at everything anew.
+        # A later run looks at everything again.
         self._keep(number, replace(progress, state="pending", status="", after=""))
         detail = self._fault(progress.move) if asked_now else ""
         return f"{action.why}: {detail}" if detail else action.why
 
     def _counted_anew(self, move: Move, name: str) -> bool:
-        """Wait until a host's compute counts what its servers have.
+        """Wait while nova-compute counts a server that has left its host.
 
         :param name: of the source or the target of the move
-        :returns: whether it counted more, so that nova-scheduler saw it fuller than it
-            is, and does not any more
+        :returns: whether it did, and has stopped: nova-scheduler saw the host fuller
+            than it was, and now sees its true room
         """
         if not self._overcounted(move, name):
             return False
         self.watcher.tell(
-            f"nova-compute on {name} counts a server that has left it: waiting until "
-            "it counts anew"
+            f"nova-compute on {name} still counts a server that has left: waiting for "
+            "its next report"
         )
         deadline = time.monotonic() + _REPORT_S
         while self._overcounted(move, name):
@@ -234,7 +234,7 @@ class _Run:
         """Return the server of a move, and its migrations, the newest first."""
         for left in reversed(range(_MOST_FAILED)):
             try:
-                # First the migrations: what is over then, the server shows.
+                # Migrations first: the server, read later, shows how they ended.
                 query = urlencode({"instance_uuid": move.server})
                 found = self.api.nova_list(
                     f"/os-migrations?{query}", "migrations", "uuid"
@@ -253,17 +253,17 @@ class _Run:
         raise AssertionError
 
     def _checked(self, move: Move) -> set[tuple[str, str]]:
-        """Look at both hosts, and that the rules allow the move; return findings.
+        """Check both hosts and the rules; return the audit's findings before the move.
 
         :raises StoppedError: when something is in the way
         """
         self._refresh(move)
         target = next((h for h in self.snapshot.hosts if h.host == move.target), None)
         if target is None:
-            raise StoppedError(f"host {move.target} is not to be seen any more")
+            raise StoppedError(f"host {move.target} is no longer in the cloud")
         seen = self.snapshot.server_by_id.get(move.server)
         if seen is None or seen.host != move.source:
-            raise StoppedError("the server is being moved by somebody else")
+            raise StoppedError("somebody else is moving the server")
         verdict = allows(
             self.policy,
             self.snapshot,
@@ -274,21 +274,21 @@ class _Run:
         )
         if not verdict.accepted:
             said = "; ".join(words(reason) for reason in verdict.reasons)
-            raise StoppedError(f"{move.target} takes it no more: {said}")
+            raise StoppedError(f"{move.target} no longer takes it: {said}")
         return self._findings()
 
     def _check_after(self, move: Move, before: set[tuple[str, str]] | None) -> None:
         """Wait until the audit finds no more than before the move.
 
-        :param before: None where this run did not see what it was
-        :raises StoppedError: when it does not come to that
+        :param before: findings before the move; None if another run started it
+        :raises StoppedError: when new findings remain
         """
         deadline = time.monotonic() + _SETTLE_S
         while True:
             self._refresh(move)
             new = self._findings()
             if before is None:
-                # Of the server itself nothing may be wrong then.
+                # Only findings about the server itself can then be judged.
                 new = {found for found in new if move.server in found[1]}
             else:
                 new -= before
@@ -316,7 +316,7 @@ class _Run:
 
     @openstack_errors()
     def _fault(self, move: Move) -> str:
-        """Return what Nova says of the last action on a server, empty if nothing."""
+        """Return Nova's message about the last action on a server; may be empty."""
         path = f"/servers/{quote(move.server)}/os-instance-actions"
         try:
             newest, *_ = self.api.nova("GET", path, key="instanceActions") or [None]
@@ -332,16 +332,16 @@ class _Run:
     # What is done
 
     def _start(self, number: int, server: Server, migrations: list[Migration]) -> None:
-        """Ask Nova for a move; nova-scheduler is to check the host."""
+        """Ask Nova to move a server; nova-scheduler checks the host."""
         progress = self.execution.moves[number]
         move = progress.move
         after = migrations[0].id if migrations else ""
         asked = replace(
             progress, state="asked", status=server.status, after=after, note=""
         )
-        # Written down before, as nothing else tells ours from another's.
+        # Saved before the request: only this tells our migration from another's.
         self._keep(number, asked)
-        # What it is was said before the first began.
+        # The plan was shown before the first move began.
         self.watcher.tell(f"{number + 1} of {len(self.execution.moves)}: {move.name}")
         body: dict[str, Any] = {"migrate": {"host": move.target}}
         if move.live:
@@ -352,7 +352,7 @@ class _Run:
             self._act(move, body)
         except CloudError as exc:
             if 400 <= exc.status < 500:
-                # After any other error Nova may be at it all the same.
+                # After any other error Nova may move the server all the same.
                 self._keep(number, progress)
             raise
 
@@ -373,9 +373,9 @@ class _Run:
     # Waiting
 
     def _waits(self, number: int) -> Iterator[None]:
-        """Wait a little longer each time, until patience is at an end.
+        """Yield after pauses that grow, until the patience is used up.
 
-        :raises StoppedError: then
+        :raises StoppedError: when it is
         """
         move = self.execution.moves[number].move
         deadline = time.monotonic() + self.patience_s
@@ -383,8 +383,8 @@ class _Run:
         while True:
             if time.monotonic() > deadline:
                 raise StoppedError(
-                    f"Nova is not done with it after {self.patience_s / 60:g} minutes "
-                    "and goes on: see openstack server migration list"
+                    f"Nova has not finished after {self.patience_s / 60:g} minutes and "
+                    "continues: see openstack server migration list"
                 )
             self._show(number, move)
             time.sleep(pause_s)

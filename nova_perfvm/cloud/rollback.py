@@ -31,7 +31,7 @@ class RollbackPlan:
     :ivar hosts: names of the hosts, in order
     :ivar changes: on all of them, and then on what they had in common
     :ivar refusals: what is in the way
-    :ivar warnings: what goes on asking for units, and what comes of it
+    :ivar warnings: flavors and servers that still ask for units, and the consequences
     :ivar kept: aggregates that stay, and why
     """
 
@@ -48,7 +48,7 @@ def plan_rollback(
     """Look at every host that is enrolled, if only in part.
 
     :param strip: take the units out of the allocations of running VMs
-    :param delete_children: delete those that earlier runs have detached
+    :param delete_children: delete the providers that earlier runs have detached
     """
     seen = read_snapshot(api)
     views = elastic_hosts(seen).hosts
@@ -60,7 +60,7 @@ def plan_rollback(
     if seen.unseen_hosts:
         refusals += seen.gaps
     if refusals:
-        # Nothing then puts back what an earlier run has left.
+        # Nothing is done then, so what an earlier run has left remains as well.
         refusals += tuple(remains for view in views for remains in view.remains)
     common = _common(
         api, asked=bool(warnings), delete_children=delete_children, emptied=True
@@ -116,11 +116,11 @@ def rollback(
 def _common(
     api: API, *, asked: bool, delete_children: bool, emptied: bool = False
 ) -> Sequence[Change]:
-    """Return what is to be removed when no host needs it.
+    """Return the steps that remove what no host needs any more.
 
-    Not the names that flavors ask for: Placement refuses a request with one
-    that it does not know, and on that nova-scheduler fails (a TypeError for
-    pinned VMs) instead of saying that there is no valid host.
+    Names that flavors ask for stay: Placement refuses a request with an unknown
+    name, and nova-scheduler then fails (with a TypeError for pinned VMs) instead of
+    finding no valid host.
     """
     names = frozenset() if asked else answers.names(api)
     return plan_forget(

@@ -16,7 +16,7 @@ from nova_perfvm.cloud.errors import (
     RefusedError,
 )
 
-# Others who change the same things are few, and each time one of them gets on.
+# Few change the same things at once, and with each conflict one of them succeeds.
 CONFLICTS: Final = 8
 PAUSE_S: Final = 0.2
 
@@ -25,7 +25,7 @@ PAUSE_S: Final = 0.2
 class Failed:
     """A change that was refused, while the others went on.
 
-    :ivar asked: somebody named what it is about; otherwise it is only left
+    :ivar asked: whether an operator named its subject; otherwise that is left alone
     """
 
     change: Change
@@ -50,9 +50,9 @@ def carry_out(
 
     :param plan: looks at what is there now
     :param tell: called before each change
-    :param alone: whether an error is about this flavor or image alone, so that the
-        others go on; nothing more is done to this one
-    :param host: the one that is changed, if it is one, for errors
+    :param alone: returns whether an error is about one flavor or image alone: that
+        one is left, and the others go on
+    :param host: name of the host that is changed, for errors; empty if there is none
     :param rounds: after how many plans to give up
     :raises RefusedError: when something is in the way
     :raises CloudError: when a request failed; running again goes on from there
@@ -86,8 +86,8 @@ def carry_out(
                 ) from exc
             time.sleep(PAUSE_S * conflicts)
     if host:
-        raise CloudError(f"{host} does not come to rest: run this again")
-    raise CloudError("it does not stay as it was set, others change it: try again")
+        raise CloudError(f"{host} keeps changing: run this again")
+    raise CloudError("somebody else changes it back each time: try again")
 
 
 def _stopped(change: Change, failed: list[Failed]) -> bool:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy becomes: flavors, image properties, configuration of hosts."""
+"""Flavors, image properties and host configurations, generated from a policy."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guarantee of I/O operations per second needs, as files and commands."""
+"""Files and commands for a guarantee of I/O operations per second."""
 
 from __future__ import annotations
 

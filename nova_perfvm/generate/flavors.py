@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # For a class whose policy lists no flavors, when sizes are given.
 _NAME_PATTERN: Final = "{class}.{vcpus}c.{memory_gb}g"
 
-# Extra specs that make a request name something of Placement's: group 2 is it.
+# Extra specs that ask Placement for a custom name, which is group 2.
 _ASKS: Final = re.compile(r"(resources|trait)[A-Za-z0-9_-]*:(CUSTOM_[A-Z0-9_]+)")
 
 # What Nova's API takes: sizes up to 2^31 - 1.
@@ -192,7 +192,7 @@ def _flavors_of(
 
 
 def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
-    """Return the classes that have an exact number of vCPUs, with these sizes."""
+    """Yield the classes that have an exact number of vCPUs, with these sizes."""
     for gigabytes in memory_gb:
         if not 1 <= gigabytes <= _MAX_MEMORY_GB:
             raise FlavorError(

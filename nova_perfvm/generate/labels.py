@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The label of a host: its aggregate's metadata that names the classes it is for."""
+"""The label of a host: metadata of its aggregate that names the classes it is for."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def label_commands(
     """Return the commands that give hosts their label.
 
     :param hosts: their names, as a shell takes them
-    :param known: the cloud's aggregates; one with this label is taken, or else one of
-        the name that a new one would get
+    :param known: the cloud's aggregates; one with this label is used, or else one with
+        the name of a new one
     """
     names = {vm_class.name for vm_class in classes}
     mine = next((a.name for a in known if a.labels == names), None)

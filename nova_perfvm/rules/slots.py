@@ -101,7 +101,7 @@ def no_sum(sizes: Sequence[int]) -> str:
 
 
 def count_vms(vm_class: VMClass, host: HostFacts) -> VMCount:
-    """Count the VMs of the class that a host's pins are, broken ones as whole.
+    """Count the VMs of the class that own a host's pinned CPUs; parts count as one.
 
     Without former sizes the number is exact.  With them it is where no other sum
     of sizes makes as many pins: 20 pins are one VM of 20 vCPUs if the class has 18

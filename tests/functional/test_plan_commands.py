@@ -48,7 +48,7 @@ class TestResume(ResumeCase):
             (f"{self.one.name} ({self.one.id})", "h1", "h2", "live"),
             tuple(rows[0][key] for key in ("Server", "From", "To", "Migration")),
         )
-        self.assertIn("h3 takes it no more", rows[1]["Note"])
+        self.assertIn("h3 no longer takes it", rows[1]["Note"])
         self.assertIn("1 of 2 migration(s) are done, and 1 remain", said)
         self.assertIn(f"openstack perfvm plan resume {self.path}", said)
         self.servers.delete(other[0])

@@ -142,7 +142,7 @@ class TestDeviations(DeviationCase):
         left = self.stopped("down", left)
         self.cloud.recover_host("h2")
         other = self.boot(host="h2")
-        left = self.stopped("takes it no more", left)
+        left = self.stopped("no longer takes it", left)
         self.assertEqual(["done", "pending"], self.states(left))
         self.assertEqual(("ACTIVE", "h1"), self.host(two))
 

@@ -178,7 +178,7 @@ class TestInterrupted(InterruptedCase):
 
         with fixtures.MonkeyPatch(f"{DRIVER}.live_migration", wait):
             outcome = self.execute(execution, patience_min=1 / 60)
-            self.assertIn("Nova is not done with it", outcome.why)
+            self.assertIn("Nova has not finished", outcome.why)
             self.assertEqual(["asked"], self.states(outcome.execution))
             with self.die_in("_show"):
                 self.assertRaises(DeathError, self.execute, outcome.execution)

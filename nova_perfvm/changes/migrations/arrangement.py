@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is on which host in a plan; a change makes a new arrangement of the hosts.
+"""Which servers are on which hosts at one step of a plan.
 
-A host that does not change is shared by both, with all answers about it.
+An arrangement never changes: a migration makes a new one.  Both share the hosts that
+stay the same, with all that is known about these.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.rules import packing
 
-# More VMs of a flavor than that are not counted on one host.
+# At most so many VMs of a flavor are counted on one host.
 MOST_ROOM = 1000
 
 
 class PlannedHost:
-    """A host as it would be, and the answers about it so far.
+    """A host at one step of a plan, with the answers computed about it so far.
 
-    :ivar openings: what else has been found out about it, by the question
+    :ivar openings: the openings found on it, by the question
     """
 
     def __init__(self, planning: Planning, view: HostView) -> None:
@@ -70,9 +71,9 @@ class PlannedHost:
         return min(found, most)
 
     def score(self, kind: ServerKind) -> tuple[int, int]:
-        """Return how well a server that it takes is placed there; the most is best.
+        """Return how well it suits a server that it takes; the highest is best.
 
-        As the weigher has it; of hosts that are equal to it, the fullest.
+        This is the weigher's score; among equal hosts the fullest is best.
         """
         if kind not in self._scores:
             policy, view = self._planning.policy, self.view
@@ -86,7 +87,7 @@ class Arrangement:
     """Servers on hosts.
 
     :ivar hosts: by name of the compute service
-    :ivar floating: servers that have left one host and come to none yet, by ID
+    :ivar floating: servers that have left a host and not reached another, by ID
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Arrangement:
         self.floating = floating or {}
 
     def host_of(self, server_id: str) -> str | None:
-        """Return where a server is; None if it floats, or is on no host."""
+        """Return the host of a server; None if it floats or has none."""
         if server_id in self.floating:
             return None
         if server_id in self._where:
@@ -112,7 +113,7 @@ class Arrangement:
         return self.planning.snapshot.server_by_id[server_id].host
 
     def server(self, server_id: str) -> Server:
-        """Return a server as it is here."""
+        """Return a server as this arrangement has it."""
         if server_id in self.floating:
             return self.floating[server_id]
         host = self.hosts[self.host_of(server_id) or ""]
@@ -144,7 +145,7 @@ class Arrangement:
         )
 
     def lifted(self, server_ids: Collection[str]) -> Arrangement:
-        """Return it when servers have left their hosts, and float."""
+        """Return the arrangement after servers have left their hosts; they float."""
         leaving: dict[str, list[Server]] = {}
         for server_id in server_ids:
             host = self.host_of(server_id) or ""
@@ -154,7 +155,7 @@ class Arrangement:
         return self._with(views, floating={**self.floating, **floating})
 
     def placed(self, server_id: str, host: str) -> Arrangement | None:
-        """Return it when a server that floats has come to a host; None if it cannot."""
+        """Return it after a floating server has come to a host; None if refused."""
         view = self._with_server(self.floating[server_id], self.kind(server_id), host)
         if view is None:
             return None
@@ -162,14 +163,14 @@ class Arrangement:
         return self._with([view], {server_id: host}, floating)
 
     def joined(self, server: Server, kind: ServerKind, host: str) -> Arrangement | None:
-        """Return it when one server more has come; None if the host refuses it."""
+        """Return it after a new server has come to a host; None if refused."""
         view = self._with_server(server, kind, host)
         return None if view is None else self._with([view])
 
     def moved(self, server_id: str, host: str) -> Arrangement | None:
-        """Return it when a server has been migrated; None if the host refuses it.
+        """Return it after a server has been migrated; None if the host refuses it.
 
-        The host is asked while the server still has what it had.
+        The host is checked while the server still holds its former resources.
         """
         server, kind = self.server(server_id), self.kind(server_id)
         if not self.hosts[host].fits(kind):
@@ -200,7 +201,7 @@ class Arrangement:
         where: Mapping[str, str] | None = None,
         floating: Mapping[str, Server] | None = None,
     ) -> Arrangement:
-        """Return it with some hosts changed, and with what they share with others."""
+        """Return it with some hosts changed, and the storage that hosts share."""
         hosts = dict(self.hosts)
         for view in views:
             hosts[view.host] = PlannedHost(self.planning, view)

@@ -8,9 +8,9 @@ from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST
 
 
 def command(move: Move) -> str:
-    """Return the commands of one migration, which end when it is over.
+    """Return the commands of one migration, which wait until it is over.
 
-    Nova asks its scheduler about the host; what is refused is not forced.
+    nova-scheduler checks the host; nothing is forced.
     """
     server, host = quote(move.server), quote(move.target)
     if move.live:

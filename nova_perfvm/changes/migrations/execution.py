@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far the moves of a plan are, and what each of them needs next.
 
-What to do with a move is decided by what Nova shows of its server now, so that a
-run goes on where another, or a crash, has left off.  Only one thing has to be
-remembered: that a move was asked for, since a server that is being moved, or waits
-for a confirmation, may otherwise be somebody else's business.
+The next action follows from what Nova shows of the server now, so a run continues
+where another one ended or crashed.  Only one thing has to be remembered: that this plan
+has asked for the move.  If it has not, a server that is being moved, or waits for a
+confirmation, is somebody else's business.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ State = Literal["pending", "asked", "done"]
 STATES: Final[tuple[State, ...]] = ("pending", "asked", "done")
 
 _TO_CONFIRM: Final = "VERIFY_RESIZE"
-# A migration in one of these is at work, or waits to be confirmed.
+# Over, but for the confirmation.
 _MOVED: Final = "finished"
 _SUCCEEDED: Final = frozenset({"completed", "confirmed", "done"})
 _FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
@@ -33,9 +33,9 @@ class MoveProgress:
 
     :ivar state: ``asked``: Nova was asked to move the server, and how that ended
         is not known
-    :ivar status: the server's before it was asked for, empty until then
-    :ivar after: ID of the server's newest migration before that, empty for none
-    :ivar note: why it stopped there, empty if it did not
+    :ivar status: the server's status before Nova was asked; empty until then
+    :ivar after: ID of the server's newest migration before that; empty for none
+    :ivar note: why the move stopped; empty if it did not
     """
 
     move: Move
@@ -47,9 +47,9 @@ class MoveProgress:
 
 @dataclass(frozen=True)
 class Execution:
-    """A plan that is carried out.
+    """A plan, and how far it has been carried out.
 
-    :ivar policy_digest: of the policy that the plan was made by
+    :ivar policy_digest: digest of the policy that the plan was made with
     :ivar purpose: what the plan is for, in words
     :ivar any_zone: whether servers may leave their availability zones
     """
@@ -70,7 +70,7 @@ class Execution:
         return tuple(found for found in self.moves if found.state != "done")
 
     def updated(self, number: int, progress: MoveProgress) -> Execution:
-        """Return it with one move elsewhere.
+        """Return the execution with the progress of one move replaced.
 
         :param number: of the move, from 0
         """
@@ -87,10 +87,10 @@ def begin(
 
 
 class NextAction(NamedTuple):
-    """What a move needs.
+    """The next action of a move.
 
-    :ivar kind: ``start``: to be asked for; ``wait``: Nova is at it; ``confirm``;
-        ``done``; ``stop``: it is not as it was planned
+    :ivar kind: ``start``: ask Nova for it; ``wait``: Nova is at work; ``confirm``;
+        ``done``; ``stop``: it does not go as planned
     :ivar why: for ``stop``, in words
     """
 
@@ -105,12 +105,12 @@ def next_action(
     *,
     asked_now: bool = False,
 ) -> NextAction:
-    """Return what a move needs, by what Nova shows of its server.
+    """Return the next action of a move from what Nova shows of its server.
 
-    :param server: as it is now; None if it is no more
-    :param migrations: all of the server, the newest first, those that are over, too
-    :param asked_now: whether this run has asked Nova for the move: then one that
-        left no migration was refused, and was not lost on the way
+    :param server: as it is now; None if it was deleted
+    :param migrations: all of the server, finished ones too, the newest first
+    :param asked_now: whether this run has asked Nova for the move: if there is no
+        migration then, Nova refused the request, and it was not lost on the way
     """
     if server is None:
         return NextAction("stop", "the server was deleted")
@@ -160,8 +160,8 @@ def _asked(
         )
     at_work = newest is not None and _is_at_work(newest) and server.status != "ERROR"
     if server.status == _TO_CONFIRM and (newest is None or newest.status in _SUCCEEDED):
-        # It came after the migrations were listed; or nova-compute has written the
-        # migration down as confirmed, which it does before it sets the server's status.
+        # The migration began after the list was read, or nova-compute has already
+        # recorded it as confirmed, which it does before it sets the server's status.
         at_work = True
     if server.task is None and newest is not None and at_work:
         waits = newest.status == _MOVED and server.status == _TO_CONFIRM
@@ -178,9 +178,9 @@ def _asked(
 def _ended(
     progress: MoveProgress, server: Server, newest: Migration | None
 ) -> NextAction:
-    """Return what to do when Nova is not at it any more.
+    """Return the next action of a move that Nova is no longer working on.
 
-    :param newest: the migration that it was; None if there is none
+    :param newest: its migration; None if there is none
     """
     move = progress.move
     ended = f": its migration is {newest.status}" if newest else ""

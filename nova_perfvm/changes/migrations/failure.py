@@ -28,7 +28,7 @@ def unsafe_hosts(now: Arrangement, ignored: Collection[str] = ()) -> Iterator[st
             continue
         servers = list(_evacuated(now, host.view.servers))
         key = tuple(sorted(id(kind) for _, kind in servers))
-        # Servers that ask for the same have found hosts that this one is none of.
+        # Servers with the same requests found room, and not on this host.
         if not servers or (key in taken and name not in taken[key]):
             continue
         found = _elsewhere(now, servers, now.hosts.keys() - {name, *ignored})
@@ -43,8 +43,7 @@ def _evacuated(
 ) -> Iterator[tuple[Server, ServerKind]]:
     for server in servers:
         if moves.goes_elsewhere(server):
-            # What nova-api would refuse today, Nova takes nowhere, whatever room
-            # there is.
+            # Nova cannot move what nova-api would refuse today, whatever room there is.
             with contextlib.suppress(RequestError):
                 yield server, now.planning.kind(server)
 

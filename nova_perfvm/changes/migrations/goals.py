@@ -19,20 +19,21 @@ from nova_perfvm.changes.migrations.room import (
 from nova_perfvm.changes.migrations.sequence import Order, destinations, find_order
 from nova_perfvm.changes.migrations.settling import Settling
 from nova_perfvm.diagnose.capacity import request_of_class
+from nova_perfvm.diagnose.explain.report import assumed_cells
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
-from nova_perfvm.facts.snapshot import ASSUMED, Server
+from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.policy import VMClass
-from nova_perfvm.printable import some_of
+from nova_perfvm.printable import number_of, some_of
 
-# Slots are counted without an end: more than any cloud has.
+# No limit: more slots than any cloud has.
 _ALL = 1_000_000
-# So many VMs more than wanted are made room for, to keep room for a host's failure.
+# To keep room for a host's failure, a plan may make room for so many VMs more.
 _MOST_SPARE = 4
 _MOST_NAMED = 5
 _UNSEEN = (
-    "not in a snapshot, and so not looked at: server groups, PCI devices and ports "
-    "with resources of their own; nova-scheduler does, and may refuse a migration"
+    "a snapshot has no server groups, PCI devices or ports with resources of their "
+    "own: nova-scheduler checks these, and may refuse a migration"
 )
 
 
@@ -62,9 +63,7 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
             f"{gained}"
         )
         if wishes.max_moves is not None and len(found.moves) >= wishes.max_moves:
-            reasons.append(
-                f"there are to be no more than {wishes.max_moves} migration(s)"
-            )
+            reasons.append(f"--max-moves allows {wishes.max_moves}")
         reasons += [*_unsafe(found.end), *_not_moved(planning)]
     there = f"there is room for {have} of {count} already"
     return MigrationPlan(
@@ -77,7 +76,7 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
 
 
 def _room(now: Arrangement, kind: ServerKind, count: int) -> int:
-    """Return how many VMs find room, so that what is to be kept is kept."""
+    """Return how many VMs find room beside the room that is to be kept."""
     most = Demanded(kind, count).room(now)
     if not now.planning.wishes.keep_one:
         return most
@@ -168,7 +167,9 @@ def defragment(planning: Planning, vm_class: VMClass, budget: int) -> MigrationP
     gained = demanded.gain(start, found.end)
     reasons = list(_unsafe(found.end)) if found.moves else []
     if not gained:
-        reasons.append(f"no slot was found to be won by {budget} migration(s)")
+        reasons.append(
+            f"no way was found to free a slot by {number_of(budget, 'migration')}"
+        )
         reasons += _not_moved(planning)
     return MigrationPlan(
         moves=found.moves,
@@ -180,13 +181,13 @@ def defragment(planning: Planning, vm_class: VMClass, budget: int) -> MigrationP
 
 
 def slots(planning: Planning, vm_class: VMClass) -> Demanded:
-    """Return what slots are: room for VMs of a class, by as few moves as can be."""
+    """Return the demand for slots: room for VMs of a class, by the fewest moves."""
     kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
     return Demanded(kind, _ALL, by_number)
 
 
 def _unsafe(now: Arrangement, ignored: Collection[str] = ()) -> Iterator[str]:
-    """Yield which hosts may not fail, where room is to be kept for the failure of one.
+    """Yield which hosts must not fail, if room is to be kept for a host's failure.
 
     :param ignored: hosts that do not count
     """
@@ -199,7 +200,7 @@ def _unsafe(now: Arrangement, ignored: Collection[str] = ()) -> Iterator[str]:
 
 
 def _not_moved(planning: Planning) -> Iterator[str]:
-    """Yield why servers are not moved, some of them."""
+    """Yield the reasons why servers are not moved, with some of their names."""
     found: dict[str, list[str]] = {}
     for server in planning.snapshot.servers:
         if server.host is not None and (why := planning.why_not(server)):
@@ -209,17 +210,12 @@ def _not_moved(planning: Planning) -> Iterator[str]:
 
 
 def _notes(planning: Planning) -> Iterator[str]:
-    """Yield what a plan rests on."""
+    """Yield the assumptions of a plan."""
     snapshot = planning.snapshot
     if snapshot.servers:
         yield _UNSEEN
         if not planning.wishes.any_zone:
             yield "each server stays in its availability zone; --any-zone lets it leave"
-    guessed = [h.host for h in snapshot.hosts if h.cells_source == ASSUMED]
-    if guessed:
-        yield (
-            f"NUMA nodes of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "
-            "--from-nova-db reads them on a controller, --inventory from a file"
-        )
+    yield from assumed_cells(snapshot.hosts)
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):
-        yield "images that are not to be seen are taken to ask for nothing"
+        yield "images that cannot be read are taken to ask for nothing"

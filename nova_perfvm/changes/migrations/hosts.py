@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two hosts when a server has gone from one to the other, and the cloud with them."""
+"""Hosts, and the whole cloud, after a server has moved from one host to another."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def server_moved(
     source: HostView,
     target: HostView,
 ) -> tuple[HostView, HostView]:
-    """Return both hosts when a server has moved.
+    """Return both hosts, the source first, after a server has moved.
 
     :raises NoRoomError: when the target does not take it
     """
     after = server_added(policy, settings, request, server, target)
     before = source.without([server])
-    # Of storage that both share it has given back what it had for the source.
+    # In storage that both share, the server holds what it holds on the target.
     kept = {provider.uuid: provider for provider in after.sharing}
     sharing = tuple(kept.get(p.uuid, p) for p in before.sharing)
     return replace(before, sharing=sharing), after
@@ -54,10 +54,9 @@ def server_added(
     server: Server,
     view: HostView,
 ) -> HostView:
-    """Return a host when a server has come there.
+    """Return a host after a server has come there.
 
-    :param view: the host before, of which Nova asks while the server still has what
-        it had
+    :param view: the host before, while the server still holds its former resources
     :raises NoRoomError: when it does not take the server
     """
     allocation = offer(policy, request, view, settings)
@@ -80,7 +79,7 @@ def server_added(
 
 
 def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
-    """Return a cloud in which some hosts are as they are given here."""
+    """Return a cloud with some of its hosts replaced."""
     by_host = {view.host: view for view in views}
     providers = {p.uuid: p for v in by_host.values() for p in v.providers}
     servers = {s.id: s for v in by_host.values() for s in v.servers}
@@ -137,7 +136,7 @@ def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
             _reported_cell(cell, found)
             for cell, found in zip(host.cells, facts.cells, strict=True)
         ),
-        # What it does not report is counted of its servers.
+        # What it does not report is counted from its servers.
         vcpus_used=None if host.vcpus_used is None else facts.vcpus_used,
         num_instances=None if host.num_instances is None else facts.num_instances,
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One migration, plans of several, and what a cloud looks like after one.
+"""A migration, a plan of several, and a cloud after a migration.
 
-Whether a host takes a server is asked of the rules and of Placement's arithmetic,
-as for every other request; see :mod:`nova_perfvm.diagnose.explain.verdicts`.
+The rules and Placement's arithmetic decide whether a host takes a server, as for every
+other request; see :mod:`nova_perfvm.diagnose.explain.verdicts`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.policy import Policy
 
-# What a migration costs however small the server is, as so much memory to copy.
+# Every migration costs as much as copying so much memory besides the server's.
 EACH_MB: Final = 1024
-# A VM that owns CPUs was promised not to be disturbed.
+# Migrations of VMs that own CPUs cost more: these were promised not to be disturbed.
 PINNED_FACTOR: Final = 2
-# From what a migration costs, in MiB, to what plans are to have the least of.
+# Returns what plans keep small, from the cost of a migration in MiB.
 Weight = Callable[[int], int]
 
 
 class MoveError(PerfVMError):
-    """A migration that cannot be made from what a snapshot shows."""
+    """A migration that is not possible in a snapshot."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Move:
     :ivar server: its ID
     :ivar source: name of the compute service that it leaves
     :ivar target: name of the one that it comes to
-    :ivar live: whether it runs meanwhile; otherwise it is stopped, moved and
+    :ivar live: whether the server runs meanwhile; otherwise it is stopped, moved and
         started again
-    :ivar pinned: whether it owns CPUs
-    :ivar class_name: its class; None for a pinned server of no class
+    :ivar pinned: whether the server owns CPUs
+    :ivar class_name: the server's class; None for a pinned server of no class
     """
 
     server: str
@@ -71,13 +71,13 @@ class Move:
 
 @dataclass(frozen=True)
 class MigrationPlan:
-    """Migrations in their order, and what they are good for.
+    """Migrations in their order, and what they achieve.
 
     :ivar moves: a server may move twice, by way of a spare host
-    :ivar gained: VMs of the flavor, slots, or servers off a host: what there is
-        after the migrations and was not before
+    :ivar gained: what the migrations win: VMs of the flavor that find room, free
+        slots, or servers that leave the host
     :ivar wanted: how many were asked for
-    :ivar reasons: in words, why it is not complete
+    :ivar reasons: why the plan is not complete
     :ivar notes: what else an operator should know, such as what was not seen
     """
 
@@ -144,9 +144,9 @@ def allows(
     settings: SchedulerSettings | None = None,
     any_zone: bool = False,
 ) -> HostVerdict:
-    """Return the verdict on a server that comes to a host as the cloud is now.
+    """Return the verdict on moving a server to a host of the cloud as it is now.
 
-    What the server has of its own host is still counted there, as it is while Nova
+    The server still holds its resources on its present host, as it does while Nova
     moves it.
 
     :param host: name of the compute service

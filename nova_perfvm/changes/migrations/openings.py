@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has to leave a host so that it takes more VMs of a kind, the cheapest first.
+"""Which servers have to leave a host so that it takes more VMs, the cheapest first.
 
-Servers that are alike are counted, not named: the question is how many of each
-group leave.  Where there are few answers all are looked at, in the order of what
-they cost; where there are many, only the smallest sets that are found by leaving
-out one group after the other.
+Servers that are alike form a group, and the question is how many of each group leave.
+Few combinations are all tried, in the order of their cost.  Of many, only the smallest
+sets are tried that are found by shrinking one group after the other.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from nova_perfvm.changes.migrations.model import Weight
 from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.facts.snapshot import Server
 
-# So many answers are looked at one by one.
+# Up to so many combinations are all tried.
 _MOST_SETS = 256
 
 # How many servers of each group leave.
@@ -30,10 +29,10 @@ _Counts = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Opening:
-    """What one host gives when some of its servers leave.
+    """What one host offers when some of its servers leave.
 
     :ivar servers: IDs of those that leave
-    :ivar gain: so many VMs it takes then, and not before
+    :ivar gain: how many more VMs it takes then
     :ivar cost: of their migrations, wherever they go
     """
 
@@ -53,14 +52,14 @@ def openings(
     limit: int = 1,
     staying: frozenset[str] = frozenset(),
 ) -> Iterator[Opening]:
-    """Yield openings of hosts, those first that cost the least for each VM.
+    """Yield openings of hosts, the cheapest per VM first.
 
-    :param wanted: more VMs than that are worth nothing
-    :param limit: so many VMs of the kind are counted on a host, and as many more
+    :param wanted: how many VMs are wanted; more are worth nothing
+    :param limit: how many VMs of the kind are counted on a host, and how many more
     :param staying: IDs of servers that are not moved
     """
     number = itertools.count()
-    # Of a host, by what it costs at least, or of an opening, by what it costs.
+    # (price per VM, tie-break, entry): a host has the least price that it may have.
     heap: list[tuple[float, int, str | Opening]] = []
     for name in sorted(hosts):
         costs = [weight(now.kind(s.id).cost_mb) for s in now.movable(name)]
@@ -72,7 +71,7 @@ def openings(
         if isinstance(found, Opening):
             yield found
             continue
-        # A host is looked at when nothing cheaper is left.
+        # A host is examined when nothing cheaper is left.
         for opening in _openings_of(now, found, kind, weight, limit, staying):
             price = opening.cost / min(opening.gain, wanted)
             heapq.heappush(heap, (price, next(number), opening))
@@ -86,7 +85,7 @@ def _openings_of(
     limit: int,
     staying: frozenset[str],
 ) -> list[Opening]:
-    """Return the openings of one host; nobody leaves in vain."""
+    """Return the openings of one host, in which no server leaves needlessly."""
     host = now.hosts[name]
     here = staying.intersection(server.id for server in host.view.servers)
     key = kind, weight, limit, here
@@ -142,7 +141,7 @@ def _find_openings(
 
 
 def groups_of(now: Arrangement, name: str) -> Sequence[Sequence[Server]]:
-    """Return the servers of a host that may leave, those together that are alike."""
+    """Return the servers of a host that may leave, in groups that are alike."""
     found: dict[Hashable, list[Server]] = {}
     for server in now.movable(name):
         cells = tuple((c.host_node, len(c.cpu_pinning)) for c in server.cells or ())
@@ -157,11 +156,11 @@ def _leaving(groups: Sequence[Sequence[Server]], counts: _Counts) -> list[Server
 def _all_minimal(
     everybody: _Counts, cost: Callable[[_Counts], int], gain: Callable[[_Counts], int]
 ) -> list[_Counts]:
-    """Return, for each gain that there is, the sets that need all their servers."""
+    """Return, for each possible gain, the sets in which each server is needed."""
     kept: list[_Counts] = []
     ranges = [range(count + 1) for count in everybody]
     for counts in sorted(itertools.product(*ranges), key=cost):
-        # What gives no more than a part of it gives needs not all of them.
+        # A set that gains no more than a part of it does not need all its servers.
         parts = [part for part in kept if all(map(int.__le__, part, counts))]
         best = max(map(gain, parts), default=0)
         if best < gain(everybody) and gain(counts) > best:
@@ -172,14 +171,14 @@ def _all_minimal(
 def _some_minimal(
     everybody: _Counts, costs: list[int], gain: Callable[[_Counts], int]
 ) -> list[_Counts]:
-    """Return a set for each gain, or two, of which nobody can be left out."""
+    """Return, for each possible gain, one or two sets that need each server."""
     found: dict[_Counts, None] = {}
     order = sorted(range(len(everybody)), key=costs.__getitem__)
     for wanted in range(1, gain(everybody) + 1):
         for indexes in (order[::-1], order):
             counts = everybody
             for index in indexes:
-                # The fewest of a group that have to leave, by halving.
+                # The fewest of a group that have to leave, by bisection.
                 trials = [
                     (*counts[:index], few, *counts[index + 1 :])
                     for few in range(counts[index] + 1)

@@ -25,12 +25,12 @@ from nova_perfvm.rules import check_request, resolve_class
 class PlanOptions:
     """What an operator wants of every plan.
 
-    :ivar cold: True: all servers are migrated cold, those that run, too; False: none
-        is; None: those that run live, the others cold
-    :ivar excluded: names of compute services and IDs of servers that are left alone
-    :ivar any_zone: servers may leave the availability zone that they are in
-    :ivar max_moves: at most so many migrations
-    :ivar keep_one: after it, the servers of any one host find room on the others
+    :ivar cold: True: migrate all servers cold, running ones too; False: migrate none
+        cold; None: migrate running servers live, the others cold
+    :ivar excluded: names of compute services and IDs of servers to leave alone
+    :ivar any_zone: whether servers may leave their availability zones
+    :ivar max_moves: the most migrations allowed; None for any number
+    :ivar keep_one: whether room is kept for the servers of any one host that fails
     """
 
     cold: bool | None = None
@@ -42,12 +42,12 @@ class PlanOptions:
 
 @dataclass(frozen=True, eq=False)
 class ServerKind:
-    """What servers ask for that are alike to every rule and to Placement.
+    """What alike servers ask for: neither rules nor Placement tell them apart.
 
-    :ivar request: of one of them
-    :ivar cost_mb: of migrating one
-    :ivar right: whether the request is of the class that it claims
-    :ivar allowed: the only hosts that its project comes to; None for all
+    :ivar request: the request of one server
+    :ivar cost_mb: cost of migrating one server
+    :ivar right: whether the request keeps to the class that it names
+    :ivar allowed: the only hosts open to its project; None for all
     """
 
     request: Request
@@ -58,7 +58,7 @@ class ServerKind:
 
 
 class Planning:
-    """A cloud as a plan begins, and what is asked about its servers again and again."""
+    """A cloud at the beginning of a plan, with cached answers about its servers."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Planning:
         )
 
     def newcomer(self, kind: ServerKind, number: int) -> Server:
-        """Return a new server of a kind; its ID tells it from those that there are."""
+        """Return a new server of a kind, with an ID that no other server has."""
         facts = kind.request.facts
         server = Server(
             id=f"new-{number}",
@@ -170,8 +170,8 @@ class Planning:
             return
         if unseen:
             yield (
-                f"its flavor has {', '.join(unseen)}: what Nova asks of Placement for "
-                "it is not looked at"
+                f"its flavor has {', '.join(unseen)}: plans do not consider what Nova "
+                "asks of Placement for it"
             )
 
     def _states(self, server: Server) -> Iterator[str]:
@@ -191,7 +191,7 @@ class Planning:
 
     @cached_property
     def targets(self) -> frozenset[str]:
-        """Names of the hosts that servers may come to, as far as services tell."""
+        """Names of the hosts that are up, enabled and not excluded."""
         return frozenset(
             view.host
             for view in self.views

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a plan that is carried out: JSON that a later run goes on from."""
+"""The record of a plan that is carried out: JSON from which a later run continues."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.changes.migrations.sequence import Order, destinations, find_order
 from nova_perfvm.changes.migrations.settling import Settling
 
-# How servers are settled: without a loss of room, or with one; how deep they may
-# push others on.  The second are tried where they may be cheaper than the first.
+# How servers that leave find hosts: (whether without losing room, how many levels of
+# others they may push on).  Pushing is tried where it may be cheaper.
 _DIRECT: Final = ((True, 0), (False, 0))
 _PUSHING: Final = ((True, 1), (True, 2), (False, 1))
-# So many openings are tried of those that cost less than the best way found; pushing
-# takes minutes in clouds of more hosts than that, and is tried for a few there.
+# At most so many openings are tried.  Pushing takes minutes in clouds that are not
+# small (in hosts), and is tried for fewer there.
 _MOST_TRIED: Final = 300
 _SMALL: Final = 30
 _MOST_PUSHED: Final = 8
@@ -37,10 +37,10 @@ def by_number(cost_mb: int) -> int:
 
 @dataclass(frozen=True)
 class Demanded:
-    """What room is made for.
+    """The VMs that room is made for.
 
-    :ivar count: so many VMs are wanted in all
-    :ivar weight: what the plan is to have the least of
+    :ivar count: how many are wanted in all
+    :ivar weight: what the plan keeps small
     """
 
     kind: ServerKind
@@ -48,7 +48,7 @@ class Demanded:
     weight: Weight = by_cost
 
     def room(self, now: Arrangement) -> int:
-        """Return how many of the VMs there is room for, no more than wanted."""
+        """Return how many of the VMs find room, at most as many as wanted."""
         if any(host.view.sharing for host in now.hosts.values()):
             return newcomers(now, self.kind, self.count)[1]
         found = 0
@@ -66,7 +66,7 @@ class Demanded:
 def newcomers(
     now: Arrangement, kind: ServerKind, count: int
 ) -> tuple[Arrangement, int]:
-    """Return an arrangement with so many VMs more, or as many as fit, and how many.
+    """Return the arrangement after as many new VMs have come as fit, and their number.
 
     Each comes to the host that the weigher would choose.
     """
@@ -81,11 +81,11 @@ def newcomers(
 
 
 def enlarged(start: Arrangement, demanded: Demanded, most_moves: int | None) -> Order:
-    """Return the migrations found that give the most room, up to what is wanted.
+    """Return the migrations that make the most room, up to what is wanted.
 
-    Opening after opening, each the cheapest for what it gives.
+    Openings are made one after the other, each time the cheapest per VM.
 
-    :param most_moves: at most so many
+    :param most_moves: the most migrations allowed; None for any number
     """
     done = Order((), start)
     while demanded.room(done.end) < demanded.count:
@@ -100,7 +100,7 @@ def enlarged(start: Arrangement, demanded: Demanded, most_moves: int | None) -> 
 def _cheapest(
     start: Arrangement, demanded: Demanded, most_moves: int | None
 ) -> Order | None:
-    """Return the migrations that cost the least for each VM that they make room for."""
+    """Return the migrations that cost the least per VM that they make room for."""
     have = demanded.room(start)
     best: tuple[float, Order] | None = None
     small = len(start.hosts) <= _SMALL
@@ -167,7 +167,7 @@ def _ways(
 
 
 def _without_detours(start: Arrangement, demanded: Demanded, found: Order) -> Order:
-    """Return the migrations that are needed: each server's at once, or none of it."""
+    """Return only needed migrations, each server straight to its host."""
     room = demanded.room(found.end)
     best = found
 

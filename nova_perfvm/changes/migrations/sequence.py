@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which servers get to their hosts, so that no step breaks a rule.
+"""The order of migrations in which no step breaks a rule.
 
-Where each of some servers waits for a host that another has to leave first, one of
-them goes to a spare host meanwhile.
+Where servers wait in a circle for each other to leave, one of them goes to a spare host
+meanwhile.
 """
 
 from __future__ import annotations

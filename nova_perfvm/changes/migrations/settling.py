@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts for servers that have left theirs, if need be by moving others.
 
-Servers leave and come all at once here; in which order they can is the question of
-:mod:`nova_perfvm.changes.migrations.sequence`.
+Servers leave and come all at once here;
+:mod:`nova_perfvm.changes.migrations.sequence` finds the order in which they can.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from nova_perfvm.changes.migrations.model import Weight
 from nova_perfvm.changes.migrations.openings import openings
 from nova_perfvm.changes.migrations.planning import ServerKind
 
-# So many hosts are tried for one server, and openings where none takes it.
+# How many hosts are tried for one server, and how many openings if none takes it.
 _MOST_HOSTS: Final = 3
 _MOST_OPENINGS: Final = 6
-# So many hosts that would lose room are compared by how much.
+# How many hosts that would lose room are compared by their losses.
 _MOST_COMPARED: Final = 8
 
 # IDs of servers, each with the host to which it does not return.
@@ -29,15 +29,15 @@ Floating = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Settling:
-    """How servers are to be settled.
+    """How servers that have left find new hosts.
 
-    :ivar goal: VMs of this kind are to find room; None where none are
-    :ivar limit: of VMs of the goal that are counted on a host
-    :ivar avoided: hosts that nobody comes to
+    :ivar goal: the kind of VMs that room is made for; None for none
+    :ivar limit: how many VMs of the goal are counted on a host
+    :ivar avoided: hosts that no server may come to
     :ivar lossless: whether only hosts are chosen that lose no room for the goal
-    :ivar depth: how often hosts may be made room on by moving others
+    :ivar depth: how many levels of other servers may be moved to make room
     :ivar staying: servers that are not moved to make room
-    :ivar tries: an item for each host that may still be tried
+    :ivar tries: has an item for each host that may still be tried
     """
 
     weight: Weight

@@ -19,10 +19,17 @@ from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
 from nova_perfvm.facts.host_view import views_of
-from nova_perfvm.facts.snapshot import ASSUMED, Flavor, Image, Server, Snapshot
+from nova_perfvm.facts.snapshot import (
+    ASSUMED,
+    ComputeHost,
+    Flavor,
+    Image,
+    Server,
+    Snapshot,
+)
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import some_of
+from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import check_request
 
 # For more servers it is not looked where they could go.
@@ -267,13 +274,18 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> tuple[HostVerdic
     return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),)), note
 
 
-def _warnings(request: Request, verdicts: Iterable[HostVerdict]) -> Iterator[str]:
-    guessed = [v.view.name for v in verdicts if v.view.compute.cells_source == ASSUMED]
-    if guessed:
+def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:
+    """Yield that the NUMA nodes of hosts are assumed, if those of some are."""
+    count = sum(host.cells_source == ASSUMED for host in hosts)
+    if count:
         yield (
-            f"NUMA nodes of {len(guessed)} host(s) are {ASSUMED}: no API shows them; "
-            "--from-nova-db reads them on a controller, --inventory from a file"
+            f"NUMA nodes of {number_of(count, 'host')} are {ASSUMED}: no API shows "
+            "them; --from-nova-db reads them on a controller, --inventory from a file"
         )
+
+
+def _warnings(request: Request, verdicts: Iterable[HostVerdict]) -> Iterator[str]:
+    yield from assumed_cells(verdict.view.compute for verdict in verdicts)
     if request.unseen:
         yield (
             f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "

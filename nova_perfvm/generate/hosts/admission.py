@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which requests a policy allows at all, and which classes a host then serves."""
+"""Check the request for a host against the policy; find the classes it serves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from nova_perfvm.generate.hosts.errors import HostConfigError
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.printable import number_of
 
 # What Placement's inventory takes (a signed 32-bit integer).
 _MAX_INVENTORY: Final = 2**31 - 1
@@ -105,7 +106,7 @@ def check_reserve(request: HostRequest) -> None:
     if not 0 <= request.reserve <= most:
         raise HostConfigError(
             f"{request.spell('reserve', request.reserve)}: the host's smallest NUMA "
-            f"node has {most + 1} core(s), expected 0 to {most}"
+            f"node has {number_of(most + 1, 'core')}, expected 0 to {most}"
         )
     if request.reserve_memory_gb < 0:
         raise HostConfigError(
@@ -124,11 +125,11 @@ def check_reserve(request: HostRequest) -> None:
 def iops_capacity(
     request: HostRequest, classes: list[VMClass]
 ) -> dict[str, tuple[int, int]]:
-    """Return what the host's disks do, and the largest guarantee that needs it.
+    """Return the capacity of the host's disks, and the largest guarantee on it.
 
     :returns: for ``read`` and ``write``, if a class guarantees it: the host's
         capacity and the guarantee, both in I/O operations per second
-    :raises HostConfigError: when a capacity is missing, superfluous or none
+    :raises HostConfigError: when a capacity is missing, superfluous or out of range
     """
     found = {}
     counts = scheme_of(request.policy).counts

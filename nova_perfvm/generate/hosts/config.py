@@ -18,7 +18,7 @@ from nova_perfvm.rules.slots import cell_cpus
 
 @dataclass(frozen=True, slots=True)
 class HostConfig:
-    """The configuration of one compute host, and what it rests on elsewhere.
+    """The configuration of one compute host, and the settings it needs elsewhere.
 
     :ivar vm_class: the pinned class that the host is for, None for none
     :ivar classes: those whose VMs come to it

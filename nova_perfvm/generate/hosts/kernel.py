@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host's kernel and tuned have to do for the CPUs that VMs own."""
+"""Kernel arguments and the profile of tuned for CPUs that VMs own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KernelAdvice:
     :ivar isolated_cores: for /etc/tuned/cpu-partitioning-variables.conf; empty
         with other profiles
     :ivar host_cpus: for CPUAffinity in /etc/systemd/system.conf; empty: not set
-    :ivar why: what else is to be known
+    :ivar why: reasons, and what they depend on
     """
 
     arguments: tuple[str, ...]

@@ -77,7 +77,7 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
 
 
 def _known(row: Mapping[str, Any], column: str) -> Any:
-    """Return what a column says, None for the signs of knowing nothing."""
+    """Return the value of a column; None where it is unknown."""
     value = row.get(column)
     return None if value == "-" else value
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a host's memory VMs get, and in which pages."""
+"""How much of a host's memory VMs get, and in which pages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs into nova.conf of the compute host."""
+"""The options of a compute host's nova.conf."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""provider.yaml: what nova-compute reports to Placement beside its own."""
+"""provider.yaml: what nova-compute adds to its own inventories and traits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def provider_document(
     """Return the content of provider.yaml; None where the host needs none.
 
     :param vm_class: the pinned class that the host is for, None for none
-    :param count: its VMs that the host holds
+    :param count: how many VMs of the class the host holds
     :param iops: for ``read`` and ``write`` the capacity, and the guarantee
     """
     policy = request.policy

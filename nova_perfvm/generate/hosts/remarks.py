@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator does, or decides, beside copying a host's configuration.
+"""Warnings about a host's configuration, and notes on what to do besides copying it.
 
-Why is on the pages: doc/source/admin/host-modes.rst, and elastic.rst for units.
+The reasons are in doc/source/admin/host-modes.rst, and in elastic.rst for units.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
         if slots and capacity // guarantee < slots:
             yield (
                 f"{capacity} {kind} operations per second are {capacity // guarantee} "
-                f"times the guaranteed {guarantee}, fewer than the {slots} slot(s)"
+                f"times the guaranteed {guarantee}, and there are {slots} slots"
             )
     if slots < min(host.room, len(const.CHILD_LETTERS)):
         yield (
@@ -53,7 +53,7 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> str:
     else:
         cause = (
             f"a VM needs {vm_class.cell_pcpus} CPUs on each of {vm_class.cells_per_vm} "
-            f"NUMA node(s), and these have {', '.join(map(str, host.usable))} for such "
+            f"NUMA nodes, and these have {', '.join(map(str, host.usable))} for such "
             f"VMs with --reserve {host.request.reserve}"
         )
     return f"this host has 0 slots for class {vm_class.name}: {cause}"
@@ -75,7 +75,7 @@ def _unlike_the_policy(request: HostRequest) -> Iterator[str]:
 
 
 def _of_class(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
-    """Yield what VMs of the class miss, or take from the host."""
+    """Yield what VMs of the class lack, or take from the host."""
     request, cpus = host.request, host.cpus
     taken = host.slots * vm_class.cell_pcpus * vm_class.cells_per_vm
     kept = request.reserve or cpus.shared
@@ -122,7 +122,7 @@ def _residents(request: HostRequest) -> Iterator[str]:
 
 
 def notes_of(host: HostConfig) -> Iterator[str]:
-    """Yield what to do beside copying the lines."""
+    """Yield what to do besides copying the lines."""
     policy, provider = host.request.policy, host.provider
     if host.cpus.dedicated or host.cpus.shared:
         yield (

@@ -16,6 +16,7 @@ from nova_perfvm.generate.hosts.kernel import KernelAdvice
 from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of
 
 NOVA_CONF: Final = "nova.conf"
 PROVIDER_YAML: Final = "provider.yaml"
@@ -134,7 +135,7 @@ def _headline(config: HostConfig) -> str:
     held = (
         "general VMs only"
         if config.vm_class is None
-        else f"{config.slots} slot(s) of class {config.vm_class.name}"
+        else f"{number_of(config.slots, 'slot')} of class {config.vm_class.name}"
     )
     return (
         f"{config.request.mode} host {config.request.topology}: {held}. "
@@ -143,7 +144,7 @@ def _headline(config: HostConfig) -> str:
 
 
 def _host(config: HostConfig) -> str:
-    """Return nova.conf of the host, with what is to be known above it."""
+    """Return nova.conf of the host, below the warnings and notes about it."""
     head = "".join(
         _comment(f"WARNING: {warning}", "  ") for warning in config.warnings
     ) + "".join(_comment(note, "  ") for note in config.notes)
@@ -156,7 +157,7 @@ def _host(config: HostConfig) -> str:
 
 
 def _names(policy: Policy) -> str:
-    """Return which name Placement has to know before general flavors forbid it."""
+    """Return the commands that make the traits which general flavors forbid."""
     traits = scheme_of(policy).traits_to_avoid(policy)
     if not traits:
         return ""

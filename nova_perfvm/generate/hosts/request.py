@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked for: a host's mode, and what the operator decides about it."""
+"""The request for a host's configuration: its mode and the operator's choices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def as_key(key: str, value: object = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """What is asked of one host's configuration.
+    """A request for the configuration of one host.
 
     :ivar class_name: the pinned class whose VMs the host is for; None where the
         policy has only one

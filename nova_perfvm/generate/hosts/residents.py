@@ -141,9 +141,9 @@ def refuse_residents(
         names = [r.name for r in residents if r.cpu_policy == policy]
         if refused and names:
             raise HostConfigError(
-                f"nova-compute would not start: {len(names)} VM(s) on the host "
-                f"{words} and it would have no {remedy} ({_listed(names)}): move or "
-                "delete them first, or choose another --mode"
+                f"nova-compute would not start: the host would have no {remedy}, and "
+                f"VMs on it {words} ({_listed(names)}): move or delete them first, or "
+                "choose another --mode"
             )
 
 

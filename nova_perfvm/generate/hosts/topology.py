@@ -41,8 +41,8 @@ class Topology:
     :ivar nodes: the NUMA nodes that have CPUs, in the kernel's order
     :ivar source: where this was read, for messages
     :ivar assumptions: what the source does not say and was taken for granted
-    :ivar numbering: the same, about which CPU is where: of no consequence where
-        all CPUs of the host are treated alike
+    :ivar numbering: assumptions about which CPU is where, which do not matter if all
+        CPUs of the host are treated alike
     """
 
     nodes: tuple[Node, ...]
@@ -101,7 +101,7 @@ def make_topology(
 ) -> Topology:
     """Return a topology of the nodes that have CPUs.
 
-    A node of memory alone (CXL, persistent memory) takes no VM that is pinned.
+    A node of memory alone (CXL, persistent memory) takes no pinned VM.
 
     :raises TopologyError: when no node has a CPU, or two nodes share one
     """
@@ -116,7 +116,7 @@ def make_topology(
     twice = {cpu for cpu, times in listed.items() if times > 1}
     if twice:
         raise TopologyError(
-            f"{source}: CPU(s) {cpuset.format_cpus(twice)} are listed twice"
+            f"{source}: CPUs {cpuset.format_cpus(twice)} are listed twice"
         )
     return Topology(kept, source, tuple(assumptions), tuple(numbering))
 

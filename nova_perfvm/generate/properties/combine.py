@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one concern says about a class, and all concerns together."""
+"""Properties of a class from each generator, and from all together."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wait until something is so, and say what it was when it does not come."""
+"""Wait until a condition holds, or fail with the last state that was seen."""
 
 from __future__ import annotations
 

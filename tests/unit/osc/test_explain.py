@@ -37,7 +37,7 @@ class ExplainTest(SavedCase):
         self.assertEqual(0, self.run_saved("explain", "--flavor", HP))
         self.assertIn("accepted", self.stdout)
         self.assertIn("1 of 2 host(s) would take it", self.stderr)
-        self.assertIn("NUMA nodes of 2 host(s) are assumed symmetric", self.stderr)
+        self.assertIn("NUMA nodes of 2 hosts are assumed symmetric", self.stderr)
 
     def test_a_fault_that_a_terminal_would_act_on(self):
         self.cloud.add("new", None, HP, {}, status="ERROR", fault="\x1b[2J\nx\x9b")

@@ -237,7 +237,7 @@ class ModesTest(testtools.TestCase):
         disk = {"source": "volume", "read_iops": 5000}
         config = configured(policy=policy_of(disk=disk), read_iops=6000)
         self.assertIn("'CUSTOM_PERFVM_READ_IOPS': {'total': 6000", str(config.provider))
-        self.assertIn("fewer than the 2 slot(s)", " ".join(config.warnings))
+        self.assertIn("and there are 2 slots", " ".join(config.warnings))
 
     def test_memory_limits_slots(self):
         self.assertEqual(0, configured(memory_gb=120).slots)

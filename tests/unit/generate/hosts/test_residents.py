@@ -82,7 +82,7 @@ class CheckTest(testtools.TestCase):
         error = self.assertRaises(
             HostConfigError, refuse_residents, many, dedicated=True, shared=False
         )
-        self.assertIn("12 VM(s)", str(error))
+        self.assertIn("VMs on it are not pinned", str(error))
         self.assertIn("'vm09' and 2 more", str(error))
 
     def test_both_kinds_take_all(self):
