@@ -231,22 +231,31 @@ class NovaTest(testtools.TestCase):
             self.assertIsNone(topology)
             self.assertEqual(flavor.vcpus > 1, multiqueue)
 
-    def test_general_flavors_refuse_what_an_image_smuggles(self):
-        (flavor, *_) = generate_flavors(POLICY, class_name="general")
-        for image, error in (
-            ({"hw_cpu_policy": "dedicated"}, exception.ImageCPUPinningForbidden),
-            ({"hw_cpu_policy": "mixed"}, exception.ImageCPUPinningForbidden),
+    def test_flavors_refuse_what_an_image_smuggles(self):
+        threads = exception.CPUThreadPolicyConfigurationInvalid
+        smt = {"trait:HW_CPU_HYPERTHREADING": "required"}
+        pages = {"hw_mem_page_size": "large"}
+        for name, image, error in (
             (
-                {"hw_cpu_thread_policy": "isolate"},
-                exception.CPUThreadPolicyConfigurationInvalid,
+                "general",
+                {"hw_cpu_policy": "dedicated"},
+                exception.ImageCPUPinningForbidden,
             ),
+            ("general", {"hw_cpu_policy": "mixed"}, exception.ImageCPUPinningForbidden),
+            ("general", {"hw_cpu_thread_policy": "isolate"}, threads),
+            ("general", smt, threads),
+            ("general", pages, exception.MemoryPageSizeForbidden),
+            (HIGH.name, {"hw_numa_nodes": "2"}, exception.ImageNUMATopologyForbidden),
+            (HIGH.name, pages, exception.MemoryPageSizeForbidden),
             (
-                {"trait:HW_CPU_HYPERTHREADING": "required"},
-                exception.CPUThreadPolicyConfigurationInvalid,
+                HIGH.name,
+                {"hw_vif_multiqueue_enabled": "false"},
+                exception.FlavorImageConflict,
             ),
-            ({"hw_mem_page_size": "large"}, exception.MemoryPageSizeForbidden),
+            (HIGH.name, smt, exception.InvalidRequest),
         ):
             with self.subTest(image):
+                (flavor, *_) = generate_flavors(POLICY, class_name=name)
                 self.assertRaises(error, self.constraints, flavor, image)
 
     def test_without_the_policy_an_image_would_pin(self):
@@ -254,17 +263,6 @@ class NovaTest(testtools.TestCase):
         silent = dataclasses.replace(flavor, extra_specs={})
         topology, _ = self.constraints(silent, {"hw_cpu_policy": "dedicated"})
         self.assertEqual({0}, topology.cells[0].pcpuset)
-
-    def test_high_performance_flavors_refuse_what_an_image_smuggles(self):
-        (flavor, *_) = generate_flavors(POLICY, class_name="high-performance")
-        for image, error in (
-            ({"hw_numa_nodes": "2"}, exception.ImageNUMATopologyForbidden),
-            ({"hw_mem_page_size": "large"}, exception.MemoryPageSizeForbidden),
-            ({"hw_vif_multiqueue_enabled": "false"}, exception.FlavorImageConflict),
-            ({"trait:HW_CPU_HYPERTHREADING": "required"}, exception.InvalidRequest),
-        ):
-            with self.subTest(image):
-                self.assertRaises(error, self.constraints, flavor, image)
 
     def test_a_thread_policy_of_the_image_has_no_effect(self):
         (flavor, *_) = generate_flavors(POLICY, class_name="high-performance")

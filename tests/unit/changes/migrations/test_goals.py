@@ -12,6 +12,7 @@ from nova_perfvm.changes.migrations import goals, model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.failure import unsafe_hosts
+from nova_perfvm.changes.migrations.hosts import recorded
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.changes.migrations.room import Demanded, newcomers
 from nova_perfvm.changes.migrations.sequence import find_order
@@ -107,8 +108,6 @@ class RandomCloudsTest(PlanCase):
 
 def as_snapshot(arrangement):
     """Return the cloud of an arrangement, newcomers as allocations alone."""
-    from nova_perfvm.changes.migrations.hosts import recorded
-
     views = [host.view for host in arrangement.hosts.values()]
     snapshot = arrangement.planning.snapshot
     added = [s for v in views for s in v.servers if s.id not in snapshot.server_by_id]
@@ -129,11 +128,17 @@ class FewHostsCase(PlanCase):
         for number, size in enumerate(sizes_gb):
             self.cloud.add_small(f"{name}-{size}", name, number * 4, 0, f"hp{size}")
 
+    def build(self, **hosts):
+        """Add hosts: (slots, memory, sizes of its VMs in GiB) by name."""
+        for name, host in hosts.items():
+            self.add(name, *host)
+
     def free(self, flavor, count=1, **wishes):
-        self.snapshot = self.cloud.snapshot()
-        request, _ = request_of(self.snapshot, flavor=flavor)
-        planning = planning_of(self.policy, self.snapshot, **wishes)
-        return goals.free(planning, request, count)
+        request, _ = request_of(self.cloud.snapshot(), flavor=flavor)
+        return goals.free(self.planning(**wishes), request, count)
+
+    def planning(self, **wishes):
+        return planning_of(self.policy, self.cloud.snapshot(), **wishes)
 
     def steps(self, plan):
         return [(move.name, move.source, move.target) for move in plan.moves]
@@ -170,8 +175,7 @@ class FreeTest(FewHostsCase):
         ):
             with self.subTest(hosts):
                 self.cloud = clouds.Cloud(self.policy)
-                for name, (slots, memory_gb, *sizes) in hosts.items():
-                    self.add(name, slots, memory_gb, *sizes)
+                self.build(**hosts)
                 plan = self.free("hp48", **wishes)
                 self.assertEqual(steps, [" ".join(step) for step in self.steps(plan)])
                 self.assertEqual(gained, (plan.gained, plan.wanted))
@@ -183,8 +187,7 @@ class FreeTest(FewHostsCase):
         return plan.gained, plan.wanted, plan.complete
 
     def test_two_change_places_by_way_of_a_spare_host(self):
-        self.add("a", 2, 60, 48)
-        self.add("b", 1, 48, 16)
+        self.build(a=(2, 60, 48), b=(1, 48, 16))
         # Its room counts, too: nobody may stay there.
         self.add("c", 1, 32)
         plan = self.free("hp32", 2)
@@ -193,20 +196,16 @@ class FreeTest(FewHostsCase):
             self.steps(plan),
         )
         self.assertEqual((1, 1, True), self.figures(plan))
-        self.walk(self.policy, self.snapshot, plan)
+        self.walk(self.policy, self.cloud.snapshot(), plan)
 
     def test_half_a_plan(self):
-        self.add("a", 1, 64, 16)
-        self.add("b", 1, 64, 16)
-        self.add("c", 1, 32)
+        self.build(a=(1, 64, 16), b=(1, 64, 16), c=(1, 32))
         plan = self.free("hp48", 2)
         self.assertEqual((1, 2, False), self.figures(plan))
         self.assertIn("room for 2, only for 1", plan.reasons[0])
 
     def test_what_is_excluded_stays(self):
-        self.add("a", 1, 64, 16)
-        self.add("b", 1, 64, 16)
-        self.add("c", 1, 32)
+        self.build(a=(1, 64, 16), b=(1, 64, 16), c=(1, 32))
         plan = self.free("hp48", excluded=frozenset({"i-a-16"}))
         self.assertEqual([("b-16", "b", "c")], self.steps(plan))
         plan = self.free("hp48", excluded=frozenset({"c"}))
@@ -215,8 +214,7 @@ class FreeTest(FewHostsCase):
         self.assertIn("it is excluded", plan.reasons[-1])
 
     def test_how_servers_are_migrated(self):
-        self.add("a", 1, 64, 16)
-        self.add("c", 1, 32)
+        self.build(a=(1, 64, 16), c=(1, 32))
         (move,) = self.free("hp48").moves
         self.assertTrue(move.live)
         self.assertEqual(
@@ -236,8 +234,7 @@ class FreeTest(FewHostsCase):
         self.assertIn("it is SHUTOFF: it can be migrated cold only", plan.reasons[-1])
 
     def test_who_cannot_be_moved(self):
-        self.add("a", 1, 64, 16)
-        self.add("c", 1, 32)
+        self.build(a=(1, 64, 16), c=(1, 32))
         specs = self.cloud.flavors["hp16"].extra_specs
         migration = Migration("m", "i-a-16", "migration", "finished")
         evacuation = Migration("m", "i-a-16", "evacuation", "done", "c")
@@ -261,16 +258,14 @@ class FreeTest(FewHostsCase):
             self.cloud.servers, self.cloud.parts = kept
 
     def test_nobody_leaves_a_host_that_is_down(self):
-        self.add("a", 1, 64, 16)
-        self.add("c", 1, 32)
+        self.build(a=(1, 64, 16), c=(1, 32))
         down = dataclasses.replace(self.cloud.hosts["a"], up=False)
         self.cloud.hosts["a"] = down
-        plan = goals.drain(planning_of(self.policy, self.cloud.snapshot()), "a")
+        plan = goals.drain(self.planning(), "a")
         self.assertIn("nova-compute on a does not run", plan.reasons[0])
 
     def test_servers_stay_in_their_zone(self):
-        self.add("a", 1, 64, 16)
-        self.add("c", 1, 32)
+        self.build(a=(1, 64, 16), c=(1, 32))
         for name in "ac":
             self.cloud.hosts[name] = dataclasses.replace(
                 self.cloud.hosts[name], availability_zone=f"zone-{name}"
@@ -280,10 +275,7 @@ class FreeTest(FewHostsCase):
         self.assertEqual(1, len(self.free("hp48", any_zone=True).moves))
 
     def test_room_for_the_failure_of_a_host(self):
-        self.add("a", 1, 64, 16)
-        self.add("b", 1, 64, 16)
-        self.add("c", 1, 64)
-        self.add("d", 1, 64)
+        self.build(a=(1, 64, 16), b=(1, 64, 16), c=(1, 64), d=(1, 64))
         plan = self.free("hp48", 2, keep_one=True)
         # With the second VM no host would be left for those of another.
         self.assertEqual((0, 1), (plan.gained, plan.wanted))
@@ -291,22 +283,18 @@ class FreeTest(FewHostsCase):
         self.assertEqual((0, 0), self.figures(self.free("hp48", 2))[:2])
 
     def test_whose_failure_is_unsafe(self):
-        self.add("a", 1, 64, 48)
-        self.add("b", 1, 32)
-        planning = planning_of(self.policy, self.cloud.snapshot())
-        start = Arrangement(planning)
+        self.build(a=(1, 64, 48), b=(1, 32))
+        start = Arrangement(self.planning())
         self.assertEqual(["a"], list(unsafe_hosts(start)))
         self.assertEqual([], list(unsafe_hosts(start, {"a"})))
         self.add("c", 1, 64)
-        start = Arrangement(planning_of(self.policy, self.cloud.snapshot()))
+        start = Arrangement(self.planning())
         self.assertEqual([], list(unsafe_hosts(start)))
 
     def test_where_new_vms_come(self):
-        self.add("a", 1, 64)
-        self.add("b", 1, 64)
-        self.snapshot = self.cloud.snapshot()
-        request, _ = request_of(self.snapshot, flavor="hp48")
-        planning = planning_of(self.policy, self.snapshot)
+        self.build(a=(1, 64), b=(1, 64))
+        planning = self.planning()
+        request, _ = request_of(planning.snapshot, flavor="hp48")
         kind = planning.kind_of_request(request)
         end, count = newcomers(Arrangement(planning), kind, 3)
         self.assertEqual(2, count)
@@ -315,11 +303,10 @@ class FreeTest(FewHostsCase):
 
 class OrderTest(FewHostsCase):
     def start(self):
-        return Arrangement(planning_of(self.policy, self.cloud.snapshot()))
+        return Arrangement(self.planning())
 
     def test_a_cycle_needs_a_spare_host(self):
-        self.add("a", 1, 64, 16)
-        self.add("b", 1, 64, 32)
+        self.build(a=(1, 64, 16), b=(1, 64, 32))
         swapped = {"i-a-16": "b", "i-b-32": "a"}
         self.assertIsNone(find_order(self.start(), swapped))
         self.add("c", 1, 64)
@@ -329,29 +316,23 @@ class OrderTest(FewHostsCase):
         self.assertEqual(1, sum(step.target == "c" for step in found.moves))
 
     def test_one_waits_for_the_other(self):
-        self.add("a", 1, 64, 16)
-        self.add("b", 1, 64, 32)
-        self.add("c", 1, 64)
+        self.build(a=(1, 64, 16), b=(1, 64, 32), c=(1, 64))
         found = find_order(self.start(), {"i-a-16": "b", "i-b-32": "c"})
         self.assertEqual(["i-b-32", "i-a-16"], [step.server for step in found.moves])
 
 
 class DrainTest(FewHostsCase):
     def drain(self, host, **wishes):
-        planning = planning_of(self.policy, self.cloud.snapshot(), **wishes)
-        return goals.drain(planning, host)
+        return goals.drain(self.planning(**wishes), host)
 
     def test_all_leave(self):
-        self.add("a", 2, 64, 16, 32)
-        self.add("b", 1, 64)
-        self.add("c", 1, 64)
+        self.build(a=(2, 64, 16, 32), b=(1, 64), c=(1, 64))
         plan = self.drain("a")
         self.assertEqual((2, 2, True), (plan.gained, plan.wanted, plan.complete))
         self.assertEqual({"b", "c"}, {move.target for move in plan.moves})
 
     def test_some_stay(self):
-        self.add("a", 2, 64, 16, 32)
-        self.add("b", 1, 64)
+        self.build(a=(2, 64, 16, 32), b=(1, 64))
         plan = self.drain("a")
         self.assertEqual((1, 2, False), (plan.gained, plan.wanted, plan.complete))
         self.assertIn("stays: no host was found for it", plan.reasons[0])

@@ -81,45 +81,47 @@ class AnyHostTest(testtools.TestCase):
 
 
 class ModesTest(testtools.TestCase):
-    def test_dedicated(self):
-        config = configured()
-        self.assertEqual(("0-39",), values(config)["compute", "cpu_dedicated_set"])
-        self.assertNotIn(("compute", "cpu_shared_set"), values(config))
-        self.assertEqual(2, config.slots)
-
-    def test_smt(self):
-        config = configured("2x20x2")
-        self.assertEqual(("0-39",), values(config)["compute", "cpu_dedicated_set"])
-        self.assertEqual(set(range(40, 80)), config.cpus.idle)
-        config = configured("2x20x2", policy=policy_of(smt="threads"))
-        self.assertEqual(("0-79",), values(config)["compute", "cpu_dedicated_set"])
-
-    def test_shared(self):
-        config = configured("2x20x2", "shared", reserve=1)
-        self.assertEqual(
-            ("1-19,21-39,41-59,61-79",), values(config)["compute", "cpu_shared_set"]
-        )
-        self.assertIsNone(config.provider)
-
-    def test_mixed(self):
-        config = configured("4x20", "mixed", policy=policy_of(exclusive="cell"))
-        self.assertEqual(("0-59",), values(config)["compute", "cpu_dedicated_set"])
-        self.assertEqual(("60-79",), values(config)["compute", "cpu_shared_set"])
-        self.assertEqual(2, config.slots)
-        config = configured(
-            "4x20", "mixed", policy=policy_of(exclusive="cell"), shared_nodes=3
-        )
-        self.assertEqual(("20-79",), values(config)["compute", "cpu_shared_set"])
-        self.assertEqual(1, config.slots)
-
-    def test_elastic(self):
-        config = configured(mode="elastic", policy=policy_of("units"))
-        self.assertEqual(
-            [], [key for key in values(config) if "set" in key[1]], "no cpu sets at all"
-        )
-        self.assertIsNone(config.provider)
-        config = configured("2x22", "elastic", policy=policy_of("units"), reserve=2)
-        self.assertEqual(("2-21,24-43",), values(config)["DEFAULT", "vcpu_pin_set"])
+    def test_cpu_sets(self):
+        threads, cell = policy_of(smt="threads"), policy_of(exclusive="cell")
+        mixed = {"shape": "4x20", "mode": "mixed", "policy": cell}
+        elastic = {"mode": "elastic", "policy": policy_of("units")}
+        for arguments, slots, expected in (
+            ({}, 2, {"cpu_dedicated_set": "0-39"}),
+            ({"shape": "2x20x2"}, 2, {"cpu_dedicated_set": "0-39"}),
+            (
+                {"shape": "2x20x2", "policy": threads},
+                2,
+                {"cpu_dedicated_set": "0-79"},
+            ),
+            (
+                {"shape": "2x20x2", "mode": "shared", "reserve": 1},
+                0,
+                {"cpu_shared_set": "1-19,21-39,41-59,61-79"},
+            ),
+            (mixed, 2, {"cpu_dedicated_set": "0-59", "cpu_shared_set": "60-79"}),
+            (
+                mixed | {"shared_nodes": 3},
+                1,
+                {"cpu_dedicated_set": "0-19", "cpu_shared_set": "20-79"},
+            ),
+            (elastic, 2, {}),
+            (
+                elastic | {"shape": "2x22", "reserve": 2},
+                2,
+                {"vcpu_pin_set": "2-21,24-43"},
+            ),
+        ):
+            with self.subTest(arguments):
+                config = configured(**arguments)
+                found = {
+                    option: value
+                    for (_, option), (value, *_) in values(config).items()
+                    if option.endswith("_set")
+                }
+                self.assertEqual((slots, expected), (config.slots, found))
+                if config.request.mode in {"shared", "elastic"}:
+                    self.assertIsNone(config.provider)
+        self.assertEqual(set(range(40, 80)), configured("2x20x2").cpus.idle)
 
     def test_how_to_enroll(self):
         for shape, mode, slots in (
@@ -237,7 +239,6 @@ class ModesTest(testtools.TestCase):
         disk = {"source": "volume", "read_iops": 5000}
         config = configured(policy=policy_of(disk=disk), read_iops=6000)
         self.assertIn("'CUSTOM_PERFVM_READ_IOPS': {'total': 6000", str(config.provider))
-        self.assertIn("and there are 2 slots", " ".join(config.warnings))
 
     def test_memory_limits_slots(self):
         self.assertEqual(0, configured(memory_gb=120).slots)
@@ -245,39 +246,36 @@ class ModesTest(testtools.TestCase):
 
 
 class WarningsTest(testtools.TestCase):
-    def said(self, *args, **kwargs):
-        return " ".join(configured(*args, **kwargs).warnings)
-
-    def test_no_housekeeping(self):
-        self.assertIn("no core is left for the host", self.said())
-        self.assertNotIn("no core is left", self.said("2x22"))
-        self.assertNotIn("no core is left", self.said("4x20"), "capped at two")
-        self.assertNotIn("no core is left", self.said("2x20", "shared"))
-
-    def test_reserve_that_costs_all_slots(self):
-        said = self.said(reserve=1)
-        self.assertIn("0 slots", said)
-        self.assertIn("have 19, 19 for such VMs with --reserve 1", said)
-
-    def test_memory_that_costs_all_slots(self):
-        self.assertIn(
-            "needs 64 GiB on a NUMA node and they have 56", self.said(memory_gb=120)
-        )
-
-    def test_numbering_matters_only_where_cpus_differ(self):
-        self.assertNotIn("taken for granted", self.said())
-        self.assertIn("taken for granted", self.said("2x22", reserve=2))
-
-    def test_residents(self):
-        self.assertIn("drain the host first", self.said())
-        self.assertNotIn("drain", self.said(residents=()))
-        pinned = (Resident("a", "dedicated"),)
-        self.assertIn("vcpupin", self.said(residents=pinned))
-
-    def test_thread_policies_that_keep_off(self):
-        policy = policy_of(cpu_thread_policy="isolate")
-        self.assertIn("no VM of class", self.said("2x20x2", policy=policy))
-        self.assertNotIn("no VM of class", self.said(policy=policy))
+    def test_each_where_it_applies(self):
+        isolate = policy_of(cpu_thread_policy="isolate")
+        disk = policy_of(disk={"source": "volume", "read_iops": 5000})
+        for words, arguments, *others in (
+            (
+                "no core is left for the host",
+                {},
+                {"shape": "2x22"},
+                # Capped at two.
+                {"shape": "4x20"},
+                {"mode": "shared"},
+            ),
+            ("0 slots", {"reserve": 1}, {}),
+            ("have 19, 19 for such VMs with --reserve 1", {"reserve": 1}),
+            ("needs 64 GiB on a NUMA node and they have 56", {"memory_gb": 120}),
+            # Numbering matters only where CPUs differ.
+            ("taken for granted", {"shape": "2x22", "reserve": 2}, {}),
+            ("drain the host first", {}, {"residents": ()}),
+            ("vcpupin", {"residents": (Resident("a", "dedicated"),)}),
+            (
+                "no VM of class",
+                {"shape": "2x20x2", "policy": isolate},
+                {"policy": isolate},
+            ),
+            ("and there are 2 slots", {"policy": disk, "read_iops": 6000}),
+        ):
+            with self.subTest(words):
+                self.assertIn(words, " ".join(configured(**arguments).warnings))
+                for other in others:
+                    self.assertNotIn(words, " ".join(configured(**other).warnings))
 
 
 class RefusedTest(testtools.TestCase):
