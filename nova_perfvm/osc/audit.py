@@ -21,6 +21,7 @@ from nova_perfvm.osc.formats import junit, monitoring, page
 from nova_perfvm.osc.recording import refuse_policy
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of
 
 _COLUMNS: Final = ("Code", "Level", "Subject", "Observed", "Remedy")
 
@@ -130,8 +131,8 @@ class Audit(ReportingLister, ChangingCommand):
     def summary(self, report: AuditReport) -> str:
         """Say in one line what was found."""
         return (
-            f"{len(report.results)} checks on {report.hosts} host(s) and "
-            f"{report.servers} server(s): {report.counts}"
+            f"{len(report.results)} checks on {number_of(report.hosts, 'host')} and "
+            f"{number_of(report.servers, 'server')}: {report.counts}"
             + (
                 ", by another policy than the cloud was changed by"
                 if self.other_policy

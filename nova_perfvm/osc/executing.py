@@ -119,7 +119,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
     def _summarize(self, outcome: migrate.ExecutionOutcome, path: str | None) -> None:
         execution = outcome.execution
         done, remaining = len(execution.done), execution.remaining
-        said = f"{done} of {len(execution.moves)} migration(s) are done"
+        said = f"{done} of {len(execution.moves)} migrations are done"
         if not remaining:
             self.remark([said])
             return

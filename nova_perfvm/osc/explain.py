@@ -24,7 +24,7 @@ from nova_perfvm.osc.formats.explained import Reasons, Remedy, Said
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import some_of
+from nova_perfvm.printable import number_of, some_of
 
 # Whoever waits for a VM does not wait for more.
 _MOST_MOVES: Final = 3
@@ -129,7 +129,7 @@ class Explain(LookingLister):
 def _headline(found: Explanation) -> str:
     total, taking = len(found.verdicts), len(found.accepting)
     if taking:
-        return f"{taking} of {total} host(s) would take it"
+        return f"{taking} of {number_of(total, 'host')} would take it"
     if found.request_reasons:
         return (
             "no host would take it: the request is not of its class: "
@@ -137,7 +137,7 @@ def _headline(found: Explanation) -> str:
         )
     best = explain.smallest(found.fixes)
     remedy = f"smallest fix found: {best}" if best else "no fix found"
-    return f"none of {total} host(s) would take it; {remedy}"
+    return f"none of {number_of(total, 'host')} would take it; {remedy}"
 
 
 def _offered_plan(
@@ -153,8 +153,8 @@ def _offered_plan(
         yield f"no plan of {_MOST_MOVES} migrations or fewer makes room"
     else:
         yield (
-            f"{len(plan.moves)} migration(s) make room (plan free looks for more, and "
-            "carries them out with --execute):"
+            f"room by {number_of(len(plan.moves), 'migration')} (plan free looks for "
+            "more, and carries them out with --execute):"
         )
         for move in plan.moves:
             yield from command(move).splitlines()

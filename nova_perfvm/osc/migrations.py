@@ -27,6 +27,7 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.executing import PlanningCommand
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
+from nova_perfvm.printable import number_of
 
 _COLUMNS: Final = (
     "Step",
@@ -169,9 +170,9 @@ def _summary(plan: MigrationPlan, what: str) -> str:
     if not plan.moves:
         return "nothing is to be migrated" if plan.complete else "no plan"
     return (
-        f"{len(plan.moves)} migration(s), {plan.live} live and {plan.cold} cold, "
-        f"{plan.pinned} of servers that own CPUs, {plan.memory_mb} MiB of memory: "
-        f"{plan.gained} {what}"
+        f"{number_of(len(plan.moves), 'migration')}, {plan.live} live and {plan.cold} "
+        f"cold, {plan.pinned} of servers that own CPUs, "
+        f"{plan.memory_mb} MiB of memory: {what}"
     )
 
 
@@ -199,9 +200,9 @@ class PlanFree(MigrationsLister):
         request, about = request_of(parsed_args, planning.snapshot)
         self.remark(about)
         plan = goals.free(planning, request, parsed_args.count)
-        return self.listed(
-            parsed_args, planning, plan, f"more VM(s) of {parsed_args.flavor} find room"
-        )
+        gained = number_of(plan.gained, "more VM")
+        room = f"room for {gained} of {parsed_args.flavor}"
+        return self.listed(parsed_args, planning, plan, room)
 
 
 class PlanDrain(MigrationsLister):
@@ -216,12 +217,9 @@ class PlanDrain(MigrationsLister):
         """Make the plan; the exit status says whether it is complete."""
         planning = self.planning(parsed_args)
         plan = goals.drain(planning, parsed_args.host)
-        return self.listed(
-            parsed_args,
-            planning,
-            plan,
-            f"of {plan.wanted} server(s) leave {parsed_args.host}",
-        )
+        wanted = number_of(plan.wanted, "server")
+        leaving = f"{plan.gained} of {wanted} leave {parsed_args.host}"
+        return self.listed(parsed_args, planning, plan, leaving)
 
 
 class PlanDefragment(MigrationsLister):
@@ -237,9 +235,6 @@ class PlanDefragment(MigrationsLister):
         planning = self.planning(parsed_args)
         vm_class = pinned_class(planning.policy, parsed_args.class_name)
         plan = goals.defragment(planning, vm_class, parsed_args.budget)
-        return self.listed(
-            parsed_args,
-            planning,
-            plan,
-            f"more slot(s) of class {vm_class.name} are free",
-        )
+        gained = number_of(plan.gained, "more free slot")
+        slots = f"{gained} of class {vm_class.name}"
+        return self.listed(parsed_args, planning, plan, slots)

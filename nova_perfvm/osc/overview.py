@@ -11,6 +11,7 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import OUTPUT, argument
 from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+from nova_perfvm.printable import number_of
 
 
 class OverviewCommand(LookingCommand):
@@ -43,8 +44,8 @@ class OverviewCommand(LookingCommand):
         textfile.replace(parsed_args.output, text)
         seen = found.subject.snapshot
         self.write(
-            f"{parsed_args.output}: {len(seen.hosts)} host(s), "
-            f"{len(seen.servers)} server(s)\n"
+            f"{parsed_args.output}: {number_of(len(seen.hosts), 'host')}, "
+            f"{number_of(len(seen.servers), 'server')}\n"
         )
 
     def _overview(self, parsed_args: argparse.Namespace) -> Overview:

@@ -34,6 +34,7 @@ from nova_perfvm.policy import (
     loader,
     shape_slots,
 )
+from nova_perfvm.printable import number_of
 
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
     "yaml": document.policy_yaml,
@@ -143,7 +144,7 @@ def _fits(policy: Policy, shape: HostShape) -> Iterator[str]:
     """Return how many VMs an empty host of a shape holds, as far as CPUs go."""
     for vm_class in policy.pinned_classes:
         yield (
-            f"host {shape}: {cell_slots(vm_class, shape)} slot(s) of class "
-            f"{vm_class.name} per NUMA node, {shape_slots(vm_class, shape)} VM(s) per "
-            "host"
+            f"host {shape}: {number_of(cell_slots(vm_class, shape), 'slot')} of class "
+            f"{vm_class.name} per NUMA node, "
+            f"{number_of(shape_slots(vm_class, shape), 'VM')} per host"
         )

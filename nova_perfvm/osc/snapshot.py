@@ -21,6 +21,7 @@ from nova_perfvm.osc.base import (
     policy_name,
 )
 from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.printable import number_of
 
 
 def nova_db(what: str) -> Argument:
@@ -63,8 +64,8 @@ class SaveSnapshot(PolicyCommand):
             return
         textfile.replace(parsed_args.file, snapshot.dumps(found), private=True)
         self.write(
-            f"{parsed_args.file}: {len(found.hosts)} host(s), "
-            f"{len(found.servers)} server(s)\n"
+            f"{parsed_args.file}: {number_of(len(found.hosts), 'host')}, "
+            f"{number_of(len(found.servers), 'server')}\n"
         )
 
 

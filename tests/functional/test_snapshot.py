@@ -28,7 +28,7 @@ class TestSnapshot(client.ClientMixin, base.FunctionalTest):
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "file"
 
         status, stdout, stderr = self.run_command("snapshot", "save", str(path))
-        self.assertEqual((0, f"{path}: 2 host(s), 2 server(s)\n"), (status, stdout))
+        self.assertEqual((0, f"{path}: 2 hosts, 2 servers\n"), (status, stdout))
         found = snapshot.loads(path.read_text())
 
         # There is no Glance beside this cloud.

@@ -63,7 +63,7 @@ class LargeTest(looking.LookingMixin, base.SandboxTest):
         status, found, said = self.timed(self.audit)
 
         self.assertEqual((0, []), (status, found))
-        self.assertIn(f"on {3 + SHARED} host(s) and 1007 server(s)", said)
+        self.assertIn(f"on {3 + SHARED} hosts and 1007 servers", said)
         # Nova gives a thousand at a time.
         log = path.read_text()[before:]
         self.assertRegex(log, r"GET /v2.1/servers/detail\?\S+&marker=")

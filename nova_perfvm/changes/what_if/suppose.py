@@ -26,6 +26,7 @@ from nova_perfvm.facts.snapshot import (
 )
 from nova_perfvm.placement.schemes import scheme_counting, scheme_of
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of
 
 # Enrolling is planned anew after some steps; a handful of plans end it.
 _ROUNDS: Final = 40
@@ -125,7 +126,7 @@ def _with_policy(old: Policy, found: Supposition) -> Supposition:
         snapshot, changed = _with_slots(new, snapshot)
         if changed:
             notes.append(
-                f"{len(changed)} host(s) offer another number of slots when "
+                f"another number of slots on {number_of(len(changed), 'host')} when "
                 f"provider.yaml is made anew (host config): {', '.join(changed)}"
             )
     if scheme.enrolls and scheme_of(old).enrolls:
@@ -291,7 +292,8 @@ def in_words(found: Supposition) -> Iterator[str]:
         yield f"{server} on {server.host} fits no other host"
     if found.left_behind:
         yield (
-            f"{len(found.left_behind)} server(s) stay behind, as the new policy would "
-            f"not have them (policy diff says why): {', '.join(found.left_behind)}"
+            f"{number_of(len(found.left_behind), 'server')} left behind, as the new "
+            "policy would not have them (policy diff says why): "
+            f"{', '.join(found.left_behind)}"
         )
     yield from found.notes

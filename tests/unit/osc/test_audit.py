@@ -92,7 +92,7 @@ class AuditCommandTest(testtools.TestCase):
         self.assertIn("audit.classes_mixed", stdout)
         self.assertEqual(
             f"policy: built-in (sha256 {loader.load().digest[:8]})\n"
-            f"{len(CHECKS)} checks on 2 host(s) and 4 server(s): 1 failure, "
+            f"{len(CHECKS)} checks on 2 hosts and 4 servers: 1 failure, "
             "0 warning, 1 unknown, 0 note\n",
             stderr,
         )

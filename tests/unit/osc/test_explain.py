@@ -36,7 +36,7 @@ class ExplainTest(SavedCase):
     def test_a_host_takes_it(self):
         self.assertEqual(0, self.run_saved("explain", "--flavor", HP))
         self.assertIn("accepted", self.stdout)
-        self.assertIn("1 of 2 host(s) would take it", self.stderr)
+        self.assertIn("1 of 2 hosts would take it", self.stderr)
         self.assertIn("NUMA nodes of 2 hosts are assumed symmetric", self.stderr)
 
     def test_a_fault_that_a_terminal_would_act_on(self):
@@ -90,7 +90,7 @@ class ExplainTest(SavedCase):
         # The same kind of VM finds no other host: no migration makes room.
         words = "servers are in the way that no other host takes: hp1, hp2\n"
         self.assertIn(words, self.stderr)
-        self.assertIn("none of 2 host(s) would take it; no fix found\n", self.stderr)
+        self.assertIn("none of 2 hosts would take it; no fix found\n", self.stderr)
 
     def test_one_row_a_host(self):
         status = self.run_saved("explain", "--flavor", HP, "--long", "-f", "yaml")

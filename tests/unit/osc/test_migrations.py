@@ -59,7 +59,7 @@ class PlansTest(SavedCase):
         )
         self.assertEqual("yes", row["Pinned"])
         self.assertIn("--host small --wait i-db1", row["Commands"])
-        self.assertIn("1 more VM(s) of hp.20c.200g find room", self.stderr)
+        self.assertIn("room for 1 more VM of hp.20c.200g", self.stderr)
         self.assertIn("server groups, PCI devices", self.stderr)
         self.assertIn("assumed symmetric", self.stderr)
 
@@ -96,7 +96,7 @@ class PlansTest(SavedCase):
         policy = self.file('schema_version: "1.0"\nplacement: units\n')
         rows = self.plan(0, "defragment", "--budget", "1", "--policy", policy)
         self.assertEqual(1, len(rows))
-        self.assertIn("2 more slot(s) of class high-performance", self.stderr)
+        self.assertIn("2 more free slots of class high-performance", self.stderr)
         arguments = ("defragment", "--budget", "1", "--policy", policy)
         self.plan(2, *arguments, "--exclude", "e1")
 
@@ -151,7 +151,7 @@ class ExplainTest(SavedCase):
         self.save(page_cloud())
         (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g")
         said = self.explained(1, "--flavor", "hp.20c.200g")
-        self.assertIn("1 migration(s) make room", said)
+        self.assertIn("room by 1 migration", said)
         self.assertIn(row["Commands"], said)
         # It knows of hosts that were not asked about.
         said = self.explained(1, "--flavor", HP, "--host", "hp1")

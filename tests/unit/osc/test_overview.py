@@ -42,7 +42,7 @@ class OverviewCommandsTest(SavedCase):
             path = pathlib.Path(self.path).with_name(command)
             options = ("--output", str(path))
             self.assertEqual(0, self.run_saved(command, *options))
-            self.assertEqual(f"{path}: 2 host(s), 3 server(s)\n", self.stdout)
+            self.assertEqual(f"{path}: 2 hosts, 3 servers\n", self.stdout)
             before = path.read_text()
             self.assertIn("perfvm", before)
             wrong = ("--snapshot", "/no", *options)

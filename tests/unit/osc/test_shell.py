@@ -218,7 +218,7 @@ class PolicyTest(CommandCase):
             f"SHA-256 {POLICY.digest}",
             "class high-performance: 20 vCPUs, dedicated\n",
             "class general: any number of vCPUs, shared, the default\n",
-            "host 2x20: 1 slot(s) of class high-performance per NUMA node, 2 VM(s)",
+            "host 2x20: 1 slot of class high-performance per NUMA node, 2 VMs",
         ):
             self.assertIn(words, self.stdout)
         self.assertIn(
@@ -229,9 +229,9 @@ class PolicyTest(CommandCase):
         text = 'schema_version: "1.0"\nhost_shape: [2x22, 2x20x2, 4x10]\n'
         self.assertEqual(0, self.run_command("policy", "check", self.file(text)))
         for words in (
-            "host 2x22: 1 slot(s) of class high-performance per NUMA node, 2 VM(s)",
-            "host 2x20x2: 1 slot(s) of class high-performance per NUMA node, 2 VM(s)",
-            "host 4x10: 0 slot(s) of class high-performance per NUMA node, 0 VM(s)",
+            "host 2x22: 1 slot of class high-performance per NUMA node, 2 VMs",
+            "host 2x20x2: 1 slot of class high-performance per NUMA node, 2 VMs",
+            "host 4x10: 0 slots of class high-performance per NUMA node, 0 VMs",
         ):
             self.assertIn(words, self.stdout)
 

@@ -90,9 +90,9 @@ class WhatIfTest(WhatIfCase):
         status, found = self.what_if("--policy", path)
 
         self.assertEqual(1, status, self.stderr)
-        self.assertIn("3 server(s) stay behind", self.stderr)
+        self.assertIn("3 servers left behind", self.stderr)
         self.assertIn("the built-in policy is taken for that in use", self.stderr)
-        self.assertIn("2 host(s) offer another number of slots", self.stderr)
+        self.assertIn("another number of slots on 2 hosts", self.stderr)
         before, after = found["all hosts"]
         self.assertEqual(([4, 3, 1, 0], 8), (before, after[0]))
         # In the other order it is the other way round.
@@ -198,5 +198,5 @@ class FlipTest(WhatIfCase):
         status, found = self.what_if("--policy", path, policy=self.policy)
         self.assertEqual(1, status, self.stderr)
         self.assertIn("e2 is enrolled anew, with CUSTOM_PERFVM_ELASTIC_4", self.stderr)
-        self.assertIn("1 server(s) stay behind", self.stderr)
+        self.assertIn("1 server left behind", self.stderr)
         self.assertEqual(([4, 0, 2, 2], [4, 0, 2, 2]), found["all hosts"])
