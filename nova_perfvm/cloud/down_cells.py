@@ -105,4 +105,5 @@ def gaps(
 
 
 def _named(hosts: Sequence[str]) -> str:
-    return f"host(s) {some_of(hosts, _NAMED)}"
+    noun = "host" if len(hosts) == 1 else "hosts"
+    return f"{noun} {some_of(hosts, _NAMED)}"

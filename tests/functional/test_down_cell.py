@@ -106,7 +106,7 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
             self.assertEqual((1, sorted([DOWN, *more, *self.planted(up)])), found)
             # The file tells the same when all is up again.
             self.assertEqual(0, saved[0])
-            self.assertIn(f"cell of host(s) g{down}, hp{down}: nothing", saved[2])
+            self.assertIn(f"cell of hosts g{down}, hp{down}: nothing", saved[2])
             self.assertEqual(found, self.sorted_audit("--snapshot", path))
 
     def sorted_audit(self, *options):
@@ -186,7 +186,7 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
             self.assertEqual(0, status, stderr)
             hosts = {name for row in json.loads(stdout) for name in row["Hosts"]}
             self.assertEqual({"hp1", "g1"}, hosts)
-            self.assertIn("cannot reach the cell of host(s) g2, hp2", stderr)
+            self.assertIn("cannot reach the cell of hosts g2, hp2", stderr)
             for words, *what in (
                 ("its cell is down", *explain, "--host", "hp2"),
                 ("its cell is down", *explain[:1], "--server", self.vms["g2"].id),
@@ -203,5 +203,5 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
                 for row in json.loads(stdout)
             }
             self.assertEqual({"hp1": (2, 1, 1), "g1": (0, 0, 0)}, counts)
-            self.assertIn("cannot reach the cell of host(s) g2, hp2", stderr)
+            self.assertIn("cannot reach the cell of hosts g2, hp2", stderr)
             self.assert_command(0, "g2, hp2", "host", "list", *policy)

@@ -23,6 +23,7 @@ from nova_perfvm.findings import (
     Finding,
 )
 from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.slots import cell_cpus
 
 
@@ -242,8 +243,8 @@ def _counts(
                 yield Finding.of(
                     TOO_MANY_ON_CELL,
                     host,
-                    f"NUMA node {cell.id} has {slots} slot(s) for {vm_class.name} and "
-                    f"{len(here)} VMs: {_names(here)}",
+                    f"NUMA node {cell.id} has {number_of(slots, 'slot')} for "
+                    f"{vm_class.name} and {len(here)} VMs: {_names(here)}",
                     "\n".join(server.migrate for server in leave),
                 )
             elif odd := _stranding(vm_class, cell, here):

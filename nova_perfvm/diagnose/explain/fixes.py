@@ -26,6 +26,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules import REFUSALS
 
 # So many servers are tried two by two; on a host with more, one by one.
@@ -217,7 +218,7 @@ def _freed(view: HostView, servers: Sequence[Server]) -> str:
         for provider in view.tree
         if (units := sum(n for c, n in provider.units().items() if c in gone))
     }
-    found += [f"{units} unit(s) of {name}" for name, units in totals.items()]
+    found += [f"{number_of(units, 'unit')} of {name}" for name, units in totals.items()]
     if not found and servers:
         found = [f"{sum(server.vcpus for server in servers)} vCPUs"]
     return ", ".join(found)

@@ -6,6 +6,7 @@ from typing import Any
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules import REFUSALS, describe
 
 _TENANTS = {
@@ -71,7 +72,7 @@ def _units(data: dict[str, Any], names: Mapping[str, str]) -> str:
                 f"{used} of {total} held by general VMs: as many as the host may have"
             )
         else:
-            said = f"{used} of {total} held by {others} general VM(s)"
+            said = f"{used} of {total} held by {number_of(others, 'general VM')}"
         lines.append(f"{child['child']} {said}")
     return f"units: need {amount} of one child; {'; '.join(lines)}"
 

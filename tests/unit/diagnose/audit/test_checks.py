@@ -708,9 +708,7 @@ class PlacementTest(AuditTest):
         cloud.providers["child"] = child
         cloud.allocate("leak", "g1", {"VCPU": 1})
         cloud.parts |= {
-            "gaps": (
-                "cells: Nova cannot reach the cell of host(s) h1: nothing is known",
-            ),
+            "gaps": ("cells: Nova cannot reach the cell of host h1: nothing is known",),
             "unseen_hosts": ("h1",),
         }
         self.assertEqual(

@@ -121,7 +121,7 @@ class CheckServersTest(testtools.TestCase):
         _, first, second = audit.check_servers(policy, cells, found)
         self.assertEqual({codes.TOO_MANY_ON_CELL}, {first.code, second.code})
         self.assertIn(
-            "NUMA node 0 has 2 slot(s) for high-performance and 3 VMs", str(first)
+            "NUMA node 0 has 2 slots for high-performance and 3 VMs", str(first)
         )
 
     def test_split_over_cells(self):

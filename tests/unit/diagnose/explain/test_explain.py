@@ -453,10 +453,10 @@ class UnitsTest(UnitsCase):
             self.add_general_to("e1", f"g{n}")
         verdict, said = self.verdict(HP)
         self.assertEqual(const.PLACEMENT_UNITS, verdict.placement[0].code)
-        self.assertIn("e1_perfvm_a 3 of 1000 held by 3 general VM(s)", said)
+        self.assertIn("e1_perfvm_a 3 of 1000 held by 3 general VMs", said)
         self.cloud.add_elastic("e2")
         fix, _ = self.explain(HP).fixes
-        self.assertIn("free 3 unit(s) of e1_perfvm_a, 3 unit(s)", str(fix))
+        self.assertIn("free 3 units of e1_perfvm_a, 3 units", str(fix))
         self.assertEqual(3, len(fix.servers))
 
     def test_a_high_performance_vm_blocks_general_ones(self):
