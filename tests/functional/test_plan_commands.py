@@ -78,7 +78,7 @@ class TestResume(ResumeCase):
         pathlib.Path(self.path).write_text("{}")
         status, _, said = self.resume("--yes")
         self.assertEqual(1, status)
-        self.assertIn("is no record of a plan that can be resumed", said)
+        self.assertIn("schema_version: missing", said)
         self.write(execution)
         self.assertEqual(("ACTIVE", "h1"), self.host(self.one))
 
