@@ -68,8 +68,8 @@ class Audit(ReportingLister, ChangingCommand):
             type=int,
             metavar="MINUTES",
             default=STUCK_AFTER_MIN,
-            help="take a server for stuck with which Nova has been busy so long "
-            "(default: %(default)s)",
+            help="report a server as stuck after Nova has been busy with it for "
+            "MINUTES (default: %(default)s)",
         ),
         flag("--strict", "exit with 1 for what is unknown, too"),
         flag(

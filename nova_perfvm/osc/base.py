@@ -334,7 +334,7 @@ def class_argument(
 
 
 OUTPUT: Final = file_argument(
-    "--output", help="replace this file as a whole instead of printing"
+    "--output", help="write to this file, which is replaced, instead of printing"
 )
 
 # Which nova-scheduler, as Nova's API does not say.

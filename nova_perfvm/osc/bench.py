@@ -23,7 +23,7 @@ class RunBenchmarks(PerfVMCommand):
     """
 
     arguments = (
-        file_argument("scenario", help="who measures what, how often"),
+        file_argument("scenario", help="scenario: who measures what, and how often"),
         file_argument("--output", required=True, help="JSON of the measurements"),
         flag(
             "--resume",

@@ -33,7 +33,9 @@ class Certify(JudgingCommand, PolicyCommand):
     """
 
     arguments = (
-        argument("--flavor", required=True, metavar="NAME", help="one of the policy's"),
+        argument(
+            "--flavor", required=True, metavar="NAME", help="a flavor of the policy"
+        ),
         file_argument(
             "--host-collect", required=True, help="what host collect has written"
         ),

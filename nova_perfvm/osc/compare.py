@@ -94,7 +94,7 @@ class Compare(JudgingCommand, Lister):
 
 
 class Scaling(JudgingCommand, Lister):
-    """Say whether VMs at once, or more servers, do as much more as they should.
+    """Judge how throughput grows with the number of VMs at once, or of servers.
 
     Exits with 0 if all pass, 1 if something is inconclusive, 2 if something fails.
     """

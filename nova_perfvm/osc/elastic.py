@@ -30,7 +30,7 @@ from nova_perfvm.osc.recording import RecordingCommand
 
 
 class EnrollHost(HostsCommand, RecordingCommand):
-    """Make compute hosts elastic, or repair such as are."""
+    """Make compute hosts elastic, or repair elastic hosts."""
 
     ended = "enrolled"
     arguments = (
@@ -39,13 +39,13 @@ class EnrollHost(HostsCommand, RecordingCommand):
             type=int,
             metavar="N",
             help="high-performance VMs that fit each host, 0 for general VMs only "
-            "(default: what it has, or what its CPUs say)",
+            "(default: as many as the host was enrolled for, else by its CPUs)",
         ),
         argument(
             "--aggregate",
             metavar="NAME",
-            help="isolated aggregate for the host, unless it is in one for this "
-            "policy (default: perfvm-elastic-M, M the number of its children)",
+            help="isolated aggregate for the host, unless it is already in "
+            "one for this policy (default: perfvm-elastic-M for M children)",
         ),
         flag(
             "--backfill",

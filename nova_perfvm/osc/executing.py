@@ -136,7 +136,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
 
 
 class ResumePlan(CarryingOut):
-    """Go on with a plan whose execution was written down with --record.
+    """Resume a plan of migrations from the file that --record wrote.
 
     What is done is left out, and what changed meanwhile is noticed: each migration
     is made only if the rules allow it now. Exits with 1 also if some remain.
@@ -185,8 +185,8 @@ class PlanningCommand(CarryingOut):
         ),
         file_argument(
             "--record",
-            help="with --execute: write down there how far it is, for openstack "
-            "perfvm plan resume",
+            help="with --execute: write the progress to this file, for openstack "
+            "perfvm plan resume to go on from",
         ),
         PATIENCE,
         YES,

@@ -48,7 +48,7 @@ def _most_moves(name: str, **keywords: bool) -> Argument:
         name,
         type=count,
         metavar="N",
-        help="at most so many migrations",
+        help="plan at most N migrations",
         **keywords,
     )
 
@@ -181,14 +181,17 @@ class PlanFree(MigrationsLister):
 
     arguments = (
         argument(
-            "--flavor", metavar="FLAVOR", required=True, help="of the new servers"
+            "--flavor",
+            metavar="FLAVOR",
+            required=True,
+            help="flavor of the new servers",
         ),
         argument(
             "--count",
             type=count,
             default=1,
             metavar="N",
-            help="so many new servers (default: %(default)s)",
+            help="number of new servers (default: %(default)s)",
         ),
         *REQUEST,
         _most_moves("--max-moves"),

@@ -18,7 +18,12 @@ REQUEST: Final[Arguments] = (
         "--boot-from-volume",
         "the root disk is a volume (default: as the flavor's disk says)",
     ),
-    argument("--availability-zone", metavar="ZONE", default="", help="as asked for"),
+    argument(
+        "--availability-zone",
+        metavar="ZONE",
+        default="",
+        help="availability zone that the server asks for",
+    ),
     argument("--project", metavar="ID", default="", help="ID of the server's project"),
 )
 

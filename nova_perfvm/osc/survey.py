@@ -70,8 +70,8 @@ class ShowSurvey(ReportingLister):
             "--vcpus",
             type=int,
             metavar="N",
-            help="propose a class of VMs of so many vCPUs (default: the largest size "
-            "that owns a tenth of all pinned CPUs, or that hosts have room for)",
+            help="propose a class of VMs of N vCPUs (default: the largest size that "
+            "owns a tenth of all pinned CPUs, or else that hosts have room for)",
         ),
         file_argument("--policy-out", help="write the proposed policy there"),
     )
