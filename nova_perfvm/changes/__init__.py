@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what is seen of a cloud to what should be: pure, without any request."""
+"""Plans: the ordered steps from a cloud as it is to a cloud as it should be.
+
+Pure: a plan is computed from a snapshot, without a request to the cloud.
+"""

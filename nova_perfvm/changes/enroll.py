@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a host elastic, in an order that fails closed.
+"""The steps that make a host elastic, in an order that fails closed.
 
 First the host is isolated, so that nothing without units comes to it any more;
 last comes the trait, without which nothing with units does.  Between the two

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy's flavors against those of a cloud.
+"""Compare a cloud's flavors with the policy's, and plan the changes.
 
 A flavor belongs to the policy if the policy generates its name and it is marked: by
 ``perfvm:class``, or by the description with which sync creates flavors, before they

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan to give running servers back what they have lost of their allocations.
+"""Plan to restore allocations that running servers have lost in Placement.
 
 A rebuild that fails takes all that a server has been allocated away, and Nova never
 gives it back.  Nothing is taken from anybody: what a server lacks is added, and

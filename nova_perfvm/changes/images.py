@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy's image properties against those of a cloud's images.
+"""Compare a cloud's image properties with the policy's, and plan the changes.
 
 The policy applies to an image once an operator has named it, which gives it a tag.
 Tags, unlike properties, are not inherited by the snapshots of servers.  Only properties

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many unfit slots migrations win back on a cloud, before any rule is in force."""
+"""How many unfit slots migrations would make free, with no rule in force yet."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a host an ordinary one again, in an order that fails closed.
+"""The steps that make a host an ordinary one again, in an order that fails closed.
 
 First the trait goes, so that nothing with units comes any more; last the host
 leaves the isolated aggregate, so that nothing without units came before.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From single answers of Nova, Placement and Glance to the values of a snapshot."""
+"""Turn answers of Nova, Placement and Glance into values of a snapshot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a cloud while one of Nova's cells does not answer.
+"""Read a cloud while the database of one of Nova's cells does not answer.
 
 Nova walks the cells in order to list hypervisors, and fails at the first that is
 down.  Of the hosts of the cells behind it the services tell which there are, and

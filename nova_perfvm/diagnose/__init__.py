@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong, why, and how much room is left: pure, of a policy and facts."""
+"""Audit, explain, capacity, survey: pure functions of a policy and a snapshot."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server should have been allocated, where Placement lost it.
+"""Compute the allocation that a server should have, where Placement lost it.
 
 ``nova-manage placement heal_allocations`` asks the host's own provider for all
 that the flavor asks for, and so for units, which only its children have.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a running cloud a policy would refuse, once the filter enforces it.
+"""Find what the filter would refuse in a running cloud once it enforces a policy.
 
-By flavor.  VMs run on; but none of a refused flavor comes to such a host any more:
-no new one, and none of those that run when it is moved.
+The answer is by flavor.  Running VMs of a refused flavor stay where they are, but no
+such VM comes to a host any more, be it a new one or one that is moved.
 """
 
 from __future__ import annotations

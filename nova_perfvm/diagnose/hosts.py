@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compute host is to a policy, as far as the APIs show it."""
+"""What the policy makes of a compute host: mode, classes, slots, and its faults."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who on a host lacks units, and which ones to give to whom."""
+"""Find the servers of a host that lack units, and the units to give to each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole files: text in, a value of the file's type or all of its mistakes out.
+"""Read and write whole files: a file becomes one value, or a list of its mistakes.
 
 Each file says at its top of which kind it is, and of which version of that kind::
 

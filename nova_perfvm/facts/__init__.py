@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was observed about a host and what a request asks, free of Nova.
+"""The facts that the rules judge: of hosts and of requests, without Nova's objects.
 
 These values are made once per host and request in the scheduler's inner loop.
 They are named tuples, which Python builds three times as fast as frozen

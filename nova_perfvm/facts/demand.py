@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a flavor and an image ask of Placement and of the rules.
+"""Compute what a flavor and an image ask of Placement and of the rules.
 
 Nova works that out in :mod:`nova.virt.hardware` and in
 ``nova.scheduler.utils.ResourceRequest``.  This module does the same without Nova,

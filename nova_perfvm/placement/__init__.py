@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Placement is to hold: what classes take of it, what hosts offer it."""
+"""How Placement counts VMs: what a VM of each class takes, what a host offers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key ``accept``: what is found and is to stay."""
+"""The key ``accept``: codes of findings that the operator accepts."""
 
 from __future__ import annotations
 

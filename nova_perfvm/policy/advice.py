@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy costs although it is valid, for an operator to weigh."""
+"""Say what a valid policy costs, for an operator to weigh."""
 
 from __future__ import annotations
 

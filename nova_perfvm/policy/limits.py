@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova takes of a flavor at all, whatever a policy wishes."""
+"""Nova's own limits on flavors: names, memory, and shares of NUMA nodes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy has to be for the scheme that its ``placement`` names, and costs.
+"""What each value of ``placement`` requires of a policy, and what it costs.
 
 The schemes themselves are in :mod:`nova_perfvm.placement.schemes`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of which class a request is."""
+"""Find the class of a request."""
 
 from nova_perfvm.facts import RequestFacts
 from nova_perfvm.policy import Policy, VMClass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libvirt would have added to a domain that was defined in it."""
+"""Add to a domain's XML what libvirt adds when it defines a domain."""
 
 from __future__ import annotations
 

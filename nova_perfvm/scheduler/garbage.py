@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-scheduler holds for good is not searched for garbage.
+"""Keep Python's garbage collector from searching what nova-scheduler never frees.
 
-CPython's collector goes through all that the process holds, each time that objects
-have come in such a number as a request for hundreds of hosts makes.  Most of it are
-modules and what belongs to them, which stay until the process ends.
+A request for hundreds of hosts makes so many objects that CPython's collector then
+searches all that the process holds.  Most of that is modules and what belongs to
+them, which stay until the process ends.
 """
 
 import functools

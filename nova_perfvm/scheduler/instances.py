@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record that Nova keeps of a server: evidence that no user can give.
+"""Read from Nova's databases what a request does not prove about its server.
 
-A request says what its user asked for, scheduler hints included, and not whether it
-makes a server or moves one.  The databases tell.  Until a new server has a host, it
-is in no cell, or has none in its record there; one that is moved has its source, or
-is shelved and offloaded.  Its record keeps its flavor until a resize has brought it
-to the new one, so that a resize to another size, or from another class, can be told,
-too.
+A request says what its user asked for, scheduler hints included, but not whether it
+makes a server or moves one.  The record of the server does: that of a new server is
+in no cell yet, or has no host; that of a server that is moved has the source host, or
+says that it is shelved and offloaded.  The record keeps the old flavor until a resize
+is done, so it also shows a resize from another size or class.
 """
 
 from __future__ import annotations

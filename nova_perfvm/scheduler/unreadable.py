@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that cannot be judged, each told once."""
+"""Log hosts that cannot be judged, each of them once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the servers of a host that fails find room on the others.
+"""Whether the servers of a failed host would fit on the other hosts.
 
 Each server in turn goes where the weigher would put it, the costliest first.  If all
 have found a host there is room; if not, another order might have found some.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts for servers that have left theirs, if need be by moving others.
+"""Find hosts for servers that have left theirs, if need be by moving others.
 
 Servers leave and come all at once here;
 :mod:`nova_perfvm.changes.migrations.sequence` finds the order in which they can.

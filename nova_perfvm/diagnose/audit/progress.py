@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Nova gets on with what it has begun.
+"""Find servers with which Nova has been busy too long to finish by itself.
 
 A conductor or a compute that dies takes with it what it was told to do.  Nova
 leaves the server as it is, for ever, and with it what Placement gave it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How servers stand beside each other: number, CPUs, NUMA nodes, classes."""
+"""Find servers that harm each other: too many, shared CPUs, classes mixed."""
 
 import collections
 import itertools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What breaks, or will break, the exclusion on elastic hosts."""
+"""Find what breaks, or will break, the separation of classes on elastic hosts."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from shlex import quote

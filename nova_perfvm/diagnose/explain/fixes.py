@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest change found after which a host would take a request.
+"""Find the smallest change after which a host would take a request.
 
 Servers are moved away in thought, and everything is judged again: what is told
 is enough, and each of the servers is needed.  It is the smallest there is when

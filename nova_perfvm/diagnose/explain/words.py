@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons in an operator's words, whichever layer has them."""
+"""Put the reasons of every layer into an operator's words."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

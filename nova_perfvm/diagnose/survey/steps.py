@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way from a cloud as it is to the first VMs under a policy."""
+"""The steps from a cloud as it is to the first VMs under a policy."""
 
 from __future__ import annotations
 

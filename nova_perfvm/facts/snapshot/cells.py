@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NUMA nodes of a host, as far as they can be guessed.
+"""Guess the NUMA nodes of a host from what the APIs show.
 
 No API shows them.  What is shown is how many there are and how large, how many
 CPUs Placement counts of either kind, and for each pinned server on which cell it

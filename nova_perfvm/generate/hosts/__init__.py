@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policy and a host's topology -> nova.conf, provider.yaml, kernel arguments.
+"""One host's configuration: nova.conf, provider.yaml, kernel arguments, tuned.
 
 Pure: reads no configuration of Nova and imports none of it.  What Nova refuses
 is refused here, with the remedy, before nova-compute would.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One record of what a flavor promises, what holds, and by which evidence."""
+"""Certificates: whether VMs have what their flavor promises, with the evidence."""

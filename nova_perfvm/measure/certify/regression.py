@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds no longer that held in an earlier record."""
+"""Find what held in an earlier record and does not hold any more."""
 
 from __future__ import annotations
 

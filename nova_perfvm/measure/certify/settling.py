@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guest cannot tell, and its host can."""
+"""Settle what a guest cannot tell by the checks of its host."""
 
 from __future__ import annotations
 

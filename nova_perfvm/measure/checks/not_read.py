@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do where something was not read."""
+"""Say what to do so that a file or command that was not read is read."""
 
 from __future__ import annotations
 

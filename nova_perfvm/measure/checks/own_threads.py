@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the threads of a VM may run that are no vCPUs."""
+"""Where the threads of a VM that are not vCPUs may run."""
 
 from __future__ import annotations
 

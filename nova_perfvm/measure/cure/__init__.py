@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a guest use all queues of its network interfaces.
+"""A script that makes a guest use all queues of its network interfaces.
 
 A shell script for guests that do not do it themselves, as kernels before 4.10 or
 so, a unit that runs it whenever the guest starts, and user-data of cloud-init that

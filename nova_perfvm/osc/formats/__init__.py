@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How flavors, image properties and policies are printed.
+"""The formats that commands print in: JSON, HTML, shell, Terraform and others.
 
 Each format is a function from values to text with a final line break.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs of a class that wants its host, or its NUMA node, meet none of other classes."""
+"""VMs of an exclusive class share no host, or no NUMA node, with other classes."""
 
 from typing import Any, Final
 

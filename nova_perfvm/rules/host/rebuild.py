@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova claims in Placement what a request takes, unless it is a rebuild.
+"""A request that claims to be a rebuild is one: for a rebuild Nova claims nothing.
 
 Nova believes a scheduler hint that says so, and hints are the user's.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs of a pinned class meet no VM that moves, which a host's figures leave out.
+"""A VM of a pinned class meets no VM that Nova's figures of the host leave out.
 
 It is the last rule: to find who moves takes queries, so nova-scheduler makes them for
 a host only when no other rule refuses it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request carries its class's contract with Placement, and nothing else of it.
+"""A request asks Placement for exactly what its class's contract says.
 
 This rests on the flavor and the image alone, so it holds however old the
 scheduler's facts of hosts are.

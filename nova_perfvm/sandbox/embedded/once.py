@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made once where Nova's libraries make it again and again."""
+"""Caches of what Nova's libraries would make anew each time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the sandbox keeps what."""
+"""The paths of the sandbox's files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest reads the time without leaving to the hypervisor."""
+"""The guest reads the time without a call of the hypervisor."""
 
 from collections.abc import Iterator
 

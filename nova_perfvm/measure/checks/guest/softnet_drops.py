@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's kernel loses no packets, and has time for all of them.
+"""The guest's kernel drops no packets, and keeps up with all that arrive.
 
 A packet lost in a thousand holds a TCP connection to about 0.9 Gbit/s at a round trip
 of 0.5 ms, one in ten thousand to 2.8 (Mathis et al., 1997: 1.22 * MSS / (RTT *

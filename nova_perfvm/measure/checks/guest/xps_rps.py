@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Software that chooses queues and CPUs for packets agrees with the queues."""
+"""XPS and RPS of a network interface agree with its queues."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of hypervisors, one a file."""
+"""Checks of hypervisors, one file each."""
