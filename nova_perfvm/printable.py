@@ -34,7 +34,7 @@ def first_line(exc: BaseException) -> str:
 
 
 def some_of(names: Sequence[str], most: int) -> str:
-    """Return a list in words: at most so many by name, the rest as a number."""
+    """Return a list in words: the first few by name, and how many more there are."""
     more = len(names) - most
     shown = ", ".join(names[:most])
     return f"{shown} and {more} more" if more > 0 else shown

@@ -92,7 +92,7 @@ def execute(
     watcher: Watcher | None = None,
     patience_min: float = PATIENCE_MIN,
 ) -> ExecutionOutcome:
-    """Make the moves that remain, each after a look at what is there now.
+    """Make the moves that remain; look at the cloud again before each.
 
     A move is started if the server and both hosts are as planned and the rules still
     allow it; nova-scheduler checks it as well.  It is done when the server is on its

@@ -31,7 +31,7 @@ CODES = tuple(sorted(REASON_CODES | const.OUTER_CODES))
 
 @dataclass(frozen=True)
 class FlavorVerdicts:
-    """What becomes of a new server of one flavor on each host.
+    """The verdict of each host on a new server of one flavor.
 
     :ivar note: what is to be said about the flavor; empty for nothing
     :ivar verdicts: in the order of the hosts; empty where nova-api refuses the

@@ -70,7 +70,7 @@ def write(target: Path | int, text: str) -> None:
 
 
 def replace(path: str, text: str, *, private: bool = False) -> None:
-    """Write a file, or leave the one that is there as it is.
+    """Write a file whole, or leave the existing one untouched.
 
     :param private: whether only its owner may read it, whoever could before
     :raises PerfVMError: when it cannot be written

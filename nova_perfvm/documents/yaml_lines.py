@@ -119,7 +119,7 @@ class YAMLText:
         return merged | found
 
     def _check(self, node: yaml.Node, path: KeyPath) -> None:
-        """Refuse aliases of aliases, which stand for billions of values or for ever."""
+        """Refuse aliases of aliases, which can expand to billions of values."""
         self._repeated += id(node) in self._seen
         self._seen.add(id(node))
         line = node.start_mark.line + 1

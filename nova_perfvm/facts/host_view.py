@@ -70,7 +70,7 @@ class HostView:
 
     @property
     def providers(self) -> tuple[Provider, ...]:
-        """The providers that resources may come of."""
+        """The providers that may give resources to a VM of the host."""
         return self.tree + self.sharing
 
     @cached_property

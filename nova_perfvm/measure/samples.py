@@ -106,7 +106,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What so many servers served together.
+    """What a number of servers served together.
 
     :ivar per_second: requests per second over the whole run
     :ivar timeline: the same over its course, where it is known

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DeferredCommand:
-    """What stands for the class of a command: called, it returns one of that.
+    """Stands for a command's class; called, it imports the class and returns a command.
 
     :cvar module: the module of the class
     :cvar name: its name there

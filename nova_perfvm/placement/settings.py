@@ -60,7 +60,7 @@ class Setting:
         return f"{self} is {shown}"
 
     def fault(self, value: str | None) -> str | None:
-        """Return what comes of what a file says, None if it is what should be."""
+        """Return what a wrong value in a file leads to, None if the value is right."""
         (wanted,) = self.values
         found = self.default if value is None else value
         if found == wanted or (

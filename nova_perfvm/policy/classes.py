@@ -211,7 +211,7 @@ class VMClass:
         return tuple(of.name_of(self.name, size) for size in of.sizes) if of else ()
 
     def capped(self, vms: int) -> int:
-        """Return how many of so many VMs that fit a host may be there."""
+        """Return how many VMs a host may have, of a number that fit it."""
         return vms if self.max_per_host is None else min(vms, self.max_per_host)
 
     def mistakes(self) -> Iterator[Mistake]:

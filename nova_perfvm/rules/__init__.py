@@ -54,7 +54,7 @@ _HOST_RULES: Final = rules_of(host_rules, HostRule)
 
 
 def _chains(rules: Iterable[HostRule]) -> _Chains:
-    """Return the checks by what they are about, so that no host is asked in vain."""
+    """Group the checks by state of host and kind of VM, so that only those run."""
     rules = tuple(rules)
     return {
         state: {

@@ -74,7 +74,7 @@ def _score_shared(policy: Policy, host: HostFacts) -> int:
 
 
 def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
-    """Judge an open host that can give so many slots when it is empty."""
+    """Judge an open host by the number of slots that it can give when it is empty."""
     pins = [len(cell.pinned_cpus) for cell in host.cells if cell.pinned_cpus]
     if pins and max(pins) >= vm_class.least_cell_vcpus:
         return WORST

@@ -78,7 +78,7 @@ def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
 
 
 def is_foreign(vm_class: VMClass, pins: int) -> bool:
-    """Return whether so many pins on a cell cannot all be VMs of the class.
+    """Return whether the pins on a cell cannot all be those of VMs of the class.
 
     That is: whether they are no sum of the CPUs of its VMs, of former sizes, too.
     Others whose pins happen to be such a sum cannot be told from its VMs, and

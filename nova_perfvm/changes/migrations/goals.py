@@ -38,7 +38,7 @@ _UNSEEN = (
 
 
 def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
-    """Return the migrations after which so many new VMs find room."""
+    """Return the migrations after which a number of new VMs find room."""
     start = Arrangement(planning)
     kind = planning.kind_of_request(request)
     wishes = planning.wishes

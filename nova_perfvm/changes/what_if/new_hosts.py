@@ -43,7 +43,7 @@ class NewHostsError(PerfVMError):
 
 @dataclass(frozen=True)
 class NewHosts:
-    """So many hosts of a shape.
+    """A number of new hosts of one shape.
 
     :ivar mode: None for elastic ones where the policy has units, or else dedicated
     """

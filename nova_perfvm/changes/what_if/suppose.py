@@ -285,7 +285,7 @@ def _without(snapshot: Snapshot, names: frozenset[str]) -> Snapshot:
 
 
 def in_words(found: Supposition) -> Iterator[str]:
-    """Return what becomes of servers, one sentence each."""
+    """Return what would happen to servers, one sentence each."""
     for move in found.moves:
         yield f"{move.name} ({move.server}) goes from {move.source} to {move.target}"
     for server in found.homeless:

@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What becomes of one request on all hosts.
+    """The verdicts of all hosts on one request.
 
     :ivar request_reasons: what is wrong with the request itself, wherever it goes
     :ivar fixes: in the order of the verdicts

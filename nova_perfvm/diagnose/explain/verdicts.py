@@ -54,7 +54,7 @@ class SchedulerSettings:
 
 @dataclass(frozen=True)
 class HostVerdict:
-    """What becomes of a request on one host.
+    """The verdict of one host on a request.
 
     :ivar service: why the scheduler does not use the host at all
     :ivar placement: why Placement does not offer it

@@ -98,6 +98,6 @@ def worth_a_class(sizes: Iterable[PinnedSize]) -> Iterator[PinnedSize]:
 
 
 def most_common(values: Iterable[_Item]) -> _Item | None:
-    """Return the value that is there most often, the first of several; None of none."""
+    """Return the most common value, the first of equals; None if there is no value."""
     found = Counter(values).most_common(1)
     return found[0][0] if found else None

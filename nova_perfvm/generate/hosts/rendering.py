@@ -78,7 +78,7 @@ class _Dumper(yaml.SafeDumper):
     """YAML without anchors, and with texts of several lines as blocks."""
 
     def ignore_aliases(self, _data: object) -> bool:
-        """Return that what is there twice is written twice."""
+        """Return True: a value that occurs twice is written twice, not as an alias."""
         return True
 
 

@@ -217,12 +217,12 @@ class Step:
 
     @property
     def key(self) -> str:
-        """What it is known by when a run goes on."""
+        """The key by which a resumed run finds it."""
         return f"{self.round}/{self.group}/{self.run.name}/{self.run.threads}"
 
     @property
     def title(self) -> str:
-        """What it is called while it runs."""
+        """The title that is shown while it runs."""
         what = "warm-up" if self.round < 1 else f"round {self.round}"
         return f"{what}, {self.group}: {self.run.name}, {self.run.threads} thread(s)"
 

@@ -101,7 +101,7 @@ def _bins(threads: Any) -> Counter[int]:
 
 
 def _quantile(bins: Counter[int], cycles: int, per_mille: int, latest: float) -> float:
-    """Return the latency that so many cycles do not exceed."""
+    """Return the latency that a number of cycles do not exceed."""
     wanted = math.ceil(cycles * per_mille / 1000)
     seen = 0
     for us in sorted(bins):

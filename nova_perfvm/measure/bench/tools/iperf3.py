@@ -114,7 +114,7 @@ class IPerf3:
             )
 
     def last_port(self, targets: int) -> int:
-        """Return the highest port that so many targets at once need."""
+        """Return the highest port that a number of targets at once need."""
         return self.port + targets * max(self.processes) - 1
 
 

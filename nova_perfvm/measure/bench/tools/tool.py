@@ -79,7 +79,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """For whom a command line is made.
+    """Where a tool's command line will run.
 
     :ivar who: name of the target
     :ivar number: of the target among those that run at once, from 0
