@@ -17,6 +17,7 @@ from nova_perfvm.facts.snapshot import (
     Server,
     assume_cells,
 )
+from nova_perfvm.printable import number_of
 
 FORBIDDEN: Final = 403
 
@@ -61,8 +62,9 @@ def hidden(servers: Collection[Server]) -> Iterator[str]:
     if homeless:
         (*_, rule) = RULES["servers"]
         yield (
-            f"servers: Nova does not tell the hosts of {homeless} of {len(placed)} "
-            f"running server(s): an administrator is told, or a role that may: {rule}"
+            f"servers: Nova does not tell the hosts of {homeless} of "
+            f"{number_of(len(placed), 'running server')}: an administrator is told, or "
+            f"a role that may: {rule}"
         )
     untold = sum(
         server.cells is None and server.extra_specs.get(const.CPU_POLICY) == "dedicated"
@@ -70,8 +72,8 @@ def hidden(servers: Collection[Server]) -> Iterator[str]:
     )
     if untold:
         yield (
-            f"topologies: Nova tells only administrators which CPUs {untold} "
-            "pinned server(s) own, and on which NUMA nodes: use such credentials"
+            f"topologies: Nova tells only administrators the CPUs and NUMA nodes of "
+            f"{number_of(untold, 'pinned server')}: use such credentials"
         )
 
 

@@ -15,6 +15,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement.schemes import Child, enrolling_scheme
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
 from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
@@ -210,7 +211,8 @@ def _impossible(
         )
     if len(whole) > slots:
         faults.append(
-            f"{view.host} has {len(whole)} high-performance VMs and {slots} slot(s): "
+            f"{view.host} has {len(whole)} high-performance VMs and "
+            f"{number_of(slots, 'slot')}: "
             f"move away {len(whole) - slots} of {_names(view, whole)}"
         )
     if children and len(shared) > children[0].total:

@@ -11,6 +11,7 @@ from nova_perfvm.measure.bench import run, scenario
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
+from nova_perfvm.printable import number_of
 
 _SOME_FAILED: Final = 1
 
@@ -56,8 +57,8 @@ class RunBenchmarks(PerfVMCommand):
             return
         failed = len(outcome.failures)
         self.write(
-            f"{output}: {len(record.done)} of {outcome.steps} steps; {failed} "
-            f"failure(s)\n"
+            f"{output}: {len(record.done)} of {outcome.steps} steps; "
+            f"{number_of(failed, 'failure')}\n"
         )
         if failed:
             self.exit_status = _SOME_FAILED

@@ -20,6 +20,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.placement.schemes import host_of_child
+from nova_perfvm.printable import number_of
 
 DELETE_CHILDREN: Final = flag(
     "--delete-children",
@@ -69,8 +70,8 @@ class ChangingCommand(PolicyCommand):
             return
         command = shlex.join(["openstack", *(self.cmd_name or "").split(), *arguments])
         self.say(
-            f"{count} empty provider(s) stay until nova-compute has forgotten them, in "
-            f"{FORGOTTEN_S // 60} minutes, or if [compute]"
+            f"{number_of(count, 'empty provider')} will stay until nova-compute has "
+            f"forgotten them, in {FORGOTTEN_S // 60} minutes, or if [compute]"
             "resource_provider_association_refresh is 0 or above 300, when it has "
             f"restarted; then: {command} --delete-children"
         )
@@ -173,7 +174,7 @@ class HostsCommand(ChangingCommand):
                 # What all have in common no two of them create at a time.
                 converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
                 for host, made in self._each("changed", self._change, hosts, workers):
-                    self.write(f"{host} is {self.ended}: {made} change(s)\n")
+                    self.write(f"{host} is {self.ended}: {number_of(made, 'change')}\n")
                     changed.add(host)
             self._name_next(parsed_args, changed)
         except KeyboardInterrupt:
@@ -210,6 +211,7 @@ class HostsCommand(ChangingCommand):
 
     def _interrupted(self, begun: int, left: int) -> None:
         self.app.stderr.write(
-            f"\ninterrupted: {left} host(s) are left as they are, and {begun} finished "
-            "first; Ctrl-C again leaves those, too, for another run to finish\n"
+            f"\ninterrupted: {number_of(left, 'host')} will be left as before, and "
+            f"{begun} finished first; Ctrl-C again leaves those, too, for another run "
+            "to finish\n"
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import collector
 from nova_perfvm.osc.base import PerfVMCommand, argument, file_argument, flag, one_of
+from nova_perfvm.printable import number_of
 
 
 class _Collect(PerfVMCommand):
@@ -60,8 +61,9 @@ class _Collect(PerfVMCommand):
         except OSError as exc:
             raise PerfVMError(f"cannot write {output}: {exc.strerror}") from exc
         self.write(
-            f"{output}: {len(found['files'])} file(s), {len(found['commands'])} "
-            f"command(s); {len(found['unread'])} not read\n"
+            f"{output}: {number_of(len(found['files']), 'file')}, "
+            f"{number_of(len(found['commands']), 'command')}; "
+            f"{len(found['unread'])} not read\n"
         )
 
 

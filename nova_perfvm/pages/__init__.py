@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from nova_perfvm.printable import printable
+from nova_perfvm.printable import number_of, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -69,4 +69,5 @@ def _environment() -> Environment:
     )
     environment.filters["date_words"] = date_words
     environment.filters["as_json"] = as_json
+    environment.filters["number_of"] = number_of
     return environment

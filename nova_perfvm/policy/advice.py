@@ -10,6 +10,7 @@ from nova_perfvm import findings
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.policy import placements
 from nova_perfvm.policy.room import cell_slots
+from nova_perfvm.printable import number_of
 
 if TYPE_CHECKING:
     from nova_perfvm.policy.model import Policy
@@ -41,9 +42,9 @@ def advice(policy: Policy) -> Iterator[Advice]:
                     findings.NO_CPU_FOR_HOST,
                     Mistake(
                         (*path, "vcpus"),
-                        f"{fits} VM(s) of {vm_class.cell_pcpus} CPUs fill all "
-                        f"{shape.cell_cpus(vm_class.smt)} CPUs of a NUMA node of "
-                        f"{shape}: the host, QEMU's emulator threads and vhost have "
+                        f"{number_of(fits, 'VM')} of {vm_class.cell_pcpus} CPUs may "
+                        f"fill all {shape.cell_cpus(vm_class.smt)} CPUs of a NUMA node "
+                        f"of {shape}: the host, QEMU's emulator threads and vhost have "
                         "no CPU of their own and run on the VMs' CPUs",
                     ),
                 )

@@ -172,7 +172,7 @@ class AllToolsTest(RunCase):
         )
         status, stdout, stderr = self.run_bench(scenario)
         self.assertEqual((0, ""), (status, self.failures()), stderr)
-        self.assertIn("18 of 18 steps; 0 failure(s)", stdout)
+        self.assertIn("18 of 18 steps; 0 failures", stdout)
         self.assertIn("fewer than 5 repeats", stderr)
         self.check_measurements()
         self.check_how_it_was_made()
@@ -395,7 +395,7 @@ class FaultsTest(RunCase):
         # Repaired, it is measured.
         status, stdout, stderr = self.run_bench(scenario, "--resume")
         self.assertEqual(0, status, stderr)
-        self.assertIn("4 of 4 steps; 0 failure(s)", stdout)
+        self.assertIn("4 of 4 steps; 0 failures", stdout)
 
     def test_missing_tools_are_named_before_anything_runs(self):
         self.need("sysbench")

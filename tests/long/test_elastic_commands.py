@@ -91,7 +91,7 @@ class TestCommands(ClientMixin, ElasticTest):
         status, stdout, stderr = self.run_command(*unenroll)
         *ended, last = stdout.splitlines()
         self.assertEqual((1, 4), (status, len(ended)), stderr)
-        self.assertIn("8 empty provider(s) stay until nova-compute", last)
+        self.assertIn("8 empty providers will stay until nova-compute", last)
         self.assertIn("then: openstack perfvm host unenroll h1 h2 h4 taken", last)
         self.assertTrue(stderr.startswith("h3: VMs on h3 carry units"), stderr)
         for host in ("h1", "h2", "h4", "taken"):
@@ -118,7 +118,7 @@ class TestCommands(ClientMixin, ElasticTest):
         with contextlib.suppress(DeathError), self.die_after(7):
             self.unenroll("h1")
         self.assertNotEqual((), self.view("h1").isolated_by)
-        named = "2 empty provider(s) stay"
+        named = "2 empty providers will stay"
         for command in (unenroll, unenroll, rollback):
             self.assert_command(0, named, *command)
         for command in (unenroll, rollback):

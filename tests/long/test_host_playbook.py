@@ -31,7 +31,7 @@ class HostPlaybookTest(HostPlaybookMixin, base.SandboxTest):
         status, said = self.play(hosts, "--check", "--limit", "shared1")
         self.assertEqual(0, status, said)
         self.assertRegex(said, f"server migrate --live-migration .* {server}")
-        self.assertIn("to be dedicated, 2 slot(s): drain it, write ", said)
+        self.assertIn("to be dedicated, slots: 2: drain it, write ", said)
         self.assertEqual(before, self.state())
 
         # It ends at the first host that cannot be emptied.

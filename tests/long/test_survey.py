@@ -31,5 +31,5 @@ class LargeTest(SurveyCase):
         status = self.run_command("survey", "--snapshot", path, *options)
         after = resource.getrusage(resource.RUSAGE_SELF)
         self.assertEqual(0, status, self.stderr)
-        self.assertIn("1000 host(s), 7328 VM(s), 668 with CPUs", self.stderr)
+        self.assertIn("1000 hosts, 7328 VMs, 668 with CPUs", self.stderr)
         self.assertLess(after.ru_utime - before.ru_utime, LIMIT_CPU_S)

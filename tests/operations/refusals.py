@@ -122,9 +122,7 @@ class Refusals:
         self._cure(flavor)
 
     def __str__(self):
-        kinds = ", ".join(
-            f"{n} with {k} move(s)" for k, n in sorted(self.moves.items())
-        )
+        kinds = ", ".join(f"{n} with {k} moves" for k, n in sorted(self.moves.items()))
         seen = ", ".join(f"{n} {what}" for what, n in sorted(self.seen.items()))
         return f"{self.cured} refusals cured by a plan: {kinds}; {seen}"
 

@@ -15,6 +15,7 @@ from nova_perfvm.placement.schemes import (
     scheme_counting,
     scheme_of,
 )
+from nova_perfvm.printable import number_of
 
 
 def check_consumers(
@@ -125,7 +126,8 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
         held = ""
         if provider.allocations:
             # Placement deletes none that somebody holds.
-            held = f", and {len(provider.allocations)} consumer(s) hold allocations"
+            holders = number_of(len(provider.allocations), "consumer")
+            held = f", with allocations of {holders}"
             remove = f"openstack resource provider show --allocations {provider.uuid}"
         if _is_child(provider):
             if provider.detached:

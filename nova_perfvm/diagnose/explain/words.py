@@ -49,8 +49,8 @@ def _cells(wanted: list[list[int]]) -> str:
     """Return what is asked for: vCPUs that share CPUs and vCPUs that own some."""
     return " and ".join(
         " + ".join(
-            f"{amount} {kind}"
-            for amount, kind in ((shared, "shared vCPU(s)"), (own, "pinned vCPU(s)"))
+            number_of(amount, kind)
+            for amount, kind in ((shared, "shared vCPU"), (own, "pinned vCPU"))
             if amount
         )
         for shared, own in wanted
@@ -116,7 +116,8 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     const.PLACEMENT_ISOLATED: _isolated,
     const.PLACEMENT_GROUPS: lambda d: (
-        f"no provider, or none left, for all of {d['groups']} group(s) of the request"
+        f"no provider, or none left, for all of "
+        f"{number_of(d['groups'], 'group')} of the request"
     ),
     const.PLACEMENT_REFUSED: lambda _: (
         "Placement offers no candidate of the host, though by its inventories and "

@@ -33,6 +33,7 @@ from nova_perfvm.policy import (
     policy_mistakes,
     shape_slots,
 )
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.slots import cell_cpus, host_mode
 
 _GENERAL: Final = VMClass("general", default=True)
@@ -140,8 +141,9 @@ class _Proposer:
         for size in pinned.worth_a_class(self._sizes):
             if _placed(size, shapes) is not None:
                 self._why["vcpus"] = (
-                    f"{len(size.servers)} VM(s) on {size.hosts} host(s) own "
-                    f"{size.vcpus} CPUs each: the largest size with a tenth of all "
+                    f"owned by {number_of(len(size.servers), 'VM')} on "
+                    f"{number_of(size.hosts, 'host')}, {size.vcpus} CPUs each: the "
+                    "largest size with a tenth of all "
                     "pinned CPUs"
                     if size.servers
                     else "the largest size of a pinned flavor; no VM owns CPUs yet"
@@ -358,9 +360,11 @@ class _Proposer:
         for size in self._sizes:
             if size.servers and size.vcpus != chosen.vcpus:
                 self._left_out.append(
-                    f"{len(size.servers)} pinned VM(s) of {size.vcpus} vCPUs on "
-                    f"{size.hosts} host(s), of flavors {', '.join(size.flavor_names)}: "
-                    "they stay as they are on hosts without a label (--vcpus "
+                    f"{number_of(len(size.servers), 'pinned VM')} of {size.vcpus} "
+                    "vCPUs "
+                    f"on {number_of(size.hosts, 'host')}, of flavors "
+                    f"{', '.join(size.flavor_names)}: they stay as they are on hosts "
+                    "without a label (--vcpus "
                     f"{size.vcpus} makes the policy for them)"
                 )
         keys = {key for specs in chosen.extra_specs for key in specs} - _GENERATED

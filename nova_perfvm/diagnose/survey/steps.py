@@ -13,6 +13,7 @@ from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.generate import labels, options
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.printable import number_of
 
 POLICY: Final = "perfvm.yaml"
 # So many hosts are a beginning.
@@ -96,7 +97,11 @@ def steps(
         "# nova.conf of nova-scheduler, then kill -HUP its process, or restart it\n"
         "[perfvm]\nmode = enforce",
     )
-    told = f" The {findings} finding(s) of this report have theirs." if findings else ""
+    told = (
+        f" This report has that of {number_of(findings, 'finding')}."
+        if findings
+        else ""
+    )
     yield AdoptionStep(
         "Move VMs in, one by one",
         "A VM that runs keeps the flavor that it was made with: a resize gives it one "
@@ -125,8 +130,10 @@ def _settings(
     if not without or waiting not in wanted:
         return wanted, ""
     return tuple(setting for setting in wanted if setting != waiting), (
-        f" {without} host(s) show no CPU sets, and pinned VMs come to such hosts by "
-        f"Nova's fallback query alone. When all have some, set [{waiting.section}]"
+        f" No CPU sets are seen of {number_of(without, 'host')}, and pinned VMs come "
+        "to "
+        "such hosts by Nova's fallback query alone. When all have some, set "
+        f"[{waiting.section}]"
         f"{waiting.option} = {waiting.values[0]}."
     )
 
@@ -174,7 +181,7 @@ def _first_words(first: Sequence[HostUse]) -> str:
     moves = sum(host.others for host in first)
     if moves:
         return (
-            f"No more hosts are empty: {moves} VM(s) are to be moved from these first. "
+            f"No more hosts are empty: move {number_of(moves, 'VM')} from these first. "
             "nova-compute does not start while VMs contradict its CPU sets."
         )
     return "No VM is on them that would have to move."

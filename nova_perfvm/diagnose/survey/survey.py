@@ -23,6 +23,7 @@ from nova_perfvm.diagnose.survey.steps import AdoptionStep, steps
 from nova_perfvm.facts.snapshot import ASSUMED, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.printable import number_of
 
 
 class Gap(NamedTuple):
@@ -193,16 +194,17 @@ def _gaps(
     if assumed:
         yield Gap(
             "NUMA nodes",
-            f"no API shows them: those of {assumed} of {len(hosts)} host(s) are "
-            "assumed to be alike, by what the hypervisor reports and Placement counts",
+            f"no API shows them: those of {assumed} of "
+            f"{number_of(len(hosts), 'host')} are assumed to be alike, by what the "
+            "hypervisor reports and Placement counts",
             "on a controller, --from-nova-db; or --inventory FILE",
         )
     unknown = sum(not host.nodes for host in hosts)
     if unknown:
         yield Gap(
             "NUMA nodes",
-            f"{unknown} of {len(hosts)} host(s) show none, so that nothing is counted "
-            "there",
+            f"{unknown} of {number_of(len(hosts), 'host')} show none, so that nothing "
+            "is counted there",
             "on a controller, --from-nova-db; or --inventory FILE",
         )
     guessed = sum(
@@ -211,8 +213,9 @@ def _gaps(
     if guessed:
         yield Gap(
             "CPU sets",
-            f"{guessed} host(s) count VCPU alone: no API tells a cpu_shared_set from "
-            "no CPU set at all",
+            f"Placement counts VCPU alone on {number_of(guessed, 'host')}: no API "
+            "tells "
+            "a cpu_shared_set from no CPU set at all",
             "on a controller, --from-nova-db; or --inventory FILE",
         )
     named = policy.pinned_classes[0].mem_page_size if policy else None

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import TargetError
 from nova_perfvm.measure.bench.scenario import Target
+from nova_perfvm.printable import number_of
 
 # Of one CPU, for any VM: the ticks and services of an idle guest take less.
 IDLE_BELOW: Final = 0.05
@@ -70,7 +71,8 @@ class Busy(NamedTuple):
     def __str__(self) -> str:
         """Return what they did."""
         return (
-            f"{self.vms} VM(s) used {self.cpus:.2f} CPUs, one of them {self.most:.2f}, "
+            f"{number_of(self.vms, 'VM')} used {self.cpus:.2f} CPUs, "
+            f"one of them {self.most:.2f}, "
             f"in step {self.step}"
         )
 

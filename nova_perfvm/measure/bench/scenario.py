@@ -23,6 +23,7 @@ from nova_perfvm.documents.keys import (
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
 from nova_perfvm.measure.bench.tools.tool import Place, Run
+from nova_perfvm.printable import number_of
 
 _LAST_PORT: Final = 65535
 # With fewer no interval can be told.
@@ -224,7 +225,8 @@ class Step:
     def title(self) -> str:
         """The title that is shown while it runs."""
         what = "warm-up" if self.round < 1 else f"round {self.round}"
-        return f"{what}, {self.group}: {self.run.name}, {self.run.threads} thread(s)"
+        threads = number_of(self.run.threads, "thread")
+        return f"{what}, {self.group}: {self.run.name}, {threads}"
 
 
 def load(path: str | Path) -> Scenario:

@@ -25,6 +25,7 @@ from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.cpus import CPU
+from nova_perfvm.printable import number_of
 
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
 _COLLECT: Final = "collect on the host and in its VMs, and measure, within that time"
@@ -63,7 +64,7 @@ def _every_vm(inputs: Inputs) -> Iterator[Finding]:
         yield judged(
             domain.name,
             "one file of this VM",
-            f"{times} file(s)",
+            f"{number_of(times, 'file')}",
             f"{domain.source}; --guest-collect",
             holds=times == 1,
             remedy="name each VM once",
@@ -72,7 +73,7 @@ def _every_vm(inputs: Inputs) -> Iterator[Finding]:
         yield failed(
             inputs.flavor.name,
             "a VM of the flavor",
-            f"none of {len(inputs.host.domains)} VM(s) that run has it",
+            f"none of {number_of(len(inputs.host.domains), 'VM')} that run has it",
             f"{observed.LIST}; virsh -r dumpxml",
             "collect on a host where such VMs run",
         )
@@ -308,13 +309,15 @@ def _has(inputs: Inputs, guest: Guest, who: str, figure: ComparedMetric) -> Find
             and (m.at_once or at_once[m.metric, m.threads]) >= together
         }
     )
-    expected = f"measured with {least} threads or more in {together} VM(s) at once"
+    expected = (
+        f"measured with {least} threads or more in {number_of(together, 'VM')} at once"
+    )
     if good:
         return judged(
             name, expected, ", ".join(good), "--samples", holds=True, remedy=""
         )
     threads = max((m.threads for m in running), default=0)
-    shown = f"at most {threads} thread(s)" if running else "not at all"
+    shown = f"at most {number_of(threads, 'thread')}" if running else "not at all"
     return skipped(
         name, f"{shown}; it has to be {expected}, as {figure.why}", "--samples"
     )

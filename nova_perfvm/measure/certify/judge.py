@@ -28,6 +28,7 @@ from nova_perfvm.measure.statistics.compare import (
     compare,
 )
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
+from nova_perfvm.printable import number_of
 
 COMPARED: Final = "certify.compared"
 
@@ -226,7 +227,9 @@ def _of_each_vm(
 
 def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
     for row in comparisons:
-        subject = f"{row.metric}, {row.threads} thread(s), {row.at_once} at once"
+        subject = (
+            f"{row.metric}, {number_of(row.threads, 'thread')}, {row.at_once} at once"
+        )
         if row.verdict is Compared.FAIL:
             yield Shortfall(
                 Certification.REFUSED, COMPARED, row.who, subject, row.reason

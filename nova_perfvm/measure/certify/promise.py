@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure.samples import Better
 from nova_perfvm.policy import VMClass
+from nova_perfvm.printable import number_of
 
 # once: something that is no SKIP; each VM: of each VM that is certified; seen: the
 # check has run, and may have had nothing to judge.
@@ -250,7 +251,7 @@ def words(flavor: PolicyFlavor, vm_class: VMClass) -> Iterator[str]:
     if vm_class.pinned:
         what = "core" if vm_class.smt == "cores" else "thread of a core"
         yield f"each vCPU has a {what} of its own, and nobody else runs there"
-        yield f"CPUs and memory are on {vm_class.cells_per_vm} NUMA node(s)"
+        yield f"CPUs and memory are on {number_of(vm_class.cells_per_vm, 'NUMA node')}"
     else:
         yield "its vCPUs share the host's CPUs with other VMs"
     if vm_class.max_per_host is not None:

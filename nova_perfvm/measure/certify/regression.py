@@ -14,6 +14,7 @@ from nova_perfvm.findings import Level
 from nova_perfvm.measure.certify.judge import Certification, Judged, Shortfall
 from nova_perfvm.measure.certify.record import Document
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
+from nova_perfvm.printable import number_of
 
 CODE: Final = "certify.regression"
 # Of all ratios together: each is held against that divided by their number
@@ -176,7 +177,7 @@ def _runs(record: Document) -> dict[_Run, Document]:
 
 def _named(run: _Run) -> str:
     _, metric, threads, at_once = run
-    return f"{metric}, {threads:g} thread(s), {at_once:g} at once"
+    return f"{metric}, {number_of(int(threads), 'thread')}, {at_once:g} at once"
 
 
 def _judged(row: Document) -> Document | None:

@@ -13,6 +13,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.samples import Better, Machine, Measurement
 from nova_perfvm.measure.statistics.intervals import Estimate, estimate
 from nova_perfvm.measure.statistics.verdict import Judgement, Verdict, judge
+from nova_perfvm.printable import number_of
 
 # LY: 70 to 80 % of a physical server.
 TARGET: Final = 0.70
@@ -296,7 +297,8 @@ def _remarks(
             yield _Remark("more than the host, though bound: is it the same machine?")
     if ratios is not None and ratios.left_out:
         yield _Remark(
-            f"{ratios.left_out} round(s) with only the host or only the VM left out"
+            f"{number_of(ratios.left_out, 'round')} with only the host or only the "
+            "VM left out"
         )
     if judged is not None and judged.spread == 0:
         yield _Remark("the same ratio in every round: were they really repeated?")

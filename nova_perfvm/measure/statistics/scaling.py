@@ -19,6 +19,7 @@ from nova_perfvm.measure.samples import Load, Measurement, Moment, Samples, Scal
 from nova_perfvm.measure.statistics.compare import TARGET, Rounds, grouped
 from nova_perfvm.measure.statistics.intervals import Estimate, estimate
 from nova_perfvm.measure.statistics.verdict import Verdict, judge
+from nova_perfvm.printable import number_of
 
 # What follows are assumptions of ours, each far from what it has to find: RPS's
 # service fell to a half, its generator was at 90 %.
@@ -201,7 +202,7 @@ def _judge_at_once(rows: Sequence[AtOnce], target: float) -> list[ScalingFinding
         judged = judge(row.of_alone, target, "higher")
         findings.append(
             ScalingFinding(
-                f"{row.metric}, {row.threads} thread(s) each",
+                f"{row.metric}, {number_of(row.threads, 'thread')} each",
                 row.vms,
                 "of alone",
                 row.of_alone.ratio,

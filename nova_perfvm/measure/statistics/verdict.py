@@ -15,6 +15,7 @@ from nova_perfvm.measure.statistics.intervals import (
     Estimate,
     rounds_needed,
 )
+from nova_perfvm.printable import number_of
 
 # Laaber, Scheuner and Leitner (Empirical Software Engineering 24, 2019) saw
 # coefficients of variation of up to about 100 % in clouds.  The ratio of two
@@ -64,7 +65,9 @@ def judge(found: Estimate, target: float, better: Better) -> Judgement:
         if excess < -math.log(FAR):
             reason = f"{misses} by more than noise does, though not repeated enough"
             return Judgement(Verdict.FAIL, reason)
-        reason = f"{found.rounds} round(s): repeat it in at least {LEAST_ROUNDS}"
+        reason = (
+            f"{number_of(found.rounds, 'round')}: repeat it in at least {LEAST_ROUNDS}"
+        )
         return Judgement(Verdict.INCONCLUSIVE, reason)
     ends = sorted(sign * math.log(end / target) for end in (found.low, found.high))
     if ends[0] >= 0:

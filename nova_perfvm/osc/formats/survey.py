@@ -10,6 +10,7 @@ from nova_perfvm.diagnose.survey import Survey
 from nova_perfvm.findings import Finding
 from nova_perfvm.osc.formats import proposal
 from nova_perfvm.pages import render_page
+from nova_perfvm.printable import number_of
 
 # Of a kind; the others are counted.
 MOST_FINDINGS: Final = 5
@@ -22,18 +23,18 @@ def headline(survey: Survey) -> str:
     """Return in one line what was found."""
     servers = sum(host.servers for host in survey.hosts)
     pinned = sum(host.pinned for host in survey.hosts)
-    text = (
-        f"{len(survey.hosts)} host(s), {servers} VM(s), {pinned} with CPUs of their own"
-    )
+    hosts = number_of(len(survey.hosts), "host")
+    text = f"{hosts}, {number_of(servers, 'VM')}, {pinned} with CPUs of their own"
     if survey.policy is None:
         return f"{text}; no policy can be proposed: {survey.not_proposed}"
     slots = survey.slots
+    refused = number_of(sum(one.vms for one in survey.refused), "VM")
     return (
         f"{text}; slots: {slots.used} used, {slots.free} free, {slots.unfit} unfit, "
         f"{slots.possible} more possible on hosts without dedicated CPUs; "
-        f"{sum(refused.vms for refused in survey.refused)} VM(s) of flavors that "
-        f"enforcing would refuse; "
-        f"{len(survey.findings)} finding(s), {len(survey.gaps)} gap(s)"
+        f"{refused} of flavors that enforcing would refuse; "
+        f"{number_of(len(survey.findings), 'finding')}, "
+        f"{number_of(len(survey.gaps), 'gap')}"
     )
 
 
@@ -48,7 +49,7 @@ def rows(survey: Survey) -> Iterator[Row]:
             f"{group.pinned} of {group.servers} VMs own CPUs",
         )
     for size in survey.sizes:
-        details = f"on {size.hosts} host(s): {', '.join(size.flavor_names)}"
+        details = f"on {number_of(size.hosts, 'host')}: {', '.join(size.flavor_names)}"
         yield "pinned VMs", f"{size.vcpus} vCPUs", len(size.servers), details
     if survey.policy is not None:
         for what, number, details in _slots(survey):
@@ -77,7 +78,7 @@ def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
     won = survey.recovery
     if won is not None:
         live = f"{won.live} of them live, of {won.memory_mb // 1024} GiB of memory"
-        by = f"of the unfit ones, by {len(won.moves)} migration(s), {live}"
+        by = f"of the unfit ones, by {number_of(len(won.moves), 'migration')}, {live}"
         yield "recoverable", won.slots, by
     emptied = "on hosts without dedicated CPUs, each emptied and configured"
     at_once = f"{slots.at_once} of them on hosts without a VM"

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from nova_perfvm.facts import HostFacts, Reason
 from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import count_vms, host_mode
 
@@ -12,12 +13,12 @@ from nova_perfvm.rules.slots import count_vms, host_mode
 def _words(data: dict[str, Any]) -> str:
     if "moving" in data:
         return (
-            f"{data['moving']} VM(s) of another class are on the host, or may come to "
-            "it when their move is over"
+            f"the host has {number_of(data['moving'], 'VM')} of another class, or may "
+            "have when a move is over"
         )
     if "others" in data:
         return (
-            f"{data['others']} VM(s) of another class run on the host "
+            f"the host runs {number_of(data['others'], 'VM')} of another class "
             f"({data['vcpus']} vCPUs that are not of this class)"
         )
     if "pinned" in data:

@@ -6,13 +6,15 @@ from typing import Final
 from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import host_slots
 
 CLASSLESS_PINNED: Final = Refusal(
     "host.classless_pinned",
     lambda d: (
-        f"a pinned VM of no class would strand one of the host's {d['slots']} slot(s) "
+        f"a pinned VM of no class would strand one of the host's "
+        f"{number_of(d['slots'], 'slot')} "
         f"for class {d['class']}"
     ),
     meaning="a pinned VM of no class would strand a slot",

@@ -5,12 +5,13 @@ from typing import Final
 
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import count_vms
 
 MAX_PER_HOST: Final = Refusal(
     "host.max_per_host",
-    lambda d: f"{d['count']} VM(s) on the host, max_per_host is {d['max']}",
+    lambda d: f"{number_of(d['count'], 'VM')} on the host, max_per_host is {d['max']}",
     meaning="as many VMs as ``max_per_host``",
     advice="none: this is the policy",
 )

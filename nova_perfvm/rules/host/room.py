@@ -6,6 +6,7 @@ from typing import Final
 
 from nova_perfvm.facts import HostFacts, NUMACell, Reason, RequestFacts
 from nova_perfvm.policy import VMClass
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.host.class_conflict import CLASS_CONFLICT
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import cell_cpus, host_mode, is_foreign, memory_fits
@@ -21,7 +22,7 @@ CELL_TOO_SMALL: Final = Refusal(
     "host.numa_cell_too_small",
     lambda d: (
         f"pCPUs per NUMA node: {_numbers(d['usable'])}; need {d['need']} on "
-        f"{d['cells']} node(s)"
+        f"{number_of(d['cells'], 'node')}"
     ),
     meaning="no node has the CPUs of one VM",
     advice="none: such hosts are for other classes",
@@ -31,7 +32,7 @@ NO_FREE_SLOT: Final = Refusal(
     "host.no_free_slot",
     lambda d: (
         f"free pCPUs per NUMA node: {_numbers(d['free'])}; need {d['need']} on "
-        f"{d['cells']} node(s)"
+        f"{number_of(d['cells'], 'node')}"
     ),
     meaning="the nodes are taken",
     advice="free a host, or add one",

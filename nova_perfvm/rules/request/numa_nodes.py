@@ -7,13 +7,14 @@ from typing import Final
 from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.request.cpu_policy import has_cpu_policy
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NUMA_NODES: Final = Refusal(
     "flavor.numa_nodes",
     lambda d: (
-        f"the request has {len(d['found'])} NUMA node(s) of "
+        f"the request has {number_of(len(d['found']), 'NUMA node')} of "
         f"{', '.join(map(str, d['found']))} vCPUs, its class {d['expected']} of equal "
         "size"
     ),

@@ -275,7 +275,7 @@ class BackfillTest(PlanCase):
         moving = dataclasses.replace(server("m"), task="migrating")
         for words, servers in (
             ("VMs of both classes", [high("a"), server("b")]),
-            ("3 high-performance VMs and 2 slot(s)", [high(n) for n in "abc"]),
+            ("3 high-performance VMs and 2 slots", [high(n) for n in "abc"]),
             ("names no class", [server("a", 4, pinned=True)]),
             ("is not as class", [server("a", 4, pinned=True, **odd)]),
             ("is not as class", [server("a", 20, **odd)]),
@@ -417,7 +417,7 @@ class AnotherNumberTest(PlanCase):
         four = self.enrolled(
             view(*map(high, "abc"), total=80, shape=WIDE), FOUR, backfill=True
         )
-        self.assert_refused("3 high-performance VMs and 2 slot(s)", four, backfill=True)
+        self.assert_refused("3 high-performance VMs and 2 slots", four, backfill=True)
         gone = having(four, servers=four.servers[1:])
         gone = damaged(gone, ROOT, allocations={c: {"VCPU": 20} for c in "bc"})
         gone = damaged(gone, four.children[0].uuid, allocations={})

@@ -64,7 +64,7 @@ class PartialTest(testtools.TestCase):
         api.allocations["h0"]["unknown"] = {"resources": {"VCPU": 1}}
         providers, topologies = read_snapshot(api, partial=True).gaps
         self.assertIn("placement:allocations:list", providers)
-        self.assertIn("which CPUs 1 pinned server(s) own", topologies)
+        self.assertIn("the CPUs and NUMA nodes of 1 pinned server", topologies)
 
     def test_all_of_them(self):
         found = self.take("/")
@@ -102,7 +102,7 @@ class HiddenTest(testtools.TestCase):
         homeless, untold = rights.hidden([plain, asks])
         self.assertIn("hosts of 1 of 2", homeless)
         self.assertIn(rights.RULES["servers"][1], homeless)
-        self.assertIn("which CPUs 1 pinned", untold)
+        self.assertIn("NUMA nodes of 1 pinned", untold)
         half = Server("c", "c", "h1", "ACTIVE", 1, {}, cells=(cell,))
         self.assertFalse(rights.has_host_nodes(half))
         self.assertTrue(rights.has_host_nodes(plain))

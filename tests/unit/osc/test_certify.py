@@ -46,7 +46,7 @@ class CertifyTest(CommandCase):
     def test_exit_statuses(self):
         for fault, status, words in (
             ("vm1: its pages were not read", 1, "not proven: hypervisor.memory_local"),
-            ("vm1: 4 queue(s) on the host", 2, "refused: hypervisor.interface_queues"),
+            ("vm1: 4 queues on the host", 2, "refused: hypervisor.interface_queues"),
             ("host.json ends after 50 %", 3, "host.json"),
         ):
             self.assertEqual(status, self.certify(fault), fault)

@@ -7,6 +7,7 @@ import pathlib
 import fixtures
 
 from nova_perfvm.measure import collector, reading
+from nova_perfvm.printable import number_of
 from tests.unit.osc.test_shell import CommandCase
 
 
@@ -25,8 +26,9 @@ class CollectTest(CommandCase):
             found = reading.read(str(path), kind)
             self.assertGreater(found.interval_s, 0)
             self.assertEqual(
-                f"{path.name}: {len(found.files)} file(s), {len(found.commands)} "
-                f"command(s); {len(found.unread)} not read\n",
+                f"{path.name}: {number_of(len(found.files), 'file')}, "
+                f"{number_of(len(found.commands), 'command')}; "
+                f"{len(found.unread)} not read\n",
                 self.stdout,
             )
 

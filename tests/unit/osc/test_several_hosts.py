@@ -70,7 +70,7 @@ class SeveralHostsTest(CloudCommandCase):
             "enroll", "h1", "h2", "h5", "h1", "n5", "--yes"
         )
         self.assertEqual((0, []), (status, stderr))
-        self.assertEqual([f"h{n} is enrolled: 12 change(s)" for n in (1, 2, 5)], stdout)
+        self.assertEqual([f"h{n} is enrolled: 12 changes" for n in (1, 2, 5)], stdout)
         self.assertEqual({"h1": 1, "h2": 1, "h5": 1}, self.changed)
         (shared,) = self.shared
         self.assertEqual(1, shared.count("create aggregate perfvm-elastic-2"))
@@ -85,7 +85,7 @@ class SeveralHostsTest(CloudCommandCase):
         status, stdout, stderr = self.run_on("enroll", *hosts, "--yes")
         self.assertEqual(1, status)
         self.assertEqual(
-            ["h1 is enrolled: 12 change(s)", "h5 is enrolled: 12 change(s)"], stdout
+            ["h1 is enrolled: 12 changes", "h5 is enrolled: 12 changes"], stdout
         )
         for line, words in zip(
             stderr,
@@ -128,7 +128,7 @@ class SeveralHostsTest(CloudCommandCase):
         self.answer("live_hosts.detached_children", children)
         _, stdout, _ = self.run_on("unenroll", "h1", "h5", "--yes")
         (said,) = (line for line in stdout if "empty" in line)
-        self.assertTrue(said.startswith("2 empty provider(s) stay"), said)
+        self.assertTrue(said.startswith("2 empty providers will stay"), said)
         self.assertIn("openstack unenroll h5 --policy", said)
 
     def test_one_host_is_named_like_several(self):
@@ -159,4 +159,4 @@ class SeveralHostsTest(CloudCommandCase):
         )
         status, _, stderr = self.run_on("enroll", "h1", "h2", "--yes")
         self.assertEqual(130, status)
-        self.assertIn("98 host(s) are left as they are, and 2 finished", stderr[-1])
+        self.assertIn("98 hosts will be left as before, and 2 finished", stderr[-1])

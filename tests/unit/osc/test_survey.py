@@ -51,7 +51,7 @@ class SurveyTest(SurveyCase):
     def test_it_says_why_in_comments(self):
         self.survey(clouds.pools(), "--policy-out", self.policy)
         text = self.policy.read_text()
-        self.assertIn("# vcpus: 3 VM(s) on 2 host(s) own 20 CPUs each", text)
+        self.assertIn("# vcpus: owned by 3 VMs on 2 hosts, 20 CPUs each", text)
         self.assertIn("# Not in it:", text)
         policy = loader.parse(text)
         self.assertIn(f"# SHA-256 {policy.digest}", text)
@@ -103,7 +103,7 @@ class SurveyTest(SurveyCase):
         self.assertEqual(0, status, self.stderr)
         self.assertIn("PERFVM_POLICY is left aside", self.stderr)
         self.assertNotIn(str(mine), self.stderr)
-        self.assertIn("vcpus: 3 VM(s) on 2 host(s)", self.policy.read_text())
+        self.assertIn("vcpus: owned by 3 VMs on 2 hosts", self.policy.read_text())
         # Without a proposal it is the one to judge by.
         self.survey(clouds.pools())
         self.assertIn(f"policy: {mine} (sha256", self.stderr)
@@ -210,6 +210,6 @@ class RecoveryTest(SurveyCase):
         self.assertEqual(0, self.survey(scattered(), "-f", "json"))
         rows = {r["What"]: r for r in json.loads(self.stdout)}
         self.assertEqual(2, rows["recoverable"]["Number"])
-        self.assertIn("by 2 migration(s)", rows["recoverable"]["Details"])
+        self.assertIn("by 2 migrations", rows["recoverable"]["Details"])
         self.survey(scattered(), "-f", "html")
-        self.assertIn("The 2 migration(s), in their order", self.stdout)
+        self.assertIn("<summary>2 migrations, in their order", self.stdout)

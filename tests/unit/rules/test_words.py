@@ -20,7 +20,7 @@ class DescribeTest(testtools.TestCase):
         full = host(pinned=range(40), num_instances=2, vcpus_used=40)
         (reason,) = rules.check_host(POLICY, hp_request(), full)
         self.assertEqual(
-            "free pCPUs per NUMA node: 0, 0; need 20 on 1 node(s)",
+            "free pCPUs per NUMA node: 0, 0; need 20 on 1 node",
             rules.describe(reason),
         )
 

@@ -29,6 +29,7 @@ from nova_perfvm.measure.checks.vectors import (
 from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed.flows import Flows
 from nova_perfvm.measure.observed.interrupts import by_cpu, effective
+from nova_perfvm.printable import number_of
 
 # The share of a CPU is then known to about 3 % (one over the root of it).
 LEAST_INTERRUPTS = 1000
@@ -61,7 +62,8 @@ def _of_direction(subject: GuestSubject, direction: Direction) -> Finding:
     if subject.vcpus == 1:
         return skipped(name, "the guest has one CPU", subject.online.source)
     spread = effective(fired.values())
-    observed = f"{spread:.2f} effective CPUs, {total} interrupts of {queues} queue(s)"
+    of = number_of(queues, "queue")
+    observed = f"{spread:.2f} effective CPUs, {total} interrupts of {of}"
     if queues == 1:
         # However many connections there are.
         return _one_queue(subject, direction, observed)
@@ -83,7 +85,7 @@ def _compared(
     source = f"{subject.interrupts.source}; {flows.source}"
     least = least_effective(flows.number, queues)
     if least < _TELLING:
-        reason = f"{flows.number} connection(s) are too few to tell"
+        reason = f"{number_of(flows.number, 'connection')} cannot tell"
         return skipped(name, f"{observed}; {reason}", source)
     holds = spread >= least
     if not holds and sum(nic.up for nic in subject.nics) > 1:

@@ -11,6 +11,7 @@ from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.policy import VMClass
+from nova_perfvm.printable import number_of
 
 _MOVE = "openstack server migrate {}; how it came here: openstack perfvm audit"
 
@@ -24,7 +25,9 @@ def find(subject: HostSubject) -> Iterator[Finding]:
         vm_class: [d for d in subject.domains if subject.class_of(d) == vm_class]
         for vm_class in subject.policy.classes
     }
-    source = f"{observed.LIST}; virsh -r dumpxml of {len(subject.domains)} VM(s)"
+    source = (
+        f"{observed.LIST}; virsh -r dumpxml of {number_of(len(subject.domains), 'VM')}"
+    )
     for vm_class, own in by_class.items():
         if not own:
             continue
@@ -45,7 +48,7 @@ def find(subject: HostSubject) -> Iterator[Finding]:
                 "no VM of another class on the host",
                 f"{len(others)}: {_names(others)}"
                 if others
-                else f"{len(own)} VM(s) alone",
+                else f"{number_of(len(own), 'VM')} alone",
                 source,
                 holds=not others,
                 remedy=_MOVE.format(others[0].uuid) if others else "",
@@ -104,7 +107,9 @@ def _beside(
     return judged(
         f"nobody beside, class {vm_class.name}",
         f"no VM of another class on node {format_cpus(nodes)}",
-        f"{len(met)}: {_names(met)}" if met else f"{len(own)} VM(s) alone there",
+        f"{len(met)}: {_names(met)}"
+        if met
+        else f"{number_of(len(own), 'VM')} alone there",
         source,
         holds=not met,
         remedy=_MOVE.format(met[0].uuid) if met else "",

@@ -13,6 +13,7 @@ from nova_perfvm.measure.checks.host_subject import (
     unread,
 )
 from nova_perfvm.measure.observed import topology
+from nova_perfvm.printable import number_of
 
 _CONFIGURE = "nova-perfvm host config; drain the host before its sets change"
 
@@ -82,7 +83,9 @@ def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Finding]:
             yield judged(
                 f"node {node.number}, class {vm_class.name}",
                 f"a multiple of {need} {vm_class.smt}" if need else "any number",
-                f"{have}, room for {have // need} VM(s)" if need else str(have),
+                f"{have}, room for {number_of(have // need, 'VM')}"
+                if need
+                else str(have),
                 f"{sets.source}; {topology.SOURCE}",
                 holds=have >= need and not rest,
                 otherwise=Level.WARNING if have >= need else Level.FAILURE,

@@ -14,6 +14,7 @@ from nova_perfvm.measure.collected import NotReadError
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import CPUSet, Process, Role
+from nova_perfvm.printable import number_of
 
 
 def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
@@ -40,7 +41,7 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
             f"{format_cpus(group.cpus)}"
             for vcpu, group in list(lacking.items())[:3]
         )
-        or f"{len(domain.vcpupins)} vCPUs in {len(seen)} cgroup(s)",
+        or f"{len(domain.vcpupins)} vCPUs in {number_of(len(seen), 'cgroup')}",
         source,
         holds=not lacking and bool(domain.vcpupins),
         remedy=remedy,

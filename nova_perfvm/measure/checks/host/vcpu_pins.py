@@ -9,6 +9,7 @@ from nova_perfvm.measure.checks.check import Check, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.printable import number_of
 
 _REBOOT = "openstack server reboot --hard {}, which writes its XML anew"
 _MOVE = "openstack server migrate {}, and confirm: it gets other CPUs"
@@ -51,8 +52,8 @@ def _within(subject: HostSubject, domain: Domain) -> Finding:
     listed = ", ".join(format_cpus(on) or "none" for on in found.values())
     return judged(
         f"{domain.name}: NUMA nodes",
-        f"on {wanted} NUMA node(s) of the host",
-        f"on node(s) {listed}",
+        f"on {number_of(wanted, 'NUMA node')} of the host",
+        f"on nodes {listed}",
         f"{domain.source}; {NODE}/node*/cpulist",
         holds=all(len(on) == 1 for on in found.values()) and len(nodes) == wanted,
         remedy=f"its flavor must have hw:numa_nodes={wanted}; then "
@@ -76,7 +77,7 @@ def _disjoint(subject: HostSubject, domain: Domain) -> Finding:
         f"{domain.name}: nobody else",
         "no other vCPU on its CPUs",
         f"shares CPUs {shown}" if shown else f"{own} CPUs of its own",
-        f"virsh -r dumpxml of {len(subject.domains)} VM(s) that run",
+        f"virsh -r dumpxml of {number_of(len(subject.domains), 'VM')} that run",
         holds=bool(own) and not shown,
         remedy=f"{_MOVE.format(domain.uuid)}; then find how it came there: openstack "
         "perfvm audit",

@@ -409,7 +409,7 @@ class LabelledTest(ExplainCase):
         self.cloud.add_host("h1")
         verdict, said = self.verdict("own", options=self.options)
         self.assertEqual(const.NOVA_NUMA_TOPOLOGY, verdict.code)
-        self.assertIn("no NUMA nodes of the host for 22 pinned vCPU(s)", said)
+        self.assertIn("no NUMA nodes of the host for 22 pinned vCPUs", said)
         self.assertEqual("", self.code("apart"))
 
     def test_cells_that_are_too_small(self):

@@ -58,7 +58,7 @@ class ProposeTest(testtools.TestCase):
         (size,) = vm_class.flavors.sizes
         self.assertEqual((128, 20), (size.memory_gb, size.root_gb))
         small, specs = found.left_out
-        self.assertIn("2 pinned VM(s) of 4 vCPUs", small)
+        self.assertIn("2 pinned VMs of 4 vCPUs", small)
         self.assertIn("hw:pci_numa_affinity_policy", specs)
 
     def test_a_size_that_hardly_anybody_has(self):

@@ -180,9 +180,7 @@ class BlindTest(testtools.TestCase):
         self.assertIsNone(found.policy)
         self.assertIn("no host shows its NUMA nodes", found.not_proposed)
         self.assertEqual(((), ()), (found.findings, found.steps))
-        self.assertIn(
-            "5 of 5 host(s) show none", " ".join(gap.why for gap in found.gaps)
-        )
+        self.assertIn("5 of 5 hosts show none", " ".join(gap.why for gap in found.gaps))
         self.assertEqual((0, 0, 0, 0, 0), tuple(found.slots))
 
 
@@ -229,7 +227,7 @@ class StepsTest(testtools.TestCase):
         cloud.add_open_host("open1")
         self.assertNotIn(line, list(self.commands(cloud)))
         said = " ".join(step.why for step in survey(cloud.snapshot()).steps)
-        self.assertIn(f"{len(opened) + 1} host(s) show no CPU sets", said)
+        self.assertIn(f"No CPU sets are seen of {len(opened) + 1} hosts", said)
         self.assertIn(f"[workarounds]{line}", said)
 
     def test_a_list_of_filters_is_to_be_kept(self):

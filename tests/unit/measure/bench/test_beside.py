@@ -105,7 +105,7 @@ class BesideTest(testtools.TestCase):
         found = self.of_host(*steps)
         busy = found.busiest
         self.assertEqual(("2/a", 2, 0.3, 0.3, False), (*busy, busy.idle))
-        self.assertIn("2 VM(s) used 0.30 CPUs, one of them 0.30", found.doubt)
+        self.assertIn("2 VMs used 0.30 CPUs, one of them 0.30", found.doubt)
         found = self.of_host(*steps[:2])
         self.assertTrue(found.busiest.idle)
         self.assertEqual("", found.doubt)

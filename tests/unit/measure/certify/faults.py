@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from nova_perfvm.measure.certify.inputs import UUID
 from nova_perfvm.measure.collected import CommandOutput
+from nova_perfvm.printable import number_of
 from tests.unit.measure import guests, hosts
 from tests.unit.measure.certify import sound
 from tests.unit.measure.certify.sound import Case
@@ -309,7 +310,7 @@ def _vms():
     for vm in VMS:
         for queues in (1, 4, 19):
             yield Fault(
-                f"vm{vm}: {queues} queue(s) on the host",
+                f"vm{vm}: {number_of(queues, 'queue')} on the host",
                 "hypervisor.interface_queues",
                 xml(vm, ("queues='20'", f"queues='{queues}'")),
             )
@@ -491,7 +492,7 @@ def _guests():
     for vm in VMS:
         for present in (1, 4, 19):
             yield Fault(
-                f"vm{vm}: {present} queue(s) in the guest",
+                f"vm{vm}: {number_of(present, 'queue')} in the guest",
                 "guest.nic_queues",
                 other_guest(vm, present=present),
             )
@@ -503,7 +504,7 @@ def _guests():
             )
         for cpus in (1, 4):
             yield Fault(
-                f"vm{vm}: all vectors on {cpus} CPU(s)",
+                f"vm{vm}: all vectors on {number_of(cpus, 'CPU')}",
                 "guest.nic_vectors",
                 other_guest(vm, place=lambda queue, cpus=cpus: queue % cpus),
             )
@@ -896,7 +897,7 @@ def _measured():
         )
     for rounds in (1, 3, 4):
         yield Fault(
-            f"{rounds} round(s) only",
+            f"{number_of(rounds, 'round')} only",
             "certify.compared",
             samples(lambda m, rounds=rounds: m if m.round <= rounds else None),
         )

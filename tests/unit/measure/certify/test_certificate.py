@@ -133,13 +133,13 @@ class SoundTest(CertifyTestCase):
 
     def test_verdicts(self):
         for name, verdict in (
-            ("vm1: 4 queue(s) on the host", Certification.REFUSED),
+            ("vm1: 4 queues on the host", Certification.REFUSED),
             (
                 "vm2: cpu.events_per_second with 20 threads 20 times worse",
                 Certification.REFUSED,
             ),
             ("vm1: its pages were not read", Certification.NOT_PROVEN),
-            ("3 round(s) only", Certification.NOT_PROVEN),
+            ("3 rounds only", Certification.NOT_PROVEN),
             ("vm2: its file is missing", Certification.NOT_PROVEN),
             ("what VMs did beside node0 is noted of no step", Certification.NOT_PROVEN),
         ):
@@ -193,7 +193,7 @@ class RecordTest(CertifyTestCase):
         self.assertEqual(found, record.read(self.save(found)))
 
     def test_a_change_is_noticed(self):
-        _, found = self.planted("vm1: 4 queue(s) on the host").made(self.directory)
+        _, found = self.planted("vm1: 4 queues on the host").made(self.directory)
         for change in (
             {"verdict": "certified"},
             {"reasons": []},
@@ -227,7 +227,7 @@ class PageTest(CertifyTestCase):
         self.assertIn("default-src 'none'", text)
 
     def test_why_it_is_refused(self):
-        _, found = self.planted("vm1: 4 queue(s) on the host").made(self.directory)
+        _, found = self.planted("vm1: 4 queues on the host").made(self.directory)
         text = page.html(found)
         self.assertIn('class="verdict failure">refused', text)
         self.assertLess(

@@ -41,7 +41,7 @@ class PublishedTest(testtools.TestCase):
         self.assertIsNone(tail.vs_share)
         for row in found.values():
             self.assertEqual(Verdict.INCONCLUSIVE, row.verdict)
-            self.assertEqual("1 round(s): repeat it in at least 5", row.reason)
+            self.assertEqual("1 round: repeat it in at least 5", row.reason)
             self.assertIsNone(row.vs_host.low)
             self.assertEqual(
                 "sysbench: 1.0.17 on the host, 1.0.20 in the VM", row.remarks[0]

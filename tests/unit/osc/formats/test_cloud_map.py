@@ -76,4 +76,4 @@ class PageTest(testtools.TestCase):
         words = Elements(page(self.cloud)).text
         self.assertIn("0 of 2slots free for high-performance", words)
         self.assertIn("1failure", words)
-        self.assertIn("1 host(s) and 2 server(s), seen 1 Jan 2026, 00:00 UTC", words)
+        self.assertIn("1 host and 2 servers, seen 1 Jan 2026, 00:00 UTC", words)
