@@ -195,7 +195,7 @@ FLAVOR_WITHOUT_UNITS: Final = _code("audit.flavor_without_units")
 FLAVOR_LEFT_BEHIND: Final = _code("audit.flavor_left_behind")
 STUCK: Final = _code("audit.stuck")
 BUILD_CUT_OFF: Final = _code("audit.build_cut_off")
-RETRY_COUNT: Final = _code("audit.retry_count")
+RETRY_COUNT: Final = _code("audit.retry_count", Level.FAILURE)
 CELL_DOWN: Final = _code("audit.cell_down")
 
 RETRY_COUNT_UNKNOWN: Final = _code("audit.retry_count_unknown", Level.UNKNOWN)

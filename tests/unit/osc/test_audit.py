@@ -85,7 +85,7 @@ class AuditCommandTest(testtools.TestCase):
                 status, _, stderr = self.audit(path, *options)
                 self.assertEqual(expected, status, stderr)
         self.conf.write_text("[placement]\n")
-        self.assertEqual(1, self.audit(self.clean, *conf)[0])
+        self.assertEqual(2, self.audit(self.clean, *conf)[0])
 
     def test_table_and_summary(self):
         _, stdout, stderr = self.audit(self.mixed)
