@@ -126,7 +126,11 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             return Result(Code.WARNING, "not checked: the policy cannot be read")
         setting = options.fallback_query(policy)
         if setting.option in nova_conf.CONF.workarounds:
-            return _result(_set(setting, codes.FALLBACK_QUERY))
+            found = _set(setting, codes.FALLBACK_QUERY)
+            if scheme_of(policy).enrolls:
+                # Pinned VMs come to no elastic host without it.
+                found = (one._replace(level=Level.FAILURE) for one in found)
+            return _result(found)
         if not scheme_of(policy).enrolls:
             return _result(())
         words = (

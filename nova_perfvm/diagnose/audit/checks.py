@@ -104,7 +104,7 @@ _ROWS: Final = (
     ("Hosts with slots have their label", _BOTH, hosts.check_labels),
     ("General VMs keep off slots", _POLICY, hosts.check_isolation),
     ("Hosts offer what the policy says", _AUDIT | _POLICY, hosts.check_offers),
-    ("Placement knows the hosts", _POLICY, hosts.check_known),
+    ("Placement knows the hosts", _PREFLIGHT | _POLICY, hosts.check_known),
     ("Filters", _POLICY, settings.check_filters),
     ("Isolated aggregates are filtered", _PREFLIGHT, settings.check_isolation),
     ("Pinned VMs may use VCPU", _PREFLIGHT, settings.check_fallback),
@@ -120,6 +120,7 @@ _ROWS: Final = (
     ("Providers belong to hosts", _AUDIT, placement.check_orphans),
     ("Nova gets on with its work", _AUDIT, progress.check),
     ("Builds came to an end", _AUDIT, builds.check),
+    ("No cell is down", _PREFLIGHT, settings.check_cells),
     ("All was seen", _AUDIT, settings.check_gaps),
 )
 CHECKS: Final = tuple(itertools.starmap(CloudCheck, _ROWS))

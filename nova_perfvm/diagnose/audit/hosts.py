@@ -85,7 +85,7 @@ def check_known(subject: Subject) -> Iterator[Finding]:
     """List the hosts that Placement does not know."""
     for host in subject.snapshot.hosts:
         known = host.provider in subject.snapshot.provider_by_uuid
-        if not known and subject.managed(host.host):
+        if not known and (subject.is_wanted(host) or subject.managed(host.host)):
             yield Finding.of(
                 codes.HOST_UNKNOWN,
                 host.host,

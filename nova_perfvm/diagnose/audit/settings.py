@@ -7,7 +7,7 @@ from typing import Final
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.findings import Finding
+from nova_perfvm.findings import Finding, Level
 from nova_perfvm.generate import options
 from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement.schemes import scheme_of
@@ -51,7 +51,9 @@ def check_fallback(subject: Subject) -> Iterator[Finding]:
             codes.FALLBACK_UNKNOWN,
         ):
             where = f": {', '.join(sorted(hosts))}" if hosts else ""
-            yield found._replace(observed=found.observed + where)
+            # A warning to other schemes; here no pinned VM comes.
+            level = Level.FAILURE if found.code == codes.FALLBACK_QUERY else found.level
+            yield found._replace(observed=found.observed + where, level=level)
 
 
 def _nova_conf(
@@ -88,6 +90,11 @@ def check_retries(subject: Subject) -> Iterator[Finding]:
 def _unknown(setting: Setting, code: str, remedy: str) -> Finding:
     file = "placement.conf" if setting.service == options.PLACEMENT else "nova.conf"
     return Finding.of(code, file, f"{setting}: no API shows it", remedy)
+
+
+def check_cells(subject: Subject) -> Iterator[Finding]:
+    """List the cells that are down: nobody looked at their hosts."""
+    return (found for found in check_gaps(subject) if found.code == codes.CELL_DOWN)
 
 
 def check_gaps(subject: Subject) -> Iterator[Finding]:

@@ -93,9 +93,9 @@ class Subject:
             return {}
         return {host.host: host for host in self.elastic.hosts}
 
-    def is_wanted(self, host: HostView) -> bool:
+    def is_wanted(self, host: ComputeHost) -> bool:
         """Return whether a host is to be enrolled."""
-        return not self.wanted.isdisjoint({host.host, host.root.name})
+        return not self.wanted.isdisjoint({host.host, host.node})
 
     @cached_property
     def hosts_seen(self) -> dict[str, ComputeHost]:

@@ -62,7 +62,7 @@ def _membership_faults(subject: Subject, host: HostView) -> Iterator[str]:
         yield f"{host.host} is enrolled, but in no isolated aggregate"
     elif host.isolated_by and not host.closed:
         yield f"Placement does not know that {host.host} is in {members}"
-    if host.isolated_by and not host.enrolled and not subject.is_wanted(host):
+    if host.isolated_by and not host.enrolled and not subject.is_wanted(host.compute):
         yield f"{host.host} is in {members}, but not enrolled"
     if host.compute.interrupted:
         yield f"{host.host}: an enroll was cut off, nova-compute is off"
@@ -111,7 +111,7 @@ def check_residents(subject: Subject) -> Iterator[Finding]:
         if not host.enrolled:
             # It may have no children yet, which come first.
             remedy = f"{_enroll(host)} --backfill"
-            if subject.is_wanted(host):
+            if subject.is_wanted(host.compute):
                 code = codes.TO_BACKFILL
         shares = shares_as_enrolled(subject.policy, host)
         for consumer in shares.lacking:

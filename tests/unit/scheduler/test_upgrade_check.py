@@ -122,6 +122,19 @@ class UpgradeCheckTest(testtools.TestCase):
             policy='schema_version: "1.0"\nplacement: units\n',
         )
 
+    def test_elastic_hosts_take_no_pinned_vm_without_the_fallback(self):
+        """A failure, which no policy accepts; under other schemes a warning."""
+        settings = (
+            FILTERS,
+            "[workarounds]\ndisable_fallback_pcpu_query = True\n",
+            "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
+        )
+        accepted = 'schema_version: "1.0"\naccept: [options.fallback_query]\n'
+        words = ["no pinned VM comes to elastic hosts"]
+        self.check(2, words, *settings, policy=f"{accepted}placement: units\n")
+        self.check(1, ["also come to hosts without"], FILTERS)
+        self.check(0, ["(accepted in the policy)"], FILTERS, policy=accepted)
+
     def test_elastic_hosts_tell_of_what_nova_means_to_remove(self):
         self.check(
             0,

@@ -15,6 +15,7 @@ from tests.unit.changes.elastic import (
     CLASS,
     FOUR,
     FOUR_TRAIT,
+    LABELLED,
     POLICY,
     ROOT,
     TRAIT,
@@ -83,10 +84,41 @@ class HostsTest(PreflightCase):
         )
         failed = self.found(host, nova_settings={}, placement_settings={})
         self.assertEqual({codes.ISOLATION, codes.RETRY_COUNT}, set(failed))
+        retries = self.findings(host, placement_settings={})
+        self.assertEqual([Level.FAILURE], [found.level for found in retries])
         settings = GOOD | {FALLBACK: "1"}
-        self.assert_found(codes.FALLBACK_QUERY, host, nova_settings=settings)
+        (found,) = self.findings(host, nova_settings=settings)
+        # To other schemes a warning, which a policy may accept.
+        self.assertEqual(
+            (codes.FALLBACK_QUERY, Level.FAILURE), (found.code, found.level)
+        )
         dedicated = self.enrolled(view(resource="PCPU"))
         self.assertEqual({}, self.found(dedicated, nova_settings=settings))
+
+    def test_what_nobody_looked_at(self):
+        """Hosts behind a cell that is down, and one without a provider."""
+        lost = Snapshot("", gaps=("cells: nothing of h2", "images: none"))
+        alone = view(host="h2").cloud
+        unknown = dataclasses.replace(alone, providers=())
+        for seen, wanted, code, word in (
+            (lost, (), codes.CELL_DOWN, "cells"),
+            (unknown, ("h2",), codes.HOST_UNKNOWN, "h2"),
+        ):
+            subject = audit.Subject(
+                LABELLED,
+                seen,
+                placement_settings=RETRIES,
+                nova_settings=GOOD,
+                wanted=frozenset(wanted),
+            )
+            results = audit.run_selection(Selection.PREFLIGHT, subject)
+            found = {
+                (one.code, one.subject)
+                for result in results
+                for one in result.findings
+                if one.level is Level.WARNING
+            }
+            self.assertEqual({(code, word)}, found)
 
     def test_membership(self):
         good = self.enrolled(view())
