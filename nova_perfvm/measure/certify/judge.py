@@ -215,7 +215,7 @@ def _of_each_vm(
             for one in result.findings
             if one.subject == name or one.subject.startswith(f"{name}:")
         ]
-        # A SKIP that is not allowed is a reason by itself.
+        # An unknown that is not allowed is a reason by itself.
         if all(
             one.level is Level.UNKNOWN
             and any(words in one.observed for words in evidence.unless)

@@ -16,7 +16,7 @@ from nova_perfvm.measure.samples import Better
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of
 
-# once: something that is no SKIP; each VM: of each VM that is certified; seen: the
+# once: something that is not unknown; each VM: of each VM that is certified; seen: the
 # check has run, and may have had nothing to judge.
 Proof = Literal["once", "each VM", "seen"]
 Needs = Callable[[VMClass], bool]
@@ -25,11 +25,11 @@ Needs = Callable[[VMClass], bool]
 class Evidence(NamedTuple):
     """What a check has to prove.
 
-    :ivar needed: for which classes; for the others any SKIP will do
-    :ivar unless: what reasons of a SKIP say that leave nothing to prove
-    :ivar why: why it is needed, and why those SKIPs do not matter; where it never
+    :ivar needed: for which classes; for the others an unknown will do
+    :ivar unless: what an unknown says that leaves nothing to prove
+    :ivar why: why it is needed, and why those unknowns do not matter; where it never
         is, why not
-    :ivar settled: of a check of guests: what a SKIP says, and the check of the host
+    :ivar settled: of a check of guests: what an unknown says, and the check of the host
         that proves the same if it passes for the same VM
     """
 
