@@ -120,6 +120,10 @@ def parse_document(
     if KINDS[kinds[0]].by_hand:
         parsed = _yaml_lines().YAMLText(text)
         data, mistakes = parsed.data, parsed.mistakes
+    elif mistakes:
+        # Such as a policy, which need not say its kind.
+        expected = " or ".join(KINDS[kind].title for kind in kinds)
+        mistakes = [Mistake((), f"{m.message}; expected {expected}") for m in mistakes]
     if mistakes:
         raise DocumentError(source, mistakes, kinds[0])
     value, mistakes = read_document(kinds, of, data, defaults)

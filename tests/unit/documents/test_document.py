@@ -88,6 +88,13 @@ class KindsTest(testtools.TestCase):
             path.write_text(json.dumps(document))
             LOADERS[kind](str(path))
 
+    def test_yaml_without_a_kind_in_the_place_of_json(self):
+        path = self.directory / "perfvm.yaml"
+        path.write_text('schema_version: "1.0"\nhost_shape: 2x22\n')
+        for wanted in set(LOADERS) - {"policy", "inventory", "scenario"}:
+            error = self.assertRaises(PerfVMError, LOADERS[wanted], str(path))
+            self.assertIn(f"; expected {KINDS[wanted].title}", str(error))
+
     def test_in_place_of_what_others_write(self):
         path = self.files["measurements"]
         error = self.assertRaises(PerfVMError, disk.read_fio, textfile.read(path), path)
