@@ -90,7 +90,7 @@ class TestCommands(ClientMixin, ElasticTest):
         status, stdout, _ = self.run_command(*check, *asked)
         results = {row["Check"]: row for row in json.loads(stdout)}
         retries = results["Placement grants what it has"]
-        self.assertEqual((1, "warning"), (status, retries["Level"]))
+        self.assertEqual((2, "failure"), (status, retries["Level"]))
         self.assertIn("no session with mysql+pymysql at 127.0.0.1:1", stdout)
         self.assertNotIn("s3cret", stdout)
         self._inflate(self.view("h1"))
