@@ -13,9 +13,8 @@ from nova_perfvm.rules.slots import host_slots
 CLASSLESS_PINNED: Final = Refusal(
     "host.classless_pinned",
     lambda d: (
-        f"a pinned VM of no class would strand one of the host's "
-        f"{number_of(d['slots'], 'slot')} "
-        f"for class {d['class']}"
+        f"a pinned VM of no class would strand a slot: the host has "
+        f"{number_of(d['slots'], 'slot')} for class {d['class']}"
     ),
     meaning="a pinned VM of no class would strand a slot",
     advice=(
