@@ -169,7 +169,7 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
             ("no class 'gold'", 0, ["debian", "--class", "gold"]),
             ("rights of an administrator", 403, ["debian"]),
             ("see its log", 500, ["debian"]),
-            ("does not stay", 409, ["debian"]),
+            ("changes it back each time", 409, ["debian"]),
         ):
             with self.subTest(words):
                 Glance.refuse = status
