@@ -3,13 +3,11 @@
 
 from typing import Final
 
-# Since Train.  A server's topology (2.78), which says whether it is pinned;
-# below that flavors with extra specs (2.61) and a description (2.55), services
-# by UUID (2.53), embedded flavors (2.47) and UUIDs of aggregates (2.41).
-COMPUTE: Final = "2.78"
-# Since Ussuri.  From here on nova-api validates extra specs, and says why an action
-# failed (2.84); the openstack client asks for 2.61 by itself.
-EXTRA_SPECS: Final = "2.86"
+# Since Ussuri.  From here on nova-api validates extra specs; the openstack client asks
+# for 2.61 by itself.  Below that are a server's topology (2.78), which says whether it
+# is pinned, flavors with extra specs (2.61) and a description (2.55), services by UUID
+# (2.53), embedded flavors (2.47) and UUIDs of aggregates (2.41).
+COMPUTE: Final = "2.86"
 # Since Stein.  A block device that names its volume type.
 VOLUME_TYPE: Final = "2.67"
 # Since Newton.  Nova finds out whether a live migration has to copy disks.
@@ -18,11 +16,10 @@ LIVE_MIGRATION: Final = "2.25"
 # which nova-scheduler is asked whether it takes the server.
 LIVE_TO_HOST: Final = "2.30"
 COLD_TO_HOST: Final = "2.56"
-# Since Train.  Consumer generations (1.28), provider generations with
-# aggregates (1.19) and with a new provider (1.20).  Not 1.38: it wants the type
-# of a consumer, which Nova does not tell Placement.
-PLACEMENT: Final = "1.36"
-# Since Xena.  A provider that has a parent may be given another one, or none.
-PLACEMENT_PARENT: Final = "1.37"
+# Since Xena.  A provider that has a parent may be given another one, or none (1.37);
+# consumer generations (1.28), provider generations with aggregates (1.19) and with a
+# new provider (1.20).  Not 1.38: it wants the type of a consumer, which Nova does not
+# tell Placement.
+PLACEMENT: Final = "1.37"
 # Since Newton and Ocata.  A resource class is made by PUT (1.7), a trait too (1.6).
 PLACEMENT_NAMES: Final = "1.7"

@@ -15,14 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from keystoneauth1 import exceptions as ksa_exceptions
+from openstack import exceptions as sdk_exceptions
 
-from nova_perfvm.cloud.errors import (
-    CloudError,
-    ConflictError,
-    NotThereError,
-    TooOldError,
-)
-from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT, PLACEMENT_PARENT
+from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
+from nova_perfvm.microversions import COMPUTE, PLACEMENT
 from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
@@ -31,8 +27,11 @@ if TYPE_CHECKING:
     import requests
 
 _NAMES: Final = {"compute": "Nova", "image": "Glance", "placement": "Placement"}
+_MICROVERSIONS: Final = {"compute": COMPUTE, "placement": PLACEMENT}
 _JSON_PATCH: Final = "application/openstack-images-v2.1-json-patch"
 _PAGE: Final = 1000
+# By these the session and the SDK report what a cloud did.
+_EXPECTED: Final = (ksa_exceptions.ClientException, sdk_exceptions.SDKException)
 
 
 class API:
@@ -46,7 +45,6 @@ class API:
     def __init__(self, connection: Any) -> None:
         """Make no request yet."""
         self._connection = connection
-        self._knows_ussuri = True
         # The SDK makes a proxy when it is first asked for, and is no good at being
         # asked by several threads then.
         self._proxies = threading.Lock()
@@ -58,9 +56,7 @@ class API:
         """
         try:
             return self._connection.current_project_id or ""
-        except Exception as exc:
-            if not _is_expected(exc):
-                raise
+        except _EXPECTED as exc:
             raise _no_answer("Keystone", exc) from exc
 
     def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
@@ -68,51 +64,25 @@ class API:
 
         :raises CloudError: when the answer is an error, or is none; so do all below
         """
-        return self._request("compute", COMPUTE, method, path, body, key)
+        return self._request("compute", method, path, body, key)
 
-    def nova_ussuri(self, method: str, path: str, body: Any = None) -> Any:
-        """Make a request by a microversion of Ussuri, if Nova knows it.
-
-        From there on nova-api validates extra specs, and says why an action failed.
-        """
-        if self._knows_ussuri:
-            try:
-                return self._request("compute", EXTRA_SPECS, method, path, body)
-            except TooOldError:
-                self._knows_ussuri = False
-        return self.nova(method, path, body)
-
-    def nova_list(
-        self, path: str, key: str, marker_key: str = "id"
-    ) -> Iterator[dict[str, Any]]:
+    def nova_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
         """Return all members of a collection of Nova, page by page."""
-        return self._pages("compute", COMPUTE, path, (key, f"{key}_links", marker_key))
+        return self._pages("compute", path, key)
 
     def placement(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
         """Make a request to Placement; return the answer, or one member of it."""
-        return self._request("placement", PLACEMENT, method, path, body, key)
+        return self._request("placement", method, path, body, key)
 
-    def set_parent(self, provider: str, name: str, parent: str | None) -> Any:
-        """Put a provider below another one, or below none; return it."""
-        return self._request(
-            "placement",
-            PLACEMENT_PARENT,
-            "PUT",
-            f"/resource_providers/{provider}",
-            {"name": name, "parent_provider_uuid": parent},
-        )
-
-    def check_set_parent(self) -> None:
-        """Ask Placement whether it can give a provider another parent.
-
-        :raises TooOldError: when it cannot
-        """
-        self._request("placement", PLACEMENT_PARENT, "GET", "/resource_classes")
+    def set_parent(self, provider: str, name: str, parent: str | None) -> None:
+        """Put a provider below another one, or below none."""
+        body = {"name": name, "parent_provider_uuid": parent}
+        self.placement("PUT", f"/resource_providers/{provider}", body)
 
     def provider_since(self, provider: str) -> tuple[dict[str, Any], float]:
         """Return a provider, and for how many seconds it has been as it is."""
         path = f"/resource_providers/{provider}"
-        response = self._respond("placement", PLACEMENT, "GET", path)
+        response = self._respond("placement", "GET", path)
         headers = response.headers
         changed = parsedate_to_datetime(headers["last-modified"])
         # Placement's clock, where the server before it tells the time.
@@ -125,7 +95,7 @@ class API:
 
     def glance(self, method: str, path: str, key: str = "") -> Any:
         """Make a request to Glance; return the answer, or one member of it."""
-        return self._request("image", None, method, path, None, key)
+        return self._request("image", method, path, key=key)
 
     def images(self, **query: str) -> Iterator[dict[str, Any]]:
         """Return the images of all projects that fit a query, hidden ones last.
@@ -136,7 +106,7 @@ class API:
         given = set()
         for hidden in ({}, {"os_hidden": "true"}):
             path = f"/images?{urlencode({'visibility': 'all'} | query | hidden)}"
-            for image in self._pages("image", None, path, ("images", "next", "id")):
+            for image in self._pages("image", path, "images"):
                 # One that was hidden in between is in both lists.
                 if image["id"] not in given:
                     given.add(image["id"])
@@ -147,100 +117,63 @@ class API:
 
         :param operations: a JSON patch
         """
-        self._request("image", None, "PATCH", f"/images/{image}", operations)
+        self._request("image", "PATCH", f"/images/{image}", operations)
 
-    def _pages(
-        self, service: str, microversion: str | None, path: str, keys: tuple[str, ...]
-    ) -> Iterator[dict[str, Any]]:
-        """Return the members of a list.
-
-        :param keys: of the list, of what is there while there is more, and of what a
-            member is called in the request of the next page
-        """
-        key, more, marker_key = keys
+    def _pages(self, service: str, path: str, key: str) -> Iterator[dict[str, Any]]:
+        """Return the members of a list."""
         path += f"{'&' if '?' in path else '?'}limit={_PAGE}"
         marker = ""
         while True:
-            answer = self._request(service, microversion, "GET", path + marker)
-            page = _member(answer, _NAMES[service], "GET", path, key)
+            answer = self._request(service, "GET", path + marker)
+            page = _member(answer, f"{_NAMES[service]}: GET {path}", key)
             yield from page
-            if not page or more not in answer:
+            # What Nova or Glance has while there is more.
+            if not page or not answer.keys() & {f"{key}_links", "next"}:
                 return
-            marker = f"&marker={page[-1][marker_key]}"
+            # Migrations have IDs, too, by which they are not found.
+            last = page[-1]
+            marker = f"&marker={last.get('uuid') or last['id']}"
 
     def _request(
-        self,
-        service: str,
-        microversion: str | None,
-        method: str,
-        path: str,
-        body: Any = None,
-        key: str = "",
+        self, service: str, method: str, path: str, body: Any = None, key: str = ""
     ) -> Any:
-        name = _NAMES[service]
-        response = self._respond(service, microversion, method, path, body)
+        response = self._respond(service, method, path, body)
+        asked = f"{_NAMES[service]}: {method} {path}"
         if not response.content:
-            return _member(None, name, method, path, key)
+            return _member(None, asked, key)
         try:
             answer = response.json()
         except ValueError:
-            raise CloudError(
-                f"{name} answers {method} {path} with something that is no JSON: is "
-                "the endpoint in the catalogue its own, and its database there?",
-                response.status_code,
-            ) from None
-        return _member(answer, name, method, path, key)
+            raise _no_such_answer(asked, "JSON") from None
+        return _member(answer, asked, key)
 
     def _respond(
-        self,
-        service: str,
-        microversion: str | None,
-        method: str,
-        path: str,
-        body: Any = None,
+        self, service: str, method: str, path: str, body: Any = None
     ) -> requests.Response:
-        name = _NAMES[service]
         arguments: dict[str, Any] = {} if body is None else {"json": body}
-        if microversion:
-            arguments["microversion"] = microversion
+        if service in _MICROVERSIONS:
+            arguments["microversion"] = _MICROVERSIONS[service]
         if method == "PATCH":
             arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:
             with self._proxies:
                 proxy = getattr(self._connection, service)
             response: requests.Response = proxy.request(path, method, **arguments)
-        except Exception as exc:
-            if isinstance(exc, CloudError) or not _is_expected(exc):
-                raise
-            raise _no_answer(name, exc) from exc
+        except _EXPECTED as exc:
+            raise _no_answer(_NAMES[service], exc) from exc
         if response.status_code >= 400:
-            raise _error(name, microversion, f"{method} {path}", response)
+            raise _error(service, f"{method} {path}", response)
         return response
 
 
-def _is_expected(exc: Exception) -> bool:
-    """Return whether the SDK or the session reports by it what a cloud did."""
-    return isinstance(exc, ksa_exceptions.ClientException) or type(
-        exc
-    ).__module__.startswith("openstack.")
-
-
 def _no_answer(name: str, exc: Exception) -> CloudError:
-    if isinstance(exc, ksa_exceptions.EndpointNotFound):
-        return CloudError(
-            f"the cloud's catalogue has no endpoint of {name} for this region and "
-            "interface: see openstack catalog list, --os-region-name, --os-interface"
-        )
-    if isinstance(exc, ksa_exceptions.Unauthorized):
-        return CloudError(f"{name}: not authorized: check the credentials", 401)
-    first = first_line(exc).rstrip(".")
-    return CloudError(f"{name} does not answer: {first}; try again when it does")
+    status = getattr(exc, "http_status", 0)
+    return CloudError(f"{name} does not answer: {first_line(exc)}", status)
 
 
-def _error(
-    name: str, microversion: str | None, request: str, response: requests.Response
-) -> CloudError:
+def _error(service: str, request: str, response: requests.Response) -> CloudError:
     status = response.status_code
+    name = _NAMES[service]
     asked = f"{name}: {request}: {status}"
     if status in {401, 403}:
         return CloudError(
@@ -249,46 +182,41 @@ def _error(
             status,
         )
     if status == 406:
-        release = "Xena" if microversion == PLACEMENT_PARENT else "Train"
-        return TooOldError(
-            f"{name} does not know microversion {microversion}: it needs the {release} "
-            "release or newer",
+        return CloudError(
+            f"{name} does not know microversion {_MICROVERSIONS.get(service)}: "
+            "the Xena release or newer is needed",
             status,
         )
     kind = {404: NotThereError, 409: ConflictError}.get(status, CloudError)
     remedy = "; see its log, then run this again" if status >= 500 else ""
-    return kind(f"{asked}: {_detail(response)}{remedy}", status, _code(response))
+    words, code = _told(response)
+    return kind(f"{asked}: {words}{remedy}", status, code)
 
 
-def _code(response: requests.Response) -> str:
-    try:
-        return str(response.json()["errors"][0]["code"])
-    except (ValueError, LookupError, TypeError):
-        return ""
-
-
-def _detail(response: requests.Response) -> str:
-    """Return what an error says in words, in whichever of three forms."""
+def _told(response: requests.Response) -> tuple[str, str]:
+    """Return what an error says in words, and Placement's code of it."""
     try:
         document = response.json()
         if "errors" in document:
-            text = document["errors"][0]["detail"]
-        elif "message" in document:
-            text = document["message"]
+            (error, *_) = document["errors"]
+            words, code = error["detail"], error.get("code") or ""
         else:
-            text = next(iter(document.values()))["message"]
+            # Nova's kind of error has the message; of Glance's it is a member.
+            nested = next(iter(document.values()))
+            words, code = document.get("message") or nested["message"], ""
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration):
-        text = response.reason or "no reason given"
-    return " ".join(str(text).split())
+        words, code = response.reason or "no reason given", ""
+    return " ".join(str(words).split()), code
 
 
-def _member(answer: Any, name: str, method: str, path: str, key: str) -> Any:
-    if not key:
-        return answer
+def _member(answer: Any, asked: str, key: str) -> Any:
     try:
-        return answer[key]
+        return answer[key] if key else answer
     except (KeyError, TypeError):
-        raise CloudError(
-            f"{name} answers {method} {path} without {key!r}: is the endpoint in the "
-            "catalogue its own?"
-        ) from None
+        raise _no_such_answer(asked, repr(key)) from None
+
+
+def _no_such_answer(asked: str, what: str) -> CloudError:
+    return CloudError(
+        f"{asked}: the answer has no {what}: is the endpoint in the catalogue its own?"
+    )

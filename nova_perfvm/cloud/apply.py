@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from functools import singledispatchmethod
 from typing import Any, Final
@@ -267,15 +266,6 @@ class Applier:
     def _act(self, name: str, body: dict[str, Any]) -> None:
         number = self._aggregate(name).id
         self._api.nova("POST", f"/os-aggregates/{number}/action", body)
-
-
-def check_versions(api: API, changes: Iterable[do.Change]) -> None:
-    """Ask before the first of some changes whether Placement knows them all.
-
-    :raises TooOldError: when it does not; nothing is changed then
-    """
-    if any(isinstance(change, do.AdoptChild | do.DetachChild) for change in changes):
-        api.check_set_parent()
 
 
 def _collection(kind: str) -> str:

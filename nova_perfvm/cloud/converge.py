@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud.apply import Applier, check_versions
+from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
 from nova_perfvm.cloud.live_hosts import hypervisors, read_host
 from nova_perfvm.cloud.sync import carry_out
@@ -155,7 +155,6 @@ class _Run:
         plan = planner(self._view)
         if self._old is None:
             self._old = frozenset(child.uuid for child in self._view.detached)
-            check_versions(self._api, plan.changes)
         # nova-compute may know those that this run has detached.
         changes = [
             change

@@ -31,10 +31,6 @@ class ConflictError(CloudError):
     """Someone else was faster, or what is to go is in use: look again."""
 
 
-class TooOldError(CloudError):
-    """The service does not know the microversion."""
-
-
 class RefusedError(PerfVMError):
     """Nothing is done, or no more, until an operator has done something.
 

@@ -151,7 +151,7 @@ def _create(api: API, change: CreateFlavor) -> None:
 def _set_specs(api: API, flavor: str, extra_specs: Mapping[str, str]) -> None:
     path = f"/flavors/{quote(flavor)}/os-extra_specs"
     try:
-        api.nova_ussuri("POST", path, {"extra_specs": dict(extra_specs)})
+        api.nova("POST", path, {"extra_specs": dict(extra_specs)})
     except CloudError as exc:
         if exc.status != 400:
             raise

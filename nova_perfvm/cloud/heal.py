@@ -116,5 +116,5 @@ def _plan(api: API, policy: Policy, view: HostView) -> Healing:
 
 def _migrations(api: API, server: str) -> list[Migration]:
     path = f"/os-migrations?instance_uuid={server}"
-    found = api.nova_list(path, "migrations", "uuid")
+    found = api.nova_list(path, "migrations")
     return [answers.migration(migration) for migration in found]

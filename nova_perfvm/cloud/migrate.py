@@ -323,7 +323,7 @@ class _Run:
             if newest is None:
                 return ""
             request = f"{path}/{quote(newest['request_id'])}"
-            shown = self.api.nova_ussuri("GET", request)["instanceAction"]
+            shown = self.api.nova("GET", request, key="instanceAction")
         except CloudError:
             return ""
         details = [event.get("details") for event in shown.get("events") or ()]

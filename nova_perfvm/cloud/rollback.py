@@ -10,7 +10,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import DeleteChild
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.cloud import answers, converge, live_hosts
-from nova_perfvm.cloud.apply import Applier, check_versions
+from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose.views import elastic_hosts
@@ -54,7 +54,6 @@ def plan_rollback(
     views = elastic_hosts(seen).hosts
     plans = [plan_unenroll(view, strip=strip) for view in views]
     changes = [change for plan in plans for change in plan.changes]
-    check_versions(api, changes)
     warnings = _warnings(seen)
     refusals = tuple(refusal for plan in plans for refusal in plan.refusals)
     if seen.unseen_hosts:
@@ -87,7 +86,6 @@ def rollback(
     :returns: the number of changes made, and why what remained did
     :raises RefusedError: before anything is changed, while VMs carry units and
         are not to be stripped of them
-    :raises TooOldError: before anything is changed, when Placement is from before Xena
     :raises CloudError: when a request failed; running again goes on from there
     """
     plan = plan_rollback(api, strip=strip, delete_children=delete_children)

@@ -330,7 +330,7 @@ class _Reader:
         found: list[dict[str, Any]] = []
         for query in queries:
             path = f"/os-migrations?{urlencode(query)}"
-            found += self._api.nova_list(path, "migrations", "uuid")
+            found += self._api.nova_list(path, "migrations")
         self._progress("migrations", len(found), len(found))
         return tuple(answers.migration(migration) for migration in found)
 

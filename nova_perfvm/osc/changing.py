@@ -12,7 +12,7 @@ from typing import Any, Final, TextIO
 from nova_perfvm.changes.enroll import shared_steps
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import converge, live_hosts
-from nova_perfvm.cloud.apply import FORGOTTEN_S, check_versions
+from nova_perfvm.cloud.apply import FORGOTTEN_S
 from nova_perfvm.cloud.at_once import MOST_WORKERS, ItemOutcome, each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
@@ -150,7 +150,6 @@ class HostsCommand(ChangingCommand):
         plan = self._plan(view)
         if plan.refusals:
             raise RefusedError((*plan.refusals, *view.remains))
-        check_versions(self.cloud, plan.changes)
         return view.host, plan
 
     def _change_several(

@@ -213,8 +213,8 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         original = API._request
         changing = {"POST", "PUT", "DELETE"}
 
-        def request(api, service, microversion, method, *rest):
-            answer = original(api, service, microversion, method, *rest)
+        def request(api, service, method, *rest):
+            answer = original(api, service, method, *rest)
             if method in changing:
                 raise DeathError
             return answer

@@ -10,7 +10,6 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import TooOldError
 from nova_perfvm.facts.snapshot import CREATED, isolating
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
@@ -101,18 +100,8 @@ class TestCommands(ClientMixin, ElasticTest):
     def test_children_that_stay(self):
         """Until nova-compute has forgotten them; who runs it next hears of them."""
         self.enroll("h1")
-        server = self.boot()
-        held = self.allocations(server)
         unenroll = ("host", "unenroll", "h1", "--yes")
         rollback = ("rollback", "--strip-units", "--yes")
-        too_old = "does not know microversion 1.99"
-        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.PLACEMENT_PARENT", "1.99"):
-            self.assert_command(1, too_old, *rollback)
-            self.assertEqual(held, self.allocations(server))
-            self.servers.delete(server)
-            self.assert_command(1, too_old, *unenroll)
-            self.assertRaises(TooOldError, self.unenroll, "h1")
-        self.assert_elastic("h1")
 
         # Both are out of the tree, and the host is in its aggregate still.
         with contextlib.suppress(DeathError), self.die_after(7):

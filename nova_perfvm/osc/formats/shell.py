@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
-from nova_perfvm.microversions import EXTRA_SPECS, PLACEMENT_NAMES, VOLUME_TYPE
+from nova_perfvm.microversions import COMPUTE, PLACEMENT_NAMES, VOLUME_TYPE
 from nova_perfvm.policy import VMClass
 
-_COMPUTE: Final = f"openstack --os-compute-api-version {EXTRA_SPECS}"
+_COMPUTE: Final = f"openstack --os-compute-api-version {COMPUTE}"
 _PLACEMENT: Final = f"openstack --os-placement-api-version {PLACEMENT_NAMES}"
 # Both commands do no harm to what exists.
 _CREATE_NAME: Final = {
@@ -57,7 +57,7 @@ def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:
     """
     comments = [
         "A flavor that exists keeps its size, which Nova cannot change, and extra",
-        f"specs that are not named here. From {EXTRA_SPECS} on Nova validates them.",
+        f"specs that are not named here. From {COMPUTE} on Nova validates them.",
     ]
     lines = _placement_lines(flavors)
     if lines:

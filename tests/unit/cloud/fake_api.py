@@ -72,7 +72,7 @@ class FakeAPI:
             raise self.glance
         return iter(self.glance)
 
-    def nova_list(self, path, key, marker_key="id"):
+    def nova_list(self, path, key):
         self._count(path.split("?")[0])
         if key == "hypervisors":
             return iter(self._hypervisors("1000"))

@@ -10,7 +10,7 @@ from openstack import exceptions as sdk_exceptions
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
-from nova_perfvm.microversions import COMPUTE, EXTRA_SPECS, PLACEMENT
+from nova_perfvm.microversions import COMPUTE, PLACEMENT
 
 
 def answer(status=200, body=None, text=None):
@@ -77,26 +77,19 @@ class APITest(testtools.TestCase):
         )
 
     def test_pages(self):
-        api = self.api(
-            answer(body={"servers": [{"id": "1"}], "servers_links": [{}]}),
-            answer(body={"servers": [{"id": "2"}]}),
-        )
-        found = [s["id"] for s in api.nova_list("/servers?a=b", "servers")]
-        self.assertEqual(["1", "2"], found)
-        self.assertEqual(
-            ["/servers?a=b&limit=1000", "/servers?a=b&limit=1000&marker=1"],
-            [url for _, url, _ in self.proxy.requests],
-        )
-
-    def test_pages_by_another_marker(self):
-        api = self.api(
-            answer(body={"migrations": [{"uuid": "u"}], "migrations_links": [{}]}),
-            answer(body={"migrations": []}),
-        )
-        list(api.nova_list("/os-migrations", "migrations", "uuid"))
-        self.assertEqual(
-            "/os-migrations?limit=1000&marker=u", self.proxy.requests[1][1]
-        )
+        for key, last, marker in (
+            ("servers", {"id": "1"}, "1"),
+            ("migrations", {"id": 7, "uuid": "u"}, "u"),
+        ):
+            api = self.api(
+                answer(body={key: [last], f"{key}_links": [{}]}),
+                answer(body={key: [{"id": "2"}]}),
+            )
+            self.assertEqual([last, {"id": "2"}], list(api.nova_list("/x?a=b", key)))
+            self.assertEqual(
+                ["/x?a=b&limit=1000", f"/x?a=b&limit=1000&marker={marker}"],
+                [url for _, url, _ in self.proxy.requests],
+            )
 
     def test_pages_of_images(self):
         proxy = Proxy(
@@ -127,15 +120,15 @@ class APITest(testtools.TestCase):
             (placement_error(409, "in\nuse"), ConflictError, "409: in use"),
             (answer(400, {"badRequest": {"message": "bad"}}), CloudError, "400: bad"),
             (answer(503, text="<html>"), CloudError, "a reason; see its log"),
-            (answer(text="<html>"), CloudError, "no JSON"),
-            (answer(body={}), CloudError, "without 'a'"),
-            (answer(body=[]), CloudError, "without 'a'"),
-            (ksa_exceptions.EndpointNotFound(), CloudError, "has no endpoint of"),
-            (ksa_exceptions.Unauthorized(), CloudError, "check the credentials"),
+            (answer(text="<html>"), CloudError, "has no JSON"),
+            (answer(body={}), CloudError, "has no 'a'"),
+            (answer(body=[]), CloudError, "has no 'a'"),
+            (ksa_exceptions.EndpointNotFound(), CloudError, "does not answer: "),
+            (ksa_exceptions.Unauthorized(), CloudError, "does not answer: "),
             (
                 ksa_exceptions.ConnectFailure("refused\nlong"),
                 CloudError,
-                "does not answer: refused; try again",
+                "does not answer: refused",
             ),
             (
                 sdk_exceptions.ConfigException("no region"),
@@ -148,16 +141,6 @@ class APITest(testtools.TestCase):
                 exc = self.assertRaises(expected, api.placement, "GET", "/x", key="a")
                 self.assertIn(words, str(exc))
                 self.assertNotIn("\n", str(exc))
-
-    def test_extra_specs_are_validated_if_the_cloud_can(self):
-        old = answer(406, {"computeFault": {"message": "2.86 is not supported"}})
-        api = self.api(answer(body={"x": 1}), old, answer(), answer())
-        for _ in range(3):
-            api.nova_ussuri("POST", "/x", {})
-        self.assertEqual(
-            [EXTRA_SPECS, EXTRA_SPECS, COMPUTE, COMPUTE],
-            [kwargs["microversion"] for _, _, kwargs in self.proxy.requests],
-        )
 
     def test_glance_has_no_microversions(self):
         api = self.api(answer(body={"images": []}), answer(body={}))

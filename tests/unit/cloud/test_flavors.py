@@ -49,17 +49,17 @@ class FakeNova:
         if method == "DELETE":
             del self.flavors[path.rpartition("/")[2]]
             return None
+        if path.endswith("/os-extra_specs"):
+            if self.refuses:
+                raise CloudError("Nova: POST: 400: no such class", 400)
+            self.flavors[path.split("/")[2]]["extra_specs"].update(body["extra_specs"])
+            return None
         asked = body["flavor"]
         made = dict(asked, id=asked.get("id", "new"), swap="", extra_specs={})
         made["OS-FLV-EXT-DATA:ephemeral"] = 0
         made["os-flavor-access:is_public"] = True
         self.flavors[made["id"]] = made
         return made
-
-    def nova_ussuri(self, method, path, body):
-        if self.refuses:
-            raise CloudError("Nova: POST: 400: no such class", 400)
-        self.flavors[path.split("/")[2]]["extra_specs"].update(body["extra_specs"])
 
 
 class RecreateTest(testtools.TestCase):

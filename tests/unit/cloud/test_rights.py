@@ -23,9 +23,9 @@ class GuardedAPI(FakeAPI):
             message = f"{what}: {self.status}: this needs the rights"
             raise CloudError(message, self.status)
 
-    def nova_list(self, path, key, marker_key="id"):
+    def nova_list(self, path, key):
         self._guard(path)
-        return super().nova_list(path, key, marker_key)
+        return super().nova_list(path, key)
 
     def nova(self, method, path, body=None, key=""):
         self._guard(path)
