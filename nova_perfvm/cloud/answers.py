@@ -217,16 +217,20 @@ def _cell(found: Mapping[str, Any]) -> ServerCell:
     )
 
 
-def migration(found: Mapping[str, Any]) -> Migration:
-    """Return a migration of a list."""
-    return Migration(
-        id=found["uuid"],
-        server=found["instance_uuid"],
-        kind=found["migration_type"] or "migration",
-        status=found["status"],
-        source=found.get("source_compute"),
-        destination=found.get("dest_compute"),
-    )
+@openstack_errors()
+def migrations(api: API, **query: str) -> list[Migration]:
+    """Return the migrations that fit a query, the newest first."""
+    return [
+        Migration(
+            id=found["uuid"],
+            server=found["instance_uuid"],
+            kind=found["migration_type"] or "migration",
+            status=found["status"],
+            source=found.get("source_compute"),
+            destination=found.get("dest_compute"),
+        )
+        for found in api.nova_list(f"/os-migrations?{urlencode(query)}", "migrations")
+    ]
 
 
 def flavors(api: API) -> tuple[Flavor, ...]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
     from nova_perfvm.cloud.live_hosts import Hypervisors
     from nova_perfvm.facts.host_view import HostView
-    from nova_perfvm.facts.snapshot import Migration
     from nova_perfvm.policy import Policy
 
 
@@ -96,7 +95,8 @@ def _is_held_elsewhere(
     }
     if not others:
         return False
-    failed = {m.source for m in _migrations(api, server) if m.awaits_source}
+    moves = answers.migrations(api, instance_uuid=server)
+    failed = {move.source for move in moves if move.awaits_source}
     if among is None:
         among = live_hosts.hypervisors(api)
     return bool(
@@ -109,12 +109,9 @@ def _plan(api: API, policy: Policy, view: HostView) -> Healing:
     migrating = {
         server
         for server in plan_heal(policy, view).steps
-        if any(m.status in UNFINISHED for m in _migrations(api, server))
+        if any(
+            move.status in UNFINISHED
+            for move in answers.migrations(api, instance_uuid=server)
+        )
     }
     return plan_heal(policy, view, migrating)
-
-
-def _migrations(api: API, server: str) -> list[Migration]:
-    path = f"/os-migrations?instance_uuid={server}"
-    found = api.nova_list(path, "migrations")
-    return [answers.migration(migration) for migration in found]

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from nova_perfvm.changes.migrations.execution import (
     Execution,
     MoveProgress,
-    NextAction,
     next_action,
 )
 from nova_perfvm.changes.migrations.model import Move, allows
@@ -32,7 +30,6 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Migration, Server, Snapshot
 from nova_perfvm.findings import Level
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import one_line
 
 # Pauses between looks at a migration, which may take a minute or an hour.
 _FIRST_PAUSE_S: Final = 0.2
@@ -44,7 +41,7 @@ _MOST_FAILED: Final = 12
 _SETTLE_S: Final = 60
 # nova-compute counts what its servers use once a minute by default
 # ([DEFAULT]update_resources_interval).  Until then it may still count a server that
-# was deleted, or that left by a cold migration.
+# left by a cold migration.
 _REPORT_S: Final = 130
 PATIENCE_MIN: Final = 60
 
@@ -153,7 +150,7 @@ class _Run:
         """
         move = self.execution.moves[number].move
         found: set[tuple[str, str]] | None = None
-        asked_now = asked_again = False
+        asked_now = False
         waits = self._waits(number)
         while True:
             server, migrations = self._look(move)
@@ -171,61 +168,40 @@ class _Run:
                 if not move.live:
                     # Until then the source counts the server, and would refuse the
                     # VM that this move makes room for.
-                    self._counted_anew(move, move.source)
+                    self._wait_for_report(move)
                 self._keep(number, replace(progress, state="done", note=""))
                 self.watcher.tell(f"{move.name} ({move.server}) is on {move.target}")
                 return
             elif action.kind == "stop":
-                why = self._ended(number, action, asked_now=asked_now)
-                again = asked_now and not asked_again
-                if not (again and self._counted_anew(move, move.target)):
-                    raise StoppedError(why)
-                asked_now, asked_again = False, True
+                if progress.state != "asked":
+                    raise StoppedError(action.why)
+                # A later run looks at everything again.
+                fresh = replace(progress, state="pending", status="", after="")
+                self._keep(number, fresh)
+                raise StoppedError(
+                    f"{action.why}: openstack server event list {move.server} and "
+                    "event show have Nova's reason"
+                )
             next(waits)
 
-    def _ended(self, number: int, action: NextAction, *, asked_now: bool) -> str:
-        """Record that the move is over, and return the reason."""
-        progress = self.execution.moves[number]
-        if progress.state != "asked":
-            return action.why
-        # A later run looks at everything again.
-        self._keep(number, replace(progress, state="pending", status="", after=""))
-        detail = self._fault(progress.move) if asked_now else ""
-        return f"{action.why}: {detail}" if detail else action.why
-
-    def _counted_anew(self, move: Move, name: str) -> bool:
-        """Wait while nova-compute counts a server that has left its host.
-
-        :param name: of the source or the target of the move
-        :returns: whether it did, and has stopped: nova-scheduler saw the host fuller
-            than it was, and now sees its true room
-        """
-        if not self._overcounted(move, name):
-            return False
-        self.watcher.tell(
-            f"nova-compute on {name} still counts a server that has left: waiting for "
-            "its next report"
-        )
+    def _wait_for_report(self, move: Move) -> None:
+        """Wait while nova-compute on the source counts a server that has left."""
         deadline = time.monotonic() + _REPORT_S
-        while self._overcounted(move, name):
-            if time.monotonic() > deadline:
-                return False
+        while self._overcounted(move) and time.monotonic() < deadline:
+            self.watcher.show(f"next report of {move.source}", 0, 1)
             time.sleep(_LONGEST_PAUSE_S)
-        return True
 
     @openstack_errors()
-    def _overcounted(self, move: Move, name: str) -> bool:
+    def _overcounted(self, move: Move) -> bool:
         self._refresh(move)
-        host = next((h for h in self.snapshot.hosts if h.host == name), None)
+        host = next((h for h in self.snapshot.hosts if h.host == move.source), None)
         if host is None:
             return False
-        shown = self.api.nova(
-            "GET", f"/os-hypervisors/{host.provider}", key="hypervisor"
-        )
-        servers = self.snapshot.servers_by_host.get(name, ())
-        return int(shown["running_vms"]) > len(servers) or int(
-            shown["vcpus_used"]
-        ) > sum(server.vcpus for server in servers)
+        path = f"/os-hypervisors/{host.provider}"
+        shown = self.api.nova("GET", path, key="hypervisor")
+        servers = self.snapshot.servers_by_host.get(move.source, ())
+        vcpus = sum(server.vcpus for server in servers)
+        return bool(shown["running_vms"] > len(servers) or shown["vcpus_used"] > vcpus)
 
     # What is there
 
@@ -235,11 +211,7 @@ class _Run:
         for left in reversed(range(_MOST_FAILED)):
             try:
                 # Migrations first: the server, read later, shows how they ended.
-                query = urlencode({"instance_uuid": move.server})
-                found = self.api.nova_list(
-                    f"/os-migrations?{query}", "migrations", "uuid"
-                )
-                migrations = [answers.migration(one) for one in found]
+                migrations = answers.migrations(self.api, instance_uuid=move.server)
                 path = f"/servers/{quote(move.server)}"
                 server = answers.server(self.api.nova("GET", path, key="server"))
             except NotThereError:
@@ -314,21 +286,6 @@ class _Run:
         hosts = (move.source, move.target)
         self.snapshot = refresh(self.api, self.snapshot, hosts)
 
-    @openstack_errors()
-    def _fault(self, move: Move) -> str:
-        """Return Nova's message about the last action on a server; may be empty."""
-        path = f"/servers/{quote(move.server)}/os-instance-actions"
-        try:
-            newest, *_ = self.api.nova("GET", path, key="instanceActions") or [None]
-            if newest is None:
-                return ""
-            request = f"{path}/{quote(newest['request_id'])}"
-            shown = self.api.nova("GET", request, key="instanceAction")
-        except CloudError:
-            return ""
-        details = [event.get("details") for event in shown.get("events") or ()]
-        return next((one_line(text).rstrip(". ") for text in details if text), "")
-
     # What is done
 
     def _start(self, number: int, server: Server, migrations: list[Migration]) -> None:
@@ -391,23 +348,10 @@ class _Run:
             pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
             yield
 
-    @openstack_errors()
     def _show(self, number: int, move: Move) -> None:
-        """Show how much of a server's memory has been copied, as far as Nova tells."""
         count = len(self.execution.moves)
         what = f"{describe(move)}, {number + 1} of {count}"
-        path = f"/servers/{quote(move.server)}/migrations"
-        found: dict[str, Any] = {}
-        if move.live:
-            with contextlib.suppress(CloudError):
-                found = next(iter(self.api.nova("GET", path, key="migrations")), {})
-        total = found.get("memory_total_bytes") or 0
-        left = found.get("memory_remaining_bytes") or 0
-        if total:
-            mib = 1024 * 1024
-            self.watcher.show(f"{what}, MiB", (total - left) // mib, total // mib)
-        else:
-            self.watcher.show(what, len(self.execution.done), count)
+        self.watcher.show(what, len(self.execution.done), count)
 
 
 def describe(move: Move) -> str:

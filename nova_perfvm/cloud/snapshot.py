@@ -9,8 +9,9 @@ for each that was made of an image and has a volume.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once, down_cells, rights
@@ -327,12 +328,8 @@ class _Reader:
             return ()
         queries = [{"status": status} for status in UNFINISHED]
         queries.append({"status": "done", "migration_type": "evacuation"})
-        found: list[dict[str, Any]] = []
-        for query in queries:
-            path = f"/os-migrations?{urlencode(query)}"
-            found += self._api.nova_list(path, "migrations")
-        self._progress("migrations", len(found), len(found))
-        return tuple(answers.migration(migration) for migration in found)
+        listed = [answers.migrations(self._api, **query) for query in queries]
+        return tuple(itertools.chain.from_iterable(listed))
 
     def _look_again(
         self,

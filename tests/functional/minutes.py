@@ -20,8 +20,8 @@ class MinutesPass(fixtures.Fixture):
     def _setUp(self):  # noqa: N802
         look = migrate._Run._overcounted
 
-        def looked(run, move, name):
-            found = look(run, move, name)
+        def looked(run, move):
+            found = look(run, move)
             if found:
                 self.waits += 1
                 self._cloud.run_periodics()
