@@ -11,14 +11,10 @@ A file without ``kind`` is read as the kind that is expected.
 
 from __future__ import annotations
 
-import importlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
 
 from nova_perfvm.documents import textfile
@@ -74,7 +70,6 @@ KINDS: Final = {
         "a collected file of a guest (nova-perfvm guest collect)", 512 * _MIB
     ),
 }
-_YAML_KIND: Final = re.compile(r"^kind: *[\"']?([a-z-]+)", re.MULTILINE)
 
 
 def load_document(
@@ -109,29 +104,30 @@ def parse_document(
     :raises DocumentError: with every mistake; with one if it is of another kind
     """
     kinds = _listed(kinds)
+    expected = " or ".join(KINDS[kind].title for kind in kinds)
     # First, as what machines wrote may be megabytes, which YAML takes minutes for.
-    data, mistakes = _json(text)
-    found = _kind_said(data, text)
+    data, fault = _json(text)
+    found = _kind_in(data)
     if found and found not in kinds:
-        expected = " or ".join(KINDS[kind].title for kind in kinds)
         message = f"this is {KINDS[found].title}; expected {expected}"
         raise DocumentError(source, [Mistake((), message)], kinds[0])
-    parsed = None
+    parsed, mistakes = None, []
     if KINDS[kinds[0]].by_hand:
-        parsed = _yaml_lines().YAMLText(text)
+        # Of YAML, snapshots load nothing.
+        from nova_perfvm.documents.yaml_lines import YAMLText  # noqa: PLC0415
+
+        parsed = YAMLText(text)
         data, mistakes = parsed.data, parsed.mistakes
-    elif mistakes:
-        # Such as a policy, which need not say its kind.
-        expected = " or ".join(KINDS[kind].title for kind in kinds)
-        mistakes = [Mistake((), f"{m.message}; expected {expected}") for m in mistakes]
+    elif fault:
+        mistakes = [Mistake((), f"{fault}; expected {expected}")]
+    value = None
+    if not mistakes:
+        value, mistakes = read_document(kinds, of, data, defaults)
+        if check and value is not None:
+            mistakes = list(check(value))
+        mistakes = parsed.in_order(mistakes) if parsed else mistakes
     if mistakes:
         raise DocumentError(source, mistakes, kinds[0])
-    value, mistakes = read_document(kinds, of, data, defaults)
-    if check and value is not None:
-        mistakes = list(check(value))
-    if mistakes:
-        ordered = parsed.in_order(mistakes) if parsed else mistakes
-        raise DocumentError(source, ordered, kinds[0])
     return cast("T", value)
 
 
@@ -147,19 +143,28 @@ def read_document(
     if not isinstance(data, dict):
         message = f"found {shown(data)}, expected a mapping with schema_version"
         return None, [Mistake((), message)]
-    known = [] if "kind" in keys else _listed(kinds)
-    mistakes = _head_mistakes(known, data)
-    # To judge the keys of another version helps nobody.
-    if any(mistake.path == ("schema_version",) for mistake in mistakes) and (
-        "schema_version" in data
-    ):
-        return None, mistakes
+    mistakes = []
+    version = data.get("schema_version")
+    if version != SCHEMA_VERSION:
+        found = f"found {shown(version)}" if "schema_version" in data else "missing"
+        message = f'{found}, expected "{SCHEMA_VERSION}", in quotes'
+        mistakes.append(Mistake(("schema_version",), message))
+        if version is not None:
+            # To judge the keys of another version helps nobody.
+            return None, mistakes
+    kinds = _listed(kinds)
+    if "kind" not in keys and data.get("kind", kinds[0]) not in kinds:
+        message = f"found {shown(data['kind'])}, expected {' or '.join(kinds)}"
+        mistakes.append(Mistake(("kind",), message))
     head = {"kind", "schema_version"} - keys if keys else set()
     whole = {**(defaults or {}), **data}
-    rest = {key: value for key, value in whole.items() if key not in head}
-    value, more = read_value(of, rest)
-    built_in = whole.keys() - data
-    mistakes += [_explained(mistake, built_in) for mistake in more]
+    value, more = read_value(
+        of, {key: item for key, item in whole.items() if key not in head}
+    )
+    for mistake in more:
+        built_in = mistake.path and mistake.path[0] in whole.keys() - data.keys()
+        why = " (in the built-in value: the file has none)" if built_in else ""
+        mistakes.append(replace(mistake, message=mistake.message + why))
     return (None if mistakes else value), list(dict.fromkeys(mistakes))
 
 
@@ -170,8 +175,9 @@ def dump_document(kind: str, value: Any, *, whole: bool = False) -> str:
     """
     document = as_document(kind, value, whole=whole)
     if KINDS[kind].by_hand:
-        text: str = _yaml_lines().dump_yaml(document)
-        return text
+        from nova_perfvm.documents.yaml_lines import dump_yaml  # noqa: PLC0415
+
+        return dump_yaml(document)
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
@@ -182,60 +188,28 @@ def as_document(kind: str, value: Any, *, whole: bool = False) -> dict[str, Any]
 
 
 def kind_of(text: str) -> str | None:
-    """Return which kind of file a text says that it is; None if it says none."""
-    return _kind_said(_json(text)[0], text)
+    """Return which kind of file JSON says that it is; None if it says none."""
+    return _kind_in(_json(text)[0])
 
 
-def _kind_said(data: Any, text: str) -> str | None:
-    """Return the kind that JSON says; or YAML, if it was no JSON."""
-    if isinstance(data, dict):
-        kind = data.get("kind")
-    else:
-        found = _YAML_KIND.search(text)
-        kind = found[1] if found else None
+def _kind_in(data: Any) -> str | None:
+    kind = data.get("kind") if isinstance(data, dict) else None
     return kind if isinstance(kind, str) and kind in KINDS else None
-
-
-def _explained(mistake: Mistake, built_in: AbstractSet[str]) -> Mistake:
-    """Add to a mistake in a value that the file does not have where it is from."""
-    if built_in.isdisjoint(mistake.path[:1]):
-        return mistake
-    why = f" (the file has no {mistake.path[0]}: this is the built-in value)"
-    return replace(mistake, message=mistake.message + why)
 
 
 def _listed(kinds: str | Iterable[str]) -> list[str]:
     return [kinds] if isinstance(kinds, str) else list(kinds)
 
 
-def _head_mistakes(kinds: list[str], data: dict[str, Any]) -> list[Mistake]:
-    mistakes = []
-    if kinds and data.get("kind", kinds[0]) not in kinds:
-        message = f"found {shown(data['kind'])}, expected {' or '.join(kinds)}"
-        mistakes.append(Mistake(("kind",), message))
-    version = data.get("schema_version")
-    if version != SCHEMA_VERSION:
-        found = f"found {shown(version)}" if "schema_version" in data else "missing"
-        message = f'{found}, expected "{SCHEMA_VERSION}", in quotes'
-        if isinstance(version, str):
-            message += ": it was written by another version of nova-perfvm"
-        mistakes.append(Mistake(("schema_version",), message))
-    return mistakes
-
-
-def _json(text: str) -> tuple[Any, list[Mistake]]:
+def _json(text: str) -> tuple[Any, str]:
+    """Return what JSON says, and why it is none."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant), []
+        return json.loads(text, parse_constant=_refuse_constant), ""
     except RecursionError:
-        return None, [Mistake((), "nested too deeply")]
+        return None, "nested too deeply"
     except ValueError as exc:
-        return None, [Mistake((), f"no JSON: {exc}")]
+        return None, f"no JSON: {exc}"
 
 
 def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
-
-
-def _yaml_lines() -> ModuleType:
-    """Return the module that knows YAML, which snapshots do without."""
-    return importlib.import_module("nova_perfvm.documents.yaml_lines")

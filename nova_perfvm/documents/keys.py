@@ -26,11 +26,12 @@ import datetime as dt
 import difflib
 import enum
 import functools
+import json
 import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import MISSING
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -45,8 +46,6 @@ LEFT_OUT: Final = {"left_out": True}
 # Missing in no file that is whole, though code may leave it out.
 REQUIRED: Final = {"required": True}
 
-# What is read where there is a mistake.
-_FAULTY: Final = object()
 _MOST_SHOWN: Final = 100
 # Python reads no number of thousands of digits, and no CPU has such a one.
 _MOST_DIGITS: Final = 20
@@ -123,7 +122,8 @@ def written(value: Any, kind: Any = None, *, whole: bool = True) -> Any:
     :param whole: whether every key is written, or none that has its default
     """
     of: Any = type(value) if kind is None else kind
-    return None if value is None else _taken_apart(of).shape.written(value, whole=whole)
+    shape = _taken_apart(of).shape
+    return None if value is None else shape.written(value, whole=whole)
 
 
 @functools.cache
@@ -163,26 +163,21 @@ class _Reader:
         self.mistakes: list[Mistake] = []
 
     def read(self, kind: Any, value: Any, path: KeyPath) -> Any:
-        """Return a value of a type; _FAULTY if there is a mistake in it."""
-        taken = _taken_apart(kind)
-        if not taken.shape.fits(value):
-            hint = taken.shape.hint(value)
-            return self.refuse(f"{taken.words}{hint}", value, path)
-        found = taken.shape.read(self, value, path)
-        if found is not _FAULTY:
-            for expected in taken.expected:
-                if not expected.holds(found):
-                    return self.refuse(expected.words, value, path)
+        """Return a value of a type; anything if there is a mistake in it."""
+        before = len(self.mistakes)
+        shape, expected, words = _taken_apart(kind)
+        if not shape.fits(value):
+            self.say(path, f"found {shown(value)}, expected {words}")
+            return None
+        found = shape.read(self, value, path)
+        for one in expected:
+            if len(self.mistakes) == before and not one.holds(found):
+                self.say(path, f"found {shown(value)}, expected {one.words}")
         return found
 
-    def refuse(self, expected: str, value: Any, path: KeyPath) -> Any:
-        """Say what was found, and what was expected."""
-        return self.say(path, f"found {shown(value)}, expected {expected}")
-
-    def say(self, path: KeyPath, message: str) -> Any:
+    def say(self, path: KeyPath, message: str) -> None:
         """Keep a mistake."""
         self.mistakes.append(Mistake(path, message))
-        return _FAULTY
 
 
 class _Shape:
@@ -202,16 +197,12 @@ class _Shape:
         """Return whether a value may be one."""
         return isinstance(value, self.plain)
 
-    def hint(self, _value: Any) -> str:
-        """Return what a value that does not fit was meant to be, if that is known."""
-        return ""
-
     def read(self, _reader: _Reader, value: Any, _path: KeyPath) -> Any:
-        """Return a value that fits; _FAULTY if there is a mistake in it."""
+        """Return the value that a plain one is, if there is no mistake in it."""
         return value
 
     def written(self, value: Any, *, whole: bool) -> Any:  # noqa: ARG002
-        """Return the plain values that a value is read from."""
+        """Return the plain value that a value is read from."""
         return value
 
 
@@ -231,10 +222,6 @@ class _Choice(_Shape):
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, str) and value in self.of
-
-    def hint(self, value: Any) -> str:
-        close = _close(value, self.of)
-        return f" ({close})" if close else ""
 
 
 class _Parsed(_Shape):
@@ -272,21 +259,20 @@ class _Optional(_Shape):
 class _Several(_Shape):
     plain: type = list
     words = "a list"
-    collect: Callable[[Iterable[Any]], Any] = tuple
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
-        found = [
+        return tuple(
             reader.read(self.of[0], item, (*path, str(index)))
             for index, item in enumerate(value)
-        ]
-        return _FAULTY if _any_faulty(found) else type(self).collect(found)
+        )
 
     def written(self, value: Any, *, whole: bool) -> Any:
         return [written(item, self.of[0], whole=whole) for item in value]
 
 
 class _Names(_Several):
-    collect = frozenset
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        return frozenset(super().read(reader, value, path))
 
     def written(self, value: Any, *, whole: bool) -> Any:  # noqa: ARG002
         return sorted(value)
@@ -303,18 +289,6 @@ class _OneOrMore(_Several):
         return found[0] if len(found) == 1 else found
 
 
-class _ByName(_Shape):
-    plain = dict
-    words = "a mapping"
-
-    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
-        found = [reader.read(self.of[0], v, (*path, key)) for key, v in value.items()]
-        return _FAULTY if _any_faulty(found) else tuple(found)
-
-    def written(self, value: Any, *, whole: bool) -> Any:
-        return {item.name: written(item, self.of[0], whole=whole) for item in value}
-
-
 class _Mapping(_Shape):
     plain = dict
     words = "a mapping"
@@ -322,18 +296,26 @@ class _Mapping(_Shape):
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
         found = {}
         for key, item in value.items():
-            here = (*path, key[:_MOST_SHOWN])
+            here = (*path, key)
             name: Any = key
             if self.of[0] is int and key.isdecimal() and len(key) <= _MOST_DIGITS:
                 name = int(key)
             name = reader.read(self.of[0], name, here)
             found[name] = reader.read(self.of[1], item, here)
-        return _FAULTY if _any_faulty([*found, *found.values()]) else found
+        return found
 
     def written(self, value: Any, *, whole: bool) -> Any:
         return {
             str(key): written(v, self.of[1], whole=whole) for key, v in value.items()
         }
+
+
+class _ByName(_Mapping):
+    def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        return tuple(reader.read(self.of[0], v, (*path, k)) for k, v in value.items())
+
+    def written(self, value: Any, *, whole: bool) -> Any:
+        return {item.name: written(item, self.of[0], whole=whole) for item in value}
 
 
 class _Fields(_Shape):
@@ -356,11 +338,11 @@ class _Fields(_Shape):
             elif key.required or key.default is MISSING:
                 reader.say(here, f"missing; expected {_taken_apart(key.kind).words}")
         for unknown in value.keys() - set(self._known):
-            known = self._known
-            hint = _close(unknown, known) or f"expected one of {', '.join(known)}"
+            near = difflib.get_close_matches(unknown[:_MOST_SHOWN], self._known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"expected {self.words}"
             reader.say((*path, unknown), f"unknown key; {hint}")
         if len(reader.mistakes) > before:
-            return _FAULTY
+            return None
         made = self._kind(**given)
         for mistake in made.mistakes() if hasattr(made, "mistakes") else ():
             reader.say((*path, *mistake.path), mistake.message)
@@ -386,15 +368,14 @@ class Form(enum.Enum):
 
 
 class _Type(NamedTuple):
-    """A field's type, taken apart."""
+    """A field's type, taken apart.
+
+    :ivar words: what is expected
+    """
 
     shape: _Shape
     expected: tuple[Expected, ...]
-
-    @property
-    def words(self) -> str:
-        """What is expected, in words."""
-        return self.expected[0].words if self.expected else self.shape.words
+    words: str
 
 
 @functools.cache
@@ -405,35 +386,24 @@ def _taken_apart(kind: Any) -> _Type:
         kind, *notes = typing.get_args(kind)
     expected = tuple(note for note in notes if isinstance(note, Expected))
     forms = [note.value for note in notes if isinstance(note, Form)]
-    shapes = forms or [_SHAPES.get(typing.get_origin(kind))]
+    made_as = forms[0] if forms else _SHAPES.get(typing.get_origin(kind))
     if kind in _SCALARS:
-        return _Type(_SCALARS[kind], expected)
-    if shapes[0]:
-        return _Type(shapes[0](*typing.get_args(kind)), expected)
-    if hasattr(kind, "parse"):
-        return _Type(_Parsed("text", kind.parse, str), expected)
-    return _Type(_Fields(kind), expected)
+        shape = _SCALARS[kind]
+    elif made_as:
+        shape = made_as(*typing.get_args(kind))
+    elif hasattr(kind, "parse"):
+        shape = _Parsed("text", kind.parse, str)
+    else:
+        shape = _Fields(kind)
+    return _Type(shape, expected, expected[0].words if expected else shape.words)
 
 
 def shown(value: Any) -> str:
     """Return a value of a file as a message shows it."""
     if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, dict):
-        return "a mapping" if value else "an empty mapping"
-    text = repr(value)
+        return json.dumps(value)
+    text = "a mapping" if value and isinstance(value, dict) else repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
-
-
-def _close(value: Any, known: Iterable[Any]) -> str:
-    """Return a question for the known word that is most like a value."""
-    close = difflib.get_close_matches(str(value)[:_MOST_SHOWN], map(str, known), 1)
-    # 1.0 instead of "1.0" is no typing error.
-    return f"did you mean {close[0]}?" if close and close != [str(value)] else ""
-
-
-def _any_faulty(values: Iterable[Any]) -> bool:
-    return any(value is _FAULTY for value in values)
 
 
 def _is_int(value: Any) -> bool:

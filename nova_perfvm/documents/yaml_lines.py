@@ -10,12 +10,8 @@ from typing import Any, Final
 import yaml
 
 from nova_perfvm.documents.mistakes import KeyPath, Mistake
+from nova_perfvm.printable import first_line
 
-_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
-# A policy or an inventory has no more than eight levels.
-_MOST_LEVELS: Final = 32
-# How many values may stand in a text once and be meant elsewhere, too.
-_MOST_REPEATED: Final = 1000
 # Of a number or a date; Python cannot even print numbers of some thousand digits.
 _MOST_CHARACTERS: Final = 1000
 # What PyYAML raises of values that look like, or are tagged as, what they are not,
@@ -29,13 +25,22 @@ _UNREADABLE: Final = (
 )
 
 
+class _Loader(yaml.SafeLoader):
+    """PyYAML's, that takes no aliases: a few lines of them are billions of values."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.get_event()  # type: ignore[no-untyped-call]
+            raise _refusal("an alias: write out what it stands for", event.start_mark)
+        return super().compose_node(parent, index)
+
+
 class YAMLText:
     """A parsed text.
 
     :ivar data: what the text says, as plain values
     :ivar mistakes: what YAML itself forbids or hides: bad syntax, a key given
-        twice (the last would win in silence), keys that are no text; aliases and
-        nesting beyond what any file needs
+        twice (the last would win in silence), keys that are no text, aliases
     """
 
     def __init__(self, text: str) -> None:
@@ -43,27 +48,20 @@ class YAMLText:
         self.data: Any = None
         self.mistakes: list[Mistake] = []
         self._lines: dict[KeyPath, int] = {}
-        self._seen: set[int] = set()
-        self._repeated = 0
         try:
-            self._loader = yaml.SafeLoader(text)
-        except yaml.reader.ReaderError as exc:
-            self.mistakes = [_character_mistake(exc, text)]
-            return
-        try:
-            node = self._loader.get_single_node()
-            self.data = None if node is None else self._value(node, ())
-        except yaml.YAMLError as exc:
-            self.mistakes = [_syntax_mistake(exc)]
-        except _RefusedError as exc:
-            self.mistakes = [exc.mistake]
-        except (RecursionError, *_UNREADABLE) as exc:
-            # Such as an escape of a character that there is not.
-            deep = isinstance(exc, RecursionError)
-            what = "nested too deeply" if deep else f"unreadable value: {exc}"
-            self.mistakes = [Mistake((), what, self._loader.line + 1)]
-        finally:
-            self._loader.dispose()
+            loader = _Loader(text)
+            node = loader.get_single_node()
+            self.data = None if node is None else self._value(loader, node, ())
+        except yaml.MarkedYAMLError as exc:
+            what = ", ".join(part for part in (exc.context, exc.problem) if part)
+            mark: Any = exc.problem_mark
+            message = f"no YAML at column {mark.column + 1}: {what}"
+            self.mistakes = [Mistake((), message, mark.line + 1)]
+        except RecursionError:
+            self.mistakes = [Mistake((), "nested too deeply")]
+        except (yaml.YAMLError, *_UNREADABLE) as exc:
+            # Such as a character that cannot be printed, or that there is not.
+            self.mistakes = [Mistake((), f"no YAML: {first_line(exc)}")]
         if self.mistakes:
             self.data = None
 
@@ -77,78 +75,30 @@ class YAMLText:
         above = (path[:length] for length in range(len(path), 0, -1))
         return next((self._lines[key] for key in above if key in self._lines), None)
 
-    def _value(self, node: yaml.Node, path: KeyPath) -> Any:
-        self._check(node, path)
+    def _value(self, loader: _Loader, node: yaml.Node, path: KeyPath) -> Any:
+        self._lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.SequenceNode):
-            found = []
-            for index, item in enumerate(node.value):
-                here = (*path, str(index))
-                self._lines[here] = item.start_mark.line + 1
-                found.append(self._value(item, here))
-            return found
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
-        return self._scalar(node, path)
-
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
+            return [
+                self._value(loader, item, (*path, str(index)))
+                for index, item in enumerate(node.value)
+            ]
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(loader, node)
         found: dict[str, Any] = {}
-        first: dict[str, int] = {}
-        # What is merged first: a key's own line is where the mapping gives it.
-        for key, value in sorted(node.value, key=lambda kv: kv[0].tag != _MERGE_TAG):
-            if key.tag == _MERGE_TAG:
-                several = self._value(value, path)
-                several = several if isinstance(several, list) else [several]
-                for one in reversed(several):
-                    merged |= one if isinstance(one, dict) else {}
-                continue
+        for key, value in node.value:
+            if not key.tag.endswith(":str"):
+                raise _refusal(
+                    "a key that is no name: put it in quotes", key.start_mark
+                )
+            name = _scalar(loader, key)
+            here = (*path, name)
             line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode) or not key.tag.endswith(":str"):
-                shown = getattr(key, "value", "")
-                shown = shown if isinstance(shown, str) else "a list or mapping"
-                message = "expected a name as key: put it in quotes"
-                self.mistakes.append(Mistake((*path, shown), message, line))
-                continue
-            here = (*path, key.value)
-            if key.value in first:
-                message = f"given twice, first in line {first[key.value]}: remove one"
+            if name in found:
+                message = f"given twice, first in line {self._lines[here]}: remove one"
                 self.mistakes.append(Mistake(here, message, line))
-            self._scalar(key, here)
-            self._lines[here] = first[key.value] = line
-            found[key.value] = self._value(value, here)
-        return merged | found
-
-    def _check(self, node: yaml.Node, path: KeyPath) -> None:
-        """Refuse aliases of aliases, which can expand to billions of values."""
-        self._repeated += id(node) in self._seen
-        self._seen.add(id(node))
-        line = node.start_mark.line + 1
-        if len(path) > _MOST_LEVELS:
-            raise _RefusedError(Mistake(path[:1], "nested too deeply", line))
-        if self._repeated > _MOST_REPEATED:
-            message = (
-                f"aliases repeat more than {_MOST_REPEATED} values: write out what "
-                "they stand for"
-            )
-            raise _RefusedError(Mistake(path[:1], message, line))
-
-    def _scalar(self, node: yaml.Node, path: KeyPath) -> Any:
-        """Read one value, since an error of all would not tell its place."""
-        kind = node.tag.rpartition(":")[2]
-        why = f"no {kind}"
-        try:
-            if kind == "str" or len(node.value) <= _MOST_CHARACTERS:
-                # Half of a character, as "\\ud800" is, cannot be written anywhere.
-                node.value.encode()
-                return self._loader.construct_object(node)
-            why = f"too long for {kind}"
-        except ValueError as exc:
-            why = str(exc)
-        except _UNREADABLE:
-            pass
-        message = f"unreadable value: {why}"
-        self.mistakes.append(Mistake(path, message, node.start_mark.line + 1))
-        return None
+            self._lines[here] = line
+            found[name] = self._value(loader, value, here)
+        return found
 
 
 def dump_yaml(document: Any) -> str:
@@ -157,28 +107,18 @@ def dump_yaml(document: Any) -> str:
     return text
 
 
-class _RefusedError(Exception):
-    """A text that nobody needs, and that costs too much to read."""
-
-    def __init__(self, mistake: Mistake) -> None:
-        self.mistake = mistake
-        super().__init__(str(mistake))
+def _refusal(problem: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
-def _character_mistake(exc: yaml.reader.ReaderError, text: str) -> Mistake:
-    before = text[: exc.position]
-    column = exc.position - before.rfind("\n")
-    message = (
-        f"no YAML at column {column}: the character U+{ord(text[exc.position]):04X} "
-        "cannot be printed: remove it"
-    )
-    return Mistake((), message, before.count("\n") + 1)
-
-
-def _syntax_mistake(exc: yaml.YAMLError) -> Mistake:
-    if isinstance(exc, yaml.MarkedYAMLError) and exc.problem_mark is not None:
-        mark = exc.problem_mark
-        what = ", ".join(part for part in (exc.context, exc.problem) if part)
-        message = f"no YAML at column {mark.column + 1}: {what}"
-        return Mistake((), message, mark.line + 1)
-    return Mistake((), f"no YAML: {exc}")
+def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
+    """Read one value, since an error of all would not tell its place."""
+    try:
+        # Half of a character, as "\\ud800" is, cannot be written anywhere.
+        node.value.encode()
+        if node.tag.endswith(":str") or len(node.value) <= _MOST_CHARACTERS:
+            return loader.construct_object(node)
+        why = "too long"
+    except _UNREADABLE as exc:
+        why = str(exc)
+    raise _refusal(f"unreadable value: {why}", node.start_mark)

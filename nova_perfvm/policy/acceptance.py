@@ -5,14 +5,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.findings import LEVELS, Level
-
-_EXPECTED: Final = "expected one that a command shows, such as audit.flavor_changed"
-# Names that are less alike are no help.
-_ALIKE: Final = 0.6
 
 
 def acceptance_mistakes(codes: Iterable[str]) -> Iterator[Mistake]:
@@ -21,12 +16,10 @@ def acceptance_mistakes(codes: Iterable[str]) -> Iterator[Mistake]:
         path = ("accept", str(index))
         level = LEVELS.get(code)
         if level is None:
-            near = difflib.get_close_matches(code, LEVELS, 3, _ALIKE)
-            hint = f"did you mean {' or '.join(near)}?" if near else _EXPECTED
-            yield Mistake(path, f"no finding has the code {code!r}; {hint}")
-        elif level is Level.FAILURE:
+            (near,) = difflib.get_close_matches(code, LEVELS, 1, 0)
             yield Mistake(
-                path,
-                f"{code} is a failure: a guarantee is broken, and it counts as long as "
-                "it is found. Remove it here, and follow the finding's remedy",
+                path, f"no finding has the code {code!r}; did you mean {near}?"
             )
+        elif level is Level.FAILURE:
+            message = f"{code} is a failure: a guarantee is broken. Remove it here, and"
+            yield Mistake(path, f"{message} follow the finding's remedy")

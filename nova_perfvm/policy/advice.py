@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import findings
-from nova_perfvm.documents.mistakes import Mistake
-from nova_perfvm.policy import placements
+from nova_perfvm.documents.mistakes import KeyPath, Mistake
 from nova_perfvm.policy.room import cell_slots
-from nova_perfvm.printable import number_of
 
 if TYPE_CHECKING:
     from nova_perfvm.policy.model import Policy
@@ -35,37 +33,38 @@ def advice(policy: Policy) -> Iterator[Advice]:
     for vm_class in policy.pinned_classes:
         path = ("classes", vm_class.name)
         for shape in policy.host_shapes:
-            free = shape.cell_cpus(vm_class.smt) % vm_class.cell_pcpus
-            fits = cell_slots(vm_class, shape)
-            if fits and free == 0:
-                yield Advice(
+            usable = shape.cell_cpus(vm_class.smt)
+            if cell_slots(vm_class, shape) and usable % vm_class.cell_pcpus == 0:
+                yield _note(
                     findings.NO_CPU_FOR_HOST,
-                    Mistake(
-                        (*path, "vcpus"),
-                        f"{number_of(fits, 'VM')} of {vm_class.cell_pcpus} CPUs may "
-                        f"fill all {shape.cell_cpus(vm_class.smt)} CPUs of a NUMA node "
-                        f"of {shape}: the host, QEMU's emulator threads and vhost have "
-                        "no CPU of their own and run on the VMs' CPUs",
-                    ),
+                    (*path, "vcpus"),
+                    f"VMs of {vm_class.cell_pcpus} CPUs may fill all {usable} CPUs of "
+                    f"a NUMA node of {shape}: the host, QEMU's emulator threads and "
+                    "vhost have no CPU of their own and run on the VMs' CPUs",
                 )
             if shape.threads > 1 and vm_class.smt == "threads":
-                yield Advice(
+                yield _note(
                     findings.THREADS_NOT_CORES,
-                    Mistake(
-                        (*path, "smt"),
-                        f"on {shape} a vCPU is one of {shape.threads} threads of a "
-                        "core: a VM gets "
-                        f"{vm_class.vcpus} threads, not {vm_class.vcpus} cores",
-                    ),
+                    (*path, "smt"),
+                    f"on {shape} a VM gets {vm_class.vcpus} threads, not cores: each "
+                    f"core has {shape.threads}",
                 )
         if vm_class.emulator_threads == "share":
-            yield Advice(
+            yield _note(
                 findings.EMULATOR_THREADS_FLOAT,
-                Mistake(
-                    (*path, "emulator_threads"),
-                    "share needs [compute]cpu_shared_set on the host; without it "
-                    "emulator threads float on the VM's own CPUs",
-                ),
+                (*path, "emulator_threads"),
+                "share needs [compute]cpu_shared_set on the host; without it "
+                "emulator threads float on the VM's own CPUs",
             )
-    for code, problem in placements.costs_of(policy):
-        yield Advice(code, problem)
+    if policy.placement == "units":
+        yield _note(
+            findings.RESTS_ON_FALLBACK,
+            ("placement",),
+            "units rests on Nova's fallback query from PCPU to VCPU "
+            "([workarounds]disable_fallback_pcpu_query = False), which Nova means to "
+            "remove one day",
+        )
+
+
+def _note(code: str, path: KeyPath, words: str) -> Advice:
+    return Advice(code, Mistake(path, words))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
@@ -216,23 +217,27 @@ class VMClass:
 
     def mistakes(self) -> Iterator[Mistake]:
         """List what does not go together, whatever the policy's hosts are."""
-        if self.pinned:
-            yield from self._pinned_mistakes()
-        else:
-            for key, nothing in _PINNED_ONLY.items():
-                value = getattr(self, key)
-                if value != nothing:
-                    message = f"{value} is for pinned VMs only: remove it, or set"
-                    yield Mistake((key,), f"{message} cpu_policy: dedicated")
-        yield from self._size_mistakes()
-        if self.default and self.pinned:
-            message = "the default class is not pinned: it needs cpu_policy: shared"
-            yield Mistake(("default",), message)
-        elif self.default and self.vcpus is not None:
-            message = (
-                f"the default class is of any size: expected null, not {self.vcpus}"
-            )
+        for key, nothing in {} if self.pinned else _PINNED_ONLY.items():
+            value = getattr(self, key)
+            if value != nothing:
+                message = f"{value} is for pinned VMs only: remove it, or set"
+                yield Mistake((key,), f"{message} cpu_policy: dedicated")
+        if self.pinned and self.vcpus is None:
+            message = "missing: a pinned class needs its exact number of vCPUs"
             yield Mistake(("vcpus",), message)
+        if self.cpu_thread_policy == "require" and self.smt == "cores":
+            yield Mistake(
+                ("cpu_thread_policy",),
+                "require puts vCPUs on sibling threads, smt: cores promises each a "
+                "core of its own: use smt: threads, or prefer",
+            )
+        yield from self._size_mistakes()
+        if self.default and (self.pinned or self.vcpus is not None):
+            yield Mistake(
+                ("default",),
+                "the default class is of any size, and not pinned: it needs "
+                "cpu_policy: shared, and no vcpus",
+            )
         if self.disk.source == "image" and self.disk.volume_type is not None:
             yield Mistake(
                 ("disk", "volume_type"),
@@ -242,45 +247,36 @@ class VMClass:
         if self.flavors is not None:
             yield from self._flavor_mistakes(self.flavors)
 
-    def _pinned_mistakes(self) -> Iterator[Mistake]:
-        if self.vcpus is None:
-            message = "missing: a pinned class needs its exact number of vCPUs"
-            yield Mistake(("vcpus",), message)
-        if self.cpu_thread_policy == "require" and self.smt == "cores":
-            yield Mistake(
-                ("cpu_thread_policy",),
-                "require puts vCPUs on sibling threads, smt: cores promises each a "
-                "core of its own: use smt: threads, or prefer",
-            )
-
     def _size_mistakes(self) -> Iterator[Mistake]:
         nodes, vcpus = self.cells_per_vm, self.vcpus
         if vcpus is None:
-            if self.numa_nodes is not None:
-                message = "for VMs of any size: give the class its vcpus, or remove it"
-                yield Mistake(("numa_nodes",), f"{nodes} {message}")
-            if self.former_vcpus and not self.pinned:
-                message = "VMs have any number of vCPUs: remove it, or give vcpus"
-                yield Mistake(("former_vcpus",), message)
+            for key in ("numa_nodes", "former_vcpus"):
+                if getattr(self, key) and not self.pinned:
+                    message = "VMs are of any size: remove it, or give the class vcpus"
+                    yield Mistake((key,), message)
             return
-        if even_share(vcpus, nodes) is None:
-            divisors = [str(n) for n in range(1, min(vcpus, 8) + 1) if vcpus % n == 0]
-            yield Mistake(
-                ("numa_nodes",),
-                f"{vcpus} vCPUs cannot be split evenly over {nodes} NUMA nodes: "
-                f"expected one of {', '.join(divisors)}",
-            )
-        for index, size in enumerate(self.former_vcpus):
-            where = ("former_vcpus", str(index))
-            if size == vcpus:
-                message = f"{size} is the size that VMs have today: remove it"
-                yield Mistake(where, message)
-            elif even_share(size, nodes) is None:
+        if vcpus in self.former_vcpus:
+            message = f"{vcpus} is the size that VMs have today: remove it"
+            yield Mistake(("former_vcpus",), message)
+        for key, size in (
+            ("numa_nodes", vcpus),
+            *(("former_vcpus", size) for size in self.former_vcpus),
+        ):
+            if even_share(size, nodes) is None:
                 message = f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes"
-                yield Mistake(where, f"{message}, so no VM has them: remove it")
+                yield Mistake((key,), message)
 
     def _flavor_mistakes(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
-        yield from self._dropped_keys(flavors)
+        # What would be dropped in silence.
+        if flavors.memory_gb and self.vcpus is None and not self.pinned:
+            yield Mistake(
+                ("flavors", "memory_gb"),
+                "makes a flavor of each size for a class with vcpus, and this has "
+                "none: use sizes, such as [{vcpus: 2, memory_gb: 4, root_gb: 20}]",
+            )
+        elif flavors.root_gb and not flavors.memory_gb:
+            message = "is for the flavors of memory_gb, which is missing: remove it"
+            yield Mistake(("flavors", "root_gb"), message)
         for index, size in enumerate(flavors.sizes):
             where = ("flavors", "sizes", str(index))
             if self.vcpus not in {None, size.vcpus}:
@@ -296,33 +292,13 @@ class VMClass:
                     "0 GB with source: image: Nova lets only administrators boot such "
                     "flavors from an image; give a size, or use source: volume",
                 )
-        firsts: dict[str, int] = {}
-        for index, name in enumerate(self.flavor_names):
-            first = firsts.setdefault(name, index)
-            if first != index:
+        names = Counter(self.flavor_names)
+        for name, times in names.items():
+            if times > 1:
                 yield Mistake(
                     ("flavors", "name"),
-                    f"sizes {first} and {index} would both be called {name!r}: use the "
-                    "fields that tell them apart, such as {memory_gb}",
+                    f"{times} sizes would be called {name!r}: use the fields that tell "
+                    "them apart, such as {memory_gb}",
                 )
-        if fault := next(filter(None, map(name_fault, firsts)), None):
+        if fault := next(filter(None, map(name_fault, names)), None):
             yield Mistake(("flavors", "name"), fault)
-
-    def _dropped_keys(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
-        """List what says nothing of any flavor, and would be dropped in silence."""
-        any_size = self.vcpus is None and not self.pinned
-        if flavors.memory_gb and any_size:
-            yield Mistake(
-                ("flavors", "memory_gb"),
-                "makes a flavor of each size for a class with vcpus, and this has "
-                "none: use sizes, such as [{vcpus: 2, memory_gb: 4, root_gb: 20}]",
-            )
-        elif flavors.root_gb and not flavors.memory_gb:
-            yield Mistake(
-                ("flavors", "root_gb"),
-                "is the root disk of the flavors of memory_gb, which is missing: "
-                "remove it, each of sizes has its own",
-            )
-        elif not flavors.sizes and any_size:
-            # With vcpus, the name is for the flavors of --memory-gb.
-            yield Mistake(("flavors",), "names flavors of no size: give sizes")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-DEFAULT_DOCUMENT: Final[dict[str, Any]] = yaml.safe_load("""
+DEFAULT_TEXT: Final = """\
 kind: policy
 schema_version: "1.0"
 host_shape: 2x20
@@ -41,4 +41,5 @@ classes:
         - {vcpus: 2, memory_gb: 4, root_gb: 40}
         - {vcpus: 4, memory_gb: 8, root_gb: 40}
         - {vcpus: 8, memory_gb: 16, root_gb: 80}
-""")
+"""
+DEFAULT_DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(DEFAULT_TEXT)

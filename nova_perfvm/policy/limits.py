@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import string
 from typing import TYPE_CHECKING, Final
 
@@ -36,14 +35,13 @@ def is_name_pattern(pattern: str) -> bool:
 
 def name_fault(name: str) -> str | None:
     """Return why no flavor can have a name, None if one can."""
-    if not name.isprintable() or name != name.strip() or len(name) > _MAX_NAME:
-        return (
-            f"Nova takes no flavor named {name!r}: expected up to {_MAX_NAME} "
-            "printable characters, no space at either end"
-        )
-    if not name or name.startswith("-"):
-        return f"a flavor named {name!r} cannot be given to the openstack client"
-    return None
+    stripped = name.strip().lstrip("-")
+    if name and name.isprintable() and name == stripped and len(name) <= _MAX_NAME:
+        return None
+    return (
+        f"no flavor can be named {name!r}: expected up to {_MAX_NAME} printable "
+        "characters, no space at either end, no - at the beginning"
+    )
 
 
 def even_share(amount: int, nodes: int) -> int | None:
@@ -61,18 +59,10 @@ def memory_fault(vm_class: VMClass, memory_gb: int) -> str | None:
     Nova wants it split evenly over the VM's NUMA nodes, and each share to be
     whole pages where the class names their size; no host fits otherwise.
     """
-    nodes = vm_class.cells_per_vm
-    page_kb = PAGE_SIZES_KB.get(vm_class.mem_page_size or "", 1)
-    share_mb = even_share(memory_gb * 1024, nodes)
-    if share_mb is None:
-        fault = f"cannot be split evenly over {nodes} NUMA nodes"
-    elif share_mb * 1024 % page_kb:
-        fault = (
-            f"make {share_mb} MiB on each of {nodes} NUMA nodes, no whole number of "
-            f"pages of {vm_class.mem_page_size}"
-        )
-    else:
+    nodes, pages = vm_class.cells_per_vm, vm_class.mem_page_size
+    if memory_gb * 1024 * 1024 % (nodes * PAGE_SIZES_KB.get(pages or "", 1024)) == 0:
         return None
-    gigabyte_kb = 1024 * 1024
-    step_gb = math.lcm(nodes * math.lcm(page_kb, 1024), gigabyte_kb) // gigabyte_kb
-    return f"{memory_gb} GiB {fault}: expected a multiple of {step_gb}"
+    return (
+        f"{memory_gb} GiB cannot be split evenly over {nodes} NUMA nodes, in whole "
+        f"pages of {pages or 'any size'}"
+    )

@@ -17,7 +17,7 @@ from nova_perfvm.documents.document import (
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.documents.yaml_lines import YAMLText
 from nova_perfvm.policy import Policy
-from nova_perfvm.policy.default import DEFAULT_DOCUMENT
+from nova_perfvm.policy.default import DEFAULT_DOCUMENT, DEFAULT_TEXT
 from nova_perfvm.policy.override import override
 
 KIND: Final = "policy"
@@ -37,20 +37,19 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Polic
         read; there is no fall-back
     """
     source = title(path)
-    document = DEFAULT_DOCUMENT
-    policy, mistakes = read_document(KIND, Policy, document)
+    text = DEFAULT_TEXT
     if path is not None and path != BUILT_IN_NAME:
         text = textfile.read(path, KINDS[KIND].most_bytes)
-        policy = parse(text, source)
-        document = DEFAULT_DOCUMENT | YAMLText(text).data
-    if overrides:
-        source = f"{source}, with the keys given"
-        document, mistakes = override(document, overrides)
-        if not mistakes:
-            policy, mistakes = read_document(KIND, Policy, document)
-    if mistakes or policy is None:
-        raise DocumentError(source, mistakes, KIND)
-    return policy
+    policy = parse(text, source)
+    if not overrides:
+        return policy
+    document, mistakes = override(DEFAULT_DOCUMENT | YAMLText(text).data, overrides)
+    changed = None
+    if not mistakes:
+        changed, mistakes = read_document(KIND, Policy, document)
+    if changed is None:
+        raise DocumentError(f"{source}, with the keys given", mistakes, KIND)
+    return changed
 
 
 def title(path: str | Path | None) -> str:

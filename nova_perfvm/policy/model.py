@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
@@ -138,19 +138,19 @@ class Policy:
         """List what does not go together of several classes, or of hosts."""
         for vm_class in self.pinned_classes:
             yield from self._misfits(vm_class, ("classes", vm_class.name))
-        yield from self._default_mistakes()
+        if sum(vm_class.default for vm_class in self.classes) != 1:
+            message = "expected one class with default: true, that of general VMs"
+            yield Mistake(("classes",), message)
         yield from self._name_mistakes()
         yield from placements.problems_of(self)
         exclusive = [c.name for c in self.pinned_classes if c.exclusive != "none"]
         several = len(self.pinned_classes) > 1
         if exclusive and several and self.managed_hosts != "labelled":
-            pinned = ", ".join(c.name for c in self.pinned_classes)
             yield Mistake(
                 ("managed_hosts",),
-                f"{self.managed_hosts}, but the pinned classes {pinned} cannot be told "
-                f"apart by the CPUs they pin, and {', '.join(exclusive)} must not meet "
-                "another: use labelled, and reserve hosts for each class by aggregate "
-                "metadata perfvm:class",
+                f"{self.managed_hosts}, but pinned classes cannot be told apart by the "
+                f"CPUs they pin, and {', '.join(exclusive)} must not meet another: use "
+                "labelled, and reserve hosts by aggregate metadata perfvm:class",
             )
         yield from acceptance_mistakes(self.accept)
 
@@ -159,21 +159,14 @@ class Policy:
         fits = any(shape_slots(vm_class, shape) for shape in self.host_shapes)
         splits = vm_class.cell_vcpus * vm_class.cells_per_vm == vm_class.vcpus
         if splits and not fits:
-            shapes = ", ".join(map(str, self.host_shapes))
-            without = replace(vm_class, emulator_threads=None)
-            if any(shape_slots(without, shape) for shape in self.host_shapes):
-                yield Mistake(
-                    (*path, "emulator_threads"),
-                    f"isolate takes one CPU more, {vm_class.cell_pcpus} in all, and no "
-                    f"NUMA node of {shapes} has that many: use share, or null",
-                )
-            else:
-                yield Mistake(
-                    (*path, "vcpus"),
-                    f"a VM needs {vm_class.cell_pcpus} CPUs on each of "
-                    f"{vm_class.cells_per_vm} NUMA nodes, and no host of {shapes} "
-                    "offers that: change vcpus, numa_nodes or host_shape",
-                )
+            isolates = vm_class.emulator_threads == "isolate"
+            yield Mistake(
+                (*path, "emulator_threads" if isolates else "vcpus"),
+                f"a VM needs {vm_class.cell_pcpus} CPUs on each of "
+                f"{vm_class.cells_per_vm} NUMA nodes (one more with emulator_threads: "
+                "isolate), and no host of "
+                f"{', '.join(map(str, self.host_shapes))} offers that",
+            )
         smt_hosts = any(shape.threads > 1 for shape in self.host_shapes)
         if vm_class.cpu_thread_policy == "isolate" and smt_hosts:
             yield Mistake(
@@ -182,15 +175,6 @@ class Policy:
                 "that have cpu sets: use smt: cores with one thread per core in "
                 "cpu_dedicated_set instead",
             )
-
-    def _default_mistakes(self) -> Iterator[Mistake]:
-        defaults = [vm_class.name for vm_class in self.classes if vm_class.default]
-        if not defaults:
-            message = "no class has default: true: give it to that of general VMs"
-            yield Mistake(("classes",), message)
-        for name in defaults[1:]:
-            message = f"{defaults[0]} is the default class already: leave true to one"
-            yield Mistake(("classes", name, "default"), message)
 
     def _name_mistakes(self) -> Iterator[Mistake]:
         """Say which classes would share names of flavors, slots or traits."""
@@ -206,19 +190,13 @@ class Policy:
             return
         owners: dict[str, str] = {}
         for vm_class in self.pinned_classes:
-            path, name = ("classes", vm_class.name), vm_class.custom_name
+            name = vm_class.custom_name
             owner = owners.setdefault(name, vm_class.name)
-            if owner != vm_class.name:
+            if owner != vm_class.name or name.startswith(_PROJECT_NAMES):
                 yield Mistake(
-                    path,
-                    f"is {const.RC_SLOT}_{name} to Placement, as class {owner} is: "
-                    "give one of them another name",
-                )
-            if name.startswith(_PROJECT_NAMES):
-                yield Mistake(
-                    path,
-                    f"would make {const.CUSTOM_PREFIX}{name}, which is a name of "
-                    "elastic hosts: give the class another name",
+                    ("classes", vm_class.name),
+                    f"is {const.CUSTOM_PREFIX}{name} to Placement, as another class or "
+                    "an elastic host is: give the class another name",
                 )
 
 

@@ -468,7 +468,7 @@ class RefusedTest(NodeCase):
     def test_a_policy_that_cannot_be(self):
         node = self.node(localrc="PERFVM_PLACEMENT=slot\n")
         self.assertNotEqual(0, node.run("stack", until="post-config"))
-        self.assertIn("did you mean slots?", node.output)
+        self.assertIn("expected one of 'slots'", node.output)
         self.assertFalse(node.exists("etc/nova/perfvm.yaml"))
 
     def test_local_conf_wins(self):

@@ -60,25 +60,33 @@ class KindsTest(testtools.TestCase):
         self.files = {kind: str(directory / kind) for kind in KINDS}
         self.directory = directory
 
+    def refused(self, kind, path):
+        return str(self.assertRaises(PerfVMError, LOADERS[kind], str(path)))
+
     def test_each_is_known(self):
         self.assertEqual(set(LOADERS), set(KINDS))
         for kind, load in LOADERS.items():
             load(self.files[kind])
-            self.assertEqual(kind, kind_of(textfile.read(self.files[kind])))
+            found = kind_of(textfile.read(self.files[kind]))
+            self.assertEqual(None if KINDS[kind].by_hand else kind, found)
 
     def test_each_in_the_place_of_each_other(self):
-        for wanted, load in LOADERS.items():
+        for wanted in LOADERS:
+            expected = f"expected {KINDS[wanted].title}"
             for kind, path in self.files.items():
                 large = len(textfile.read(path)) > KINDS[wanted].most_bytes
                 if kind == wanted or large:
                     # What is too long is refused unread.
                     continue
-                error = self.assertRaises(PerfVMError, load, path)
-                self.assertEqual(
-                    f"{path}: this is {KINDS[kind].title}; expected "
-                    f"{KINDS[wanted].title}",
-                    str(error),
-                )
+                message = self.refused(wanted, path)
+                if not KINDS[kind].by_hand:
+                    said = f"{path}: this is {KINDS[kind].title}; {expected}"
+                    self.assertEqual(said, message)
+                elif KINDS[wanted].by_hand:
+                    self.assertIn(f"kind: found '{kind}', expected {wanted}", message)
+                else:
+                    self.assertIn(f"{path}: no JSON: ", message)
+                    self.assertIn(f"; {expected}", message)
 
     def test_without_a_kind_it_is_what_is_expected(self):
         for kind in set(LOADERS) - {"host", "guest", "certificate"}:
@@ -88,19 +96,11 @@ class KindsTest(testtools.TestCase):
             path.write_text(json.dumps(document))
             LOADERS[kind](str(path))
 
-    def test_yaml_without_a_kind_in_the_place_of_json(self):
-        path = self.directory / "perfvm.yaml"
-        path.write_text('schema_version: "1.0"\nhost_shape: 2x22\n')
-        for wanted in set(LOADERS) - {"policy", "inventory", "scenario"}:
-            error = self.assertRaises(PerfVMError, LOADERS[wanted], str(path))
-            self.assertIn(f"; expected {KINDS[wanted].title}", str(error))
-
     def test_in_place_of_what_others_write(self):
         path = self.files["measurements"]
         error = self.assertRaises(PerfVMError, disk.read_fio, textfile.read(path), path)
         self.assertIn("this is measurements (nova-perfvm bench run)", str(error))
-        self.assertIsNone(kind_of(test_disk.fio()))
-        for text in ("{", "[]", '{"kind": ["host"]}', "kind: x", "a: {kind: host}"):
+        for text in (test_disk.fio(), "{", "[]", '{"kind": ["host"]}', "kind: host"):
             self.assertIsNone(kind_of(text))
 
     def test_what_is_none_of_them_has_its_mistakes(self):
@@ -108,21 +108,18 @@ class KindsTest(testtools.TestCase):
         for text, words in (
             ("", "odd: "),
             ("[]", "odd: found [], expected a mapping with schema_version"),
-            ('{"schema_version": "9"}', "by another version of nova-perfvm"),
             ('{"schema_version": 1.0}', 'found 1.0, expected "1.0", in quotes'),
             ('{"kind": "hots"}', "kind: found 'hots', expected "),
             ("[" * 100_000, "nested too deeply"),
         ):
             path.write_text(text)
-            for load in LOADERS.values():
-                error = self.assertRaises(PerfVMError, load, str(path))
-                self.assertIn(words, str(error))
+            for kind in LOADERS:
+                self.assertIn(words, self.refused(kind, path))
 
     def test_many_mistakes_are_counted(self):
         keys = {f"key{number}": 1 for number in range(30)}
         path = self.directory / "odd"
         path.write_text(json.dumps({"schema_version": "1.0"} | keys))
-        error = self.assertRaises(PerfVMError, loader.load, path)
-        self.assertEqual(30, len(error.mistakes))
-        self.assertIn("odd: 30 mistakes\n", str(error))
-        self.assertIn("\n  and 10 mistakes more", str(error))
+        message = self.refused("policy", path)
+        self.assertIn("odd: 30 mistakes\n", message)
+        self.assertIn("\n  and 10 mistakes more", message)

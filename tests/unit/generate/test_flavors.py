@@ -101,7 +101,7 @@ class GenerateFlavorsTest(testtools.TestCase):
             ("general has none", POLICY, {"class_name": "general", "memory_gb": [4]}),
             ("0 GB", POLICY, {"memory_gb": [0]}),
             ("2097152 GB", POLICY, {"memory_gb": [2**21]}),
-            ("66 GiB make 16896 MiB on each of 4", split, {"memory_gb": [64, 66]}),
+            ("66 GiB cannot be split evenly over 4", split, {"memory_gb": [64, 66]}),
             ("lists no flavors", none, {"class_name": "high-performance"}),
             ("{memory_gb}", named("hp"), {"memory_gb": [64, 128]}),
             # Names that Nova or its client refuses.

@@ -100,7 +100,6 @@ class CheckHostTest(testtools.TestCase):
         for path, words in (
             (self.clean, "this is a collected file of a host"),
             (self.snapshot, "this is a snapshot of a cloud"),
-            (self.write("kind", "kind: policy\n"), "this is a policy"),
             (self.write("list", "[1, 2]"), "nothing of Nova in it"),
             (self.write("empty", ""), "nothing of Nova in it"),
             (self.write("other.ini", "[cloud]\na = 1\n"), "nothing of Nova in it"),

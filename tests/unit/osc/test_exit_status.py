@@ -205,7 +205,7 @@ class ExitStatusTest(testtools.TestCase):
                 program, ["policy", "check", path], invocations.forbidding()
             )
             self.assertEqual((2, ""), (status, stdout))
-            self.assertIn("did you mean slots?", stderr)
+            self.assertIn("expected one of 'slots'", stderr)
 
     def test_wrong_arguments(self):
         for names, program in ((CLIENT, "openstack"), (SCRIPT, "nova-perfvm")):

@@ -208,7 +208,7 @@ class PolicyTest(CommandCase):
         self.assertEqual(2, policy.get_class("high-performance").vcpus)
         self.assertEqual(["hp.2c.64g"], [generate_flavors(policy)[0].name])
         self.assert_refused(
-            1, "did you mean", "policy", "show", "--set", "placement=unit"
+            1, "expected one of", "policy", "show", "--set", "placement=unit"
         )
 
     def test_check_the_built_in_policy(self):

@@ -14,8 +14,8 @@ objects.register_all()
 class NameTest(testtools.TestCase):
     def test_length(self):
         self.assertIsNone(name_fault("x" * 255))
-        self.assertIn("up to 255", name_fault("x" * 256))
-        self.assertIn("''", name_fault(""))
+        for name in ("x" * 256, ""):
+            self.assertIn("up to 255", name_fault(name))
 
 
 class MemoryTest(testtools.TestCase):
@@ -28,15 +28,6 @@ class MemoryTest(testtools.TestCase):
         vm_class = VMClass("c", vcpus=840, numa_nodes=nodes, mem_page_size=pages)
         found = memory_fault(vm_class, memory_gb)
         self.assertEqual(self.fits(nodes, memory_gb, pages), found is None, found)
-
-    @given(st.integers(1, 64), st.integers(1, 4096), st.sampled_from([*PAGE_SIZES_KB]))
-    def test_the_remedy_is_one(self, nodes, memory_gb, pages):
-        vm_class = VMClass("c", vcpus=64, numa_nodes=nodes, mem_page_size=pages)
-        fault = memory_fault(vm_class, memory_gb)
-        if fault is not None:
-            step_gb = int(fault.split()[-1])
-            self.assertIsNone(memory_fault(vm_class, step_gb), fault)
-            self.assertIsNone(memory_fault(vm_class, 3 * step_gb), fault)
 
     def fits(self, nodes, memory_gb, pages):
         """Ask Nova whether it splits a flavor, and whether a huge host has room."""

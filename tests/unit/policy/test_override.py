@@ -21,6 +21,7 @@ class OverrideTest(testtools.TestCase):
                 "host_shape=[1x2, 1x4]",
                 f"{VCPUS}=1",
                 "classes.high-performance.disk.volume_type=null",
+                "elastic.slots=2",
                 "classes.general.flavors.sizes=[{vcpus: 1, memory_gb: 1, root_gb: 1}]",
             ],
         )
@@ -29,6 +30,7 @@ class OverrideTest(testtools.TestCase):
         fast = changed["classes"]["high-performance"]
         self.assertEqual(1, fast["vcpus"])
         self.assertIsNone(fast["disk"]["volume_type"])
+        self.assertEqual({"slots": 2}, changed["elastic"])
         # The document stays as it is.
         self.assertEqual(20, DEFAULT_DOCUMENT["classes"]["high-performance"]["vcpus"])
         self.assertEqual(
@@ -36,54 +38,21 @@ class OverrideTest(testtools.TestCase):
             changed["classes"]["general"]["flavors"]["sizes"],
         )
 
-    def test_a_key_that_the_document_lacks(self):
-        changed, problems = override(
-            {"classes": {"a": {}}}, ["classes.a.disk.source=x"]
-        )
-        self.assertEqual([], problems)
-        self.assertEqual({"classes": {"a": {"disk": {"source": "x"}}}}, changed)
-
     def test_every_mistake_is_named(self):
-        _, problems = override(
-            DEFAULT_DOCUMENT,
-            [
-                "vcpus",
-                "=1",
-                "classes..vcpus=1",
-                "classes.fast.vcpus=1",
-                f"{VCPUS}.x=1",
-                "placement={",
-                "classes={1: {default: true}}",
-                "classes.general.disk={2: 3, a: 1, a: 2}",
-            ],
-        )
-        found = [str(problem) for problem in problems]
-        for words, problem in zip(
-            (
-                "'vcpus', expected KEY=VALUE",
-                "'=1', expected KEY=VALUE",
-                "expected KEY=VALUE",
-                "declares high-performance, general",
-                f"{VCPUS} is no mapping",
-                "placement: found '{': no YAML at column 2",
-                "classes.1: found '{1: {default: true}}': expected a name as key",
-                "classes.general.disk.2: found '{2: 3, a: 1, a: 2}': expected a name",
-                "classes.general.disk.a: found '{2: 3, a: 1, a: 2}': given twice",
-            ),
-            found,
-            strict=True,
+        for assignment, words in (
+            ("vcpus", "'vcpus', expected KEY=VALUE"),
+            ("=1", "'=1', expected KEY=VALUE"),
+            ("classes..vcpus=1", "expected KEY=VALUE"),
+            ("classes.fast.vcpus=1", "declares high-performance, general"),
+            (f"{VCPUS}.x=1", f"{VCPUS} is no mapping"),
+            ("placement={", "placement: found '{': no YAML at column 2"),
+            ("classes={1: {default: true}}", "a key that is no name"),
+            ("elastic={a: 1, a: 2}", "elastic.a: found '{a: 1, a: 2}': given twice"),
         ):
-            self.assertIn(words, problem)
-
-    def test_classes_that_are_no_mapping(self):
-        for value in ("5", "", "x", "[x]"):
-            _, (problem,) = override(
-                DEFAULT_DOCUMENT, [f"classes={value}", "classes.x.vcpus=4"]
-            )
-            self.assertEqual(
-                "classes.x.vcpus: classes is no mapping: give it as a whole",
-                str(problem),
-            )
+            _, (problem,) = override(DEFAULT_DOCUMENT, [assignment])
+            self.assertIn(words, str(problem))
+        _, problems = override(DEFAULT_DOCUMENT, ["vcpus", "classes=5", f"{VCPUS}=4"])
+        self.assertIn("classes is no mapping: give it as a whole", str(problems[1]))
 
     def test_a_file_with_other_keys(self):
         path = Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
@@ -93,7 +62,7 @@ class OverrideTest(testtools.TestCase):
 
     def test_the_result_has_to_make_sense(self):
         for assignment, words in (
-            ("placement=slot", "did you mean slots?"),
+            ("placement=slot", "expected one of 'slots'"),
             (f"{VCPUS}=21", "no host of 2x20 offers that"),
             ("classes={}", "classes"),
         ):

@@ -4,6 +4,7 @@ import testtools
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.policy import HostShape, VMClass, groups_of, shape_slots
 from nova_perfvm.rules.slots import host_slots
 from tests.unit.rules import hosts
@@ -39,11 +40,24 @@ class RoomTest(testtools.TestCase):
         cells = hosts.host(str(shape)).cells
         self.assertEqual(host_slots(vm_class, cells), shape_slots(vm_class, shape))
 
-    def test_fewer_numa_nodes_than_a_vm_takes(self):
-        vm_class = VMClass("hp", vcpus=40, cpu_policy="dedicated", numa_nodes=2)
-        self.assertEqual(1, shape_slots(vm_class, HostShape(2, 20)))
-        self.assertEqual(0, shape_slots(vm_class, HostShape(1, 80)))
+    def test_slots_of_a_shape(self):
+        for keys, shape, expected in (
+            ({"vcpus": 40, "numa_nodes": 2}, HostShape(2, 20), 1),
+            ({"vcpus": 40, "numa_nodes": 2}, HostShape(1, 80), 0),
+            ({}, HostShape(2, 20), 0),
+        ):
+            vm_class = VMClass("hp", cpu_policy="dedicated", **keys)
+            self.assertEqual(expected, shape_slots(vm_class, shape))
 
-    def test_no_exact_number_of_vcpus(self):
-        vm_class = VMClass("hp", cpu_policy="dedicated")
-        self.assertEqual(0, shape_slots(vm_class, HostShape(2, 20)))
+    def test_shapes(self):
+        shape = HostShape.parse("2x20x2")
+        self.assertEqual(HostShape(cells=2, cores=20, threads=2), shape)
+        self.assertEqual(
+            (80, 20, 40),
+            (shape.cpus, shape.cell_cpus("cores"), shape.cell_cpus("threads")),
+        )
+        for text in ("2x20", "2x20x2"):
+            self.assertEqual(text, str(HostShape.parse(text)))
+        for text in ("", "20", "2x", "0x20", "2x20x2x2", "2 x 20", "axb", "-2x20"):
+            error = self.assertRaises(ShapeError, HostShape.parse, text)
+            self.assertEqual(text, error.text)

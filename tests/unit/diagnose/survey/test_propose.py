@@ -119,7 +119,7 @@ class ProposeTest(testtools.TestCase):
         )
         left_out = " ".join(found.left_out)
         self.assertIn("cpu_thread_policy: isolate pins the sibling", left_out)
-        self.assertIn("emulator_threads: isolate takes one CPU more", left_out)
+        self.assertIn("(one more with emulator_threads: isolate)", left_out)
 
     def test_names_of_others_are_not_taken(self):
         cloud = clouds.pools()

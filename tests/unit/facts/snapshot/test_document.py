@@ -67,7 +67,10 @@ class DocumentTest(testtools.TestCase):
             ],
             [mistake.partition(":")[0] for mistake in found],
         )
-        self.assertIn("hosts.1.uo: unknown key; expected one of host, node", found[3])
+        self.assertIn(
+            "hosts.1.uo: unknown key; expected a mapping with the keys host, node",
+            found[3],
+        )
 
     def test_not_a_snapshot_at_all(self):
         for text, words in (
