@@ -170,7 +170,6 @@ NOT_RUN = (
     ),
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
-    NotRun("BENCH_FULL=1 make bench", "hours"),
     NotRun("PERFVM_NUMA_REQUESTS=", "minutes; make unit has fewer requests"),
     NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
     NotRun("PERFVM_REFUSALS=", _HOURS),

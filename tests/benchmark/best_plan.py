@@ -42,7 +42,7 @@ class Change(NamedTuple):
     room: int
 
 
-def best_order(start, demanded, known, most_moves):
+def best_order(start, demanded, known):
     """Return the order of migrations that gives the most room at the least cost.
 
     :param known: an order that no better one costs more than, if it gives all the
@@ -51,17 +51,16 @@ def best_order(start, demanded, known, most_moves):
     """
     enough = demanded.room(known.end) >= demanded.count
     most_cost = known.weight(demanded.weight) if enough else math.inf
-    most_moves = math.inf if most_moves is None else most_moves
-    changes = list(_changes(start, demanded, most_cost, most_moves))
-    found = _reached(start, demanded, changes, most_moves)
+    changes = list(_changes(start, demanded, most_cost))
+    found = _reached(start, demanded, changes)
     return max(
         (found, known),
         key=lambda each: (demanded.room(each.end), -each.weight(demanded.weight)),
     )
 
 
-def _changes(start, demanded, most_cost, most_moves):
-    """Yield the changes of all hosts that cost no more, by no more migrations."""
+def _changes(start, demanded, most_cost):
+    """Yield the changes of all hosts that cost no more."""
     kind_of = start.planning.kind
     everywhere = collections.Counter(
         kind_of(server) for name in start.hosts for server in start.movable(name)
@@ -76,7 +75,7 @@ def _changes(start, demanded, most_cost, most_moves):
             )
             kinds = set(map(kind_of, leaving))
             spent = sum(demanded.weight(kind_of(server).cost_mb) for server in leaving)
-            if spent > most_cost or len(leaving) > most_moves:
+            if spent > most_cost:
                 continue
             # Who leaves a host does not come back.
             others = everywhere - here if name in start.planning.targets else {}
@@ -106,7 +105,7 @@ def _comings(now, name, most):
             yield {kind: number} | coming, end
 
 
-def _reached(start, demanded, changes, most_moves):
+def _reached(start, demanded, changes):
     """Return the migrations of the best choice that some order leads to."""
     kind_of = start.planning.kind
     leaving = [collections.Counter(map(kind_of, c.leaving)) for c in changes]
@@ -123,9 +122,8 @@ def _reached(start, demanded, changes, most_moves):
         ]
         for kind in kinds
     ]
-    rows += [[len(change.leaving) for change in changes]]
-    least = [1] * len(start.hosts) + [0] * len(kinds) + [0]
-    most = [1] * len(start.hosts) + [0] * len(kinds) + [most_moves]
+    least = [1] * len(start.hosts) + [0] * len(kinds)
+    most = list(least)
     rooms = [change.room for change in changes]
     for _ in range(MOST_CHOICES):
         # As much room as is demanded, or as there can be; then the least weight.
@@ -135,11 +133,7 @@ def _reached(start, demanded, changes, most_moves):
         chosen = _chosen(np.divide(weights, max(weights) or 1), limits)
         found = [change for change, x in zip(changes, chosen, strict=True) if x]
         reached = find_order(start, _destinations(kind_of, found))
-        if (
-            reached is not None
-            and len(reached.moves) <= most_moves
-            and demanded.room(reached.end) >= gained
-        ):
+        if reached is not None and demanded.room(reached.end) >= gained:
             return reached
         rows, least, most = [*rows, chosen], [*least, 0], [*most, len(found) - 1]
     raise UnsolvedError

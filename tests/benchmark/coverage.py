@@ -7,6 +7,7 @@ ratio is.  The table is in doc/source/contributor/statistics.rst.
     python -m tests.benchmark.coverage [TRIALS]
 """
 
+import itertools
 import math
 import pathlib
 import sys
@@ -92,37 +93,14 @@ def apart(rng, trials, rounds, autocorrelation, noise):
     return TRUE_RATIO * vm / host
 
 
-def ours(ratios):
-    """Return the interval that compare gives."""
-    found = estimate(ratios)
-    return found.low, found.high
-
-
-def bootstrap(method):
-    """Return a function that gives scipy's bootstrap interval."""
-
-    def interval(ratios):
-        found = stats.bootstrap(
-            (np.log(ratios),),
-            np.mean,
-            confidence_level=CONFIDENCE,
-            n_resamples=999,
-            method=method,
-            rng=np.random.default_rng(SEED),
-        ).confidence_interval
-        return math.exp(found.low), math.exp(found.high)
-
-    return interval
-
-
-def coverage(interval, draw, rounds, autocorrelation, noise, trials=TRIALS):
+def coverage(draw, rounds, autocorrelation, noise, trials=TRIALS):
     """Return the part of the trials whose interval holds the true ratio."""
     cell = (rounds, autocorrelation, noise.variation, noise.stragglers)
     rng = np.random.default_rng([SEED, *(int(1000 * part) for part in cell)])
     held = 0
     for ratios in draw(rng, trials, rounds, autocorrelation, noise):
-        low, high = interval(ratios)
-        held += low <= TRUE_RATIO <= high
+        found = estimate(ratios)
+        held += found.low <= TRUE_RATIO <= found.high
     return held / trials
 
 
@@ -131,69 +109,25 @@ def tolerance(trials, expected=CONFIDENCE):
     return FAR * math.sqrt(expected * (1 - expected) / trials)
 
 
-def percent(*arguments):
-    """Return a coverage as text."""
-    return f"{100 * coverage(*arguments):.1f} %"
-
-
-def as_rst(title, head, rows):
-    """Return a csv-table."""
-    lines = [f".. csv-table:: {title}", "   :header-rows: 1", ""]
-    for row in (head, *rows):
-        cells = ",".join(f'"{cell}"' for cell in row)
-        lines += [f"   {cells}"]
-    return "\n".join(lines) + "\n"
-
-
-def by_noise(interval, draw, trials, noises=NOISES):
-    """Return the rows of a table: noise, autocorrelation, coverage by rounds."""
-    return [
-        [
-            noise.name,
-            autocorrelation,
-            *(
-                percent(interval, draw, n, autocorrelation, noise, trials)
-                for n in ROUNDS
-            ),
-        ]
-        for noise in noises
-        for autocorrelation in AUTOCORRELATIONS
-    ]
+def as_rst(title, draw, trials, noises=NOISES):
+    """Return a csv-table: noise, autocorrelation, coverage by rounds."""
+    rows = [("Variation", "Autocorrelation", *(f"{n} rounds" for n in ROUNDS))]
+    for noise, autocorrelation in itertools.product(noises, AUTOCORRELATIONS):
+        held = [coverage(draw, n, autocorrelation, noise, trials) for n in ROUNDS]
+        percents = [f"{100 * part:.1f} %" for part in held]
+        rows.append((noise.name, autocorrelation, *percents))
+    lines = ["   " + ",".join(f'"{cell}"' for cell in row) for row in rows]
+    return "\n".join([f".. csv-table:: {title}", "   :header-rows: 1", "", *lines, ""])
 
 
 def tables(trials):
     """Yield the tables as text."""
-    head = ["Variation", "Autocorrelation", *(f"{n} rounds" for n in ROUNDS)]
-    for title, rows in (
-        (
-            f"Interleaved rounds, {trials} trials each",
-            by_noise(ours, interleaved, trials),
-        ),
-        (
-            "Host and VM on machines whose noise has nothing in common",
-            by_noise(ours, apart, trials, NOISES[1:2]),
-        ),
-    ):
-        yield as_rst(title, head, rows)
-    methods = {
-        "Student's t (used)": ours,
-        "bootstrap, percentile": bootstrap("percentile"),
-        "bootstrap, BCa": bootstrap("BCa"),
-    }
-    rows = [
-        [
-            name,
-            *(
-                percent(interval, interleaved, n, 0.6, NOISES[1], trials)
-                for n in ROUNDS
-            ),
-        ]
-        for name, interval in methods.items()
-    ]
+    yield as_rst(f"Interleaved rounds, {trials} trials each", interleaved, trials)
     yield as_rst(
-        "Other intervals: variation 25 %, autocorrelation 0.6",
-        ["Interval", *(f"{n} rounds" for n in ROUNDS)],
-        rows,
+        "Host and VM on machines whose noise has nothing in common",
+        apart,
+        trials,
+        NOISES[1:2],
     )
 
 

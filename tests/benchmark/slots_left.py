@@ -4,19 +4,16 @@
 Real HostStates, filters and weighers of Nova, no services. VMs of both classes
 come at random to hosts without cpu sets, each of which serves either class, and
 leave at random; every setting sees the same VMs come and go at the same times.
-No figure but the last table's depends on the machine.
+No figure depends on the machine.
 
     python -m tests.benchmark.slots_left
 """
 
 import dataclasses
-import gc
 import heapq
 import logging
 import random
-import statistics
 import sys
-import time
 
 from nova import conf as nova_conf
 from nova.scheduler import filters as nova_filters
@@ -238,35 +235,6 @@ def compare(load, names=tuple(SETTINGS)):
     return tallies
 
 
-def cost_us(handler, weighers, hosts, spec):
-    """Return CPU microseconds per host of one pass, garbage left for later."""
-    gc.collect()
-    gc.disable()
-    start = time.process_time()
-    handler.get_weighed_objects(weighers, hosts, spec)
-    spent = time.process_time() - start
-    gc.enable()
-    return spent / len(hosts) * 1e6
-
-
-def compare_cost(hosts=1000, rounds=5):
-    """Return (class, our cost, that of all of Nova's weighers), us of CPU per host.
-
-    Both weigh the same hosts in turn, so the ratio holds on a busy machine too.
-    """
-    handler = nova_weights.HostWeightHandler()
-    nova = [cls() for cls in handler.get_matching_classes([WEIGHERS])]
-    ours = [cls() for cls in handler.get_matching_classes([OURS])]
-    idle = [make_host(number) for number in range(hosts)]
-    for kind in ("hp", "general"):
-        spec = make_spec(kind, GENERAL_SIZES[0])
-        pairs = [
-            (cost_us(handler, ours, idle, spec), cost_us(handler, nova, idle, spec))
-            for _ in range(rounds)
-        ]
-        yield kind, *map(statistics.median, zip(*pairs, strict=True))
-
-
 def main():
     """Print the tables."""
     logging.disable(logging.CRITICAL)
@@ -287,10 +255,6 @@ def main():
                 f"{refused['hp']:>14} {refused['general']:>16}\n"
             )
         write("\n")
-    write("us of CPU per host, 1000 idle hosts, median of 5\n")
-    write(f"{'request':8} {'PerfVMWeigher':>14} {'all of Nova':>12} {'ratio':>6}\n")
-    for kind, ours, nova in compare_cost():
-        write(f"{kind:8} {ours:14.1f} {nova:12.1f} {ours / nova:6.2f}\n")
     return 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/benchmark/overgranting, with few rounds."""
+"""tests/benchmark/overgranting.py, with few rounds."""
 
 import contextlib
 import itertools
@@ -42,7 +42,7 @@ class OvergrantingTest(testtools.TestCase):
         before = servers()
         counts = ("--rounds", str(rounds), "--processes", str(processes))
         result = subprocess.run(
-            [*COMMAND, *counts, "--snapshot-isolation"],
+            [*COMMAND, *counts],
             capture_output=True,
             check=False,
             text=True,

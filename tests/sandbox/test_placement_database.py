@@ -14,8 +14,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.cloud import placement_database
 from nova_perfvm.facts import snapshot
 from nova_perfvm.osc import shell
-from tests.benchmark.overgranting.database import Database
-from tests.benchmark.overgranting.table import Row
+from tests.benchmark.database import Database
 from tests.unit.diagnose.audit.test_checks import small
 
 USER, PASSWORD = "odd", "p@s$w/o:r%d"
@@ -39,8 +38,7 @@ class PlacementDatabaseTest(testtools.TestCase):
         self.configure()
 
     def configure(self, level="REPEATABLE READ", *, snapshot_isolation=False):
-        known = self.database.has_snapshot_isolation
-        self.database.configure(Row(level, snapshot_isolation if known else None, 10))
+        self.database.configure(level, snapshot_isolation=snapshot_isolation)
 
     def write(self, retries=10, password=PASSWORD, query="", **options):
         """Write placement.conf, with $ as oslo.config has it."""

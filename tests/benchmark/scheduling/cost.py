@@ -1,40 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a request costs, phase by phase, and how many a second are done."""
 
+import itertools
 import statistics
 import time
 
+from tests.benchmark.command import tell
 from tests.benchmark.scheduling.arms import RECOMMENDED, REPLACEMENT, Arm, arms
 from tests.benchmark.scheduling.flavors import ASKED, HIGH
 from tests.benchmark.scheduling.pools import POOLS
 
 SCHEDULERS = (1, 2, 4)
 STOCK = Arm("stock")
+TAKEN = (0.0, 0.5, 0.95, 0.99)
 _WARM_HOSTS = 5
 
 
-def measure(rig, pool, hosts, rounds, taken, tell):
-    """Return a record for each share taken, request and arm.
+def cost(rig, options):
+    """Return a record for each pool, share taken, request and arm.
 
     Arms take turns, in a direction that changes from round to round.
     """
     records = []
-    compared = arms(pool.schemes)
-    warm_up(rig, pool, compared)
-    for share in taken:
-        rig.fill(pool, hosts, share)
-        for request in pool.requests:
-            samples = {arm: [] for arm in compared}
-            for number in range(rounds):
-                for arm in compared[:: -1 if number % 2 else 1]:
-                    found = rig.scheduler(arm).ask("schedule", ASKED[request])
-                    samples[arm].append(found)
-                tell(f"{hosts} hosts, {pool.name}, {share:.0%}, {number + 1}")
-            where = {"pool": pool.name, "hosts": hosts}
-            where |= {"taken": share, "request": request}
-            records += [
-                where | summary(arm, samples[arm], samples[STOCK]) for arm in compared
-            ]
+    for pool, hosts in itertools.product(POOLS.values(), options.hosts):
+        compared = arms(pool.schemes)
+        warm_up(rig, pool, compared)
+        for share in TAKEN:
+            rig.fill(pool, hosts, share)
+            where = {"pool": pool.name, "hosts": hosts, "taken": share}
+            for request in pool.requests:
+                samples = {arm: [] for arm in compared}
+                for number in range(options.rounds):
+                    for arm in compared[:: -1 if number % 2 else 1]:
+                        found = rig.scheduler(arm).ask("schedule", ASKED[request])
+                        samples[arm].append(found)
+                    tell(f"{hosts} hosts, {pool.name}, {share:.0%}, {number + 1}")
+                records += [
+                    where
+                    | {"request": request}
+                    | summary(arm, samples[arm], samples[STOCK])
+                    for arm in compared
+                ]
     return records
 
 
@@ -53,46 +59,32 @@ def total(sample):
 
 def summary(arm, samples, stock):
     """Return medians of the rounds, and the ratios to stock within each round."""
-    phases = {name for sample in samples for name in sample["phases"]}
 
     def median(values):
         return round(statistics.median(values), 3)
 
-    def ratio(measured):
-        pairs = zip(samples, stock, strict=True)
-        return median(measured(ours) / measured(theirs) for ours, theirs in pairs)
-
+    pairs = zip(samples, stock, strict=True)
     return {
         "arm": arm.name,
         "scheduler_ms": median(s["scheduler_ms"] for s in samples),
         "placement_ms": median(s["placement_ms"] for s in samples),
-        "ratio": ratio(total),
-        "scheduler_ratio": ratio(lambda sample: sample["scheduler_ms"]),
-        "phases": {
-            name: median(s["phases"].get(name, 0) for s in samples)
-            for name in sorted(phases)
-        },
+        "ratio": median(total(ours) / total(theirs) for ours, theirs in pairs),
         "candidates": samples[0]["candidates"],
         "hosts_seen": samples[0]["hosts"],
-        "stock_sees": stock[0]["hosts"],
-        "passed": samples[0]["passed"],
         "placed": sum(s["placed"] for s in samples),
         "rounds": len(samples),
     }
 
 
-def throughput(rig, hosts, each, tell, taken=0.5):
-    """Return how many requests a second several schedulers do at once.
-
-    :param each: how many requests a process does
-    """
-    pool = POOLS["dedicated"]
+def throughput(rig, options):
+    """Return how many requests a second several schedulers do at once."""
+    hosts, each = options.study_hosts, options.rounds
     compared = (
         STOCK,
         Arm("slots", REPLACEMENT),
         Arm("slots", REPLACEMENT, RECOMMENDED),
     )
-    rig.fill(pool, hosts, taken)
+    rig.fill(POOLS["dedicated"], hosts, 0.5)
     records = []
     for count in SCHEDULERS:
         for arm in compared:

@@ -10,7 +10,7 @@ import pymysql
 
 from nova_perfvm import constants as const
 from nova_perfvm.placement.schemes import units
-from tests.benchmark.overgranting.database import Database
+from tests.benchmark.database import Database
 from tests.benchmark.scheduling import rows
 from tests.benchmark.scheduling.flavors import PROJECT, USER, policy
 
@@ -60,10 +60,6 @@ class Databases(Database):
             self.__exit__(None)
             raise
         return self
-
-    def url(self, database):
-        """Return the address of a database as services are told it."""
-        return self.settings.database_url(database)
 
     def _make_nova(self, database):
         # In a process of its own: Nova's configuration is global.

@@ -7,12 +7,14 @@ hosts' states are read once as well; filters and weighers are the real ones.
 """
 
 import copy
+import itertools
 import random
 import statistics
 
 from nova.conf import CONF
 from nova.scheduler import utils
 
+from tests.benchmark.command import tell
 from tests.benchmark.scheduling.arms import REPLACEMENT, Arm
 from tests.benchmark.scheduling.flavors import ASKED, GENERAL, HIGH
 from tests.benchmark.scheduling.pools import HIGH_PER_HOST, POOLS
@@ -26,14 +28,17 @@ SEED = 20
 FILLED = (100, 50)
 EVERYTHING = 1_000_000
 
-# By what is asked for, and of which hosts: those of the filter alone, where
-# Placement's counts cannot tell, and the same with Placement's layer.
+# Draws of candidates at random.
+DRAWS = 100
+
+# Hosts of the filter alone, where Placement's counts cannot tell, and the same with
+# Placement's layer.
 CASES = (
-    ("no cpu sets", "filter", HIGH),
-    ("no cpu sets", "units", HIGH),
-    ("30-CPU nodes", "filter", HIGH),
-    ("30-CPU nodes", "slots", HIGH),
-    ("dedicated", "filter", HIGH),
+    ("no cpu sets", "filter"),
+    ("no cpu sets", "units"),
+    ("30-CPU nodes", "filter"),
+    ("30-CPU nodes", "slots"),
+    ("dedicated", "filter"),
 )
 
 
@@ -48,7 +53,6 @@ class Sampled:
         self._claim = utils.claim_resources
         self._answers, self._states = {}, None
         self.limit, self.draw, self.lasting = EVERYTHING, None, False
-        self.hosts_seen = 0
 
     def __enter__(self):
         CONF.set_override("max_placement_results", EVERYTHING, "scheduler")
@@ -90,97 +94,67 @@ class Sampled:
             made = self._states_of(context, every, spec_obj)
             self._states = {state.uuid: state for state in made}
         found = [self._states[u] for u in compute_uuids if u in self._states]
-        self.hosts_seen = len(found)
         return iter(found if self.lasting else [copy.copy(state) for state in found])
 
 
-def draw(place, manager, spec_of, requests):
-    """Return what becomes of requests; runs in a scheduler process.
+def arrive(place, manager, spec_of, limit, seed, count, *, lasting):
+    """Return the host of each of so many VMs that come one after the other.
+
+    Runs in a scheduler process.
 
     :param place: places a request
-    :param requests: each (limit, seed or None, how many)
+    :param limit: how many candidates are shown
+    :param seed: candidates are drawn at random with it; None: the first ones
+    :param lasting: whether VMs stay, and take their room from the next
     """
-    answers = []
     with Sampled(manager) as sampled:
-        placed = place(spec_of())
-        answers.append([placed.service_host if placed else None])
-        for limit, seed, count in requests:
-            sampled.limit = limit
-            sampled.draw = None if seed is None else random.Random(seed)
-            found = [place(spec_of()) for _ in range(count)]
-            answers.append([one.service_host if one else None for one in found])
-    return answers
-
-
-def arrive(place, manager, spec_of, limit, seed, count):
-    """Return the host of each of so many VMs that come one after the other."""
-    with Sampled(manager) as sampled:
-        sampled.limit, sampled.lasting = limit, True
+        sampled.limit, sampled.lasting = limit, lasting
         sampled.draw = None if seed is None else random.Random(seed)
         found = [place(spec_of()) for _ in range(count)]
     return [one.service_host if one else None for one in found]
 
 
-def starving(rig, hosts, draws, tell, taken=TAKEN, cases=CASES):
+def starving(rig, options):
     """Return how many requests are refused though a host would take them.
 
     Candidates are drawn at random: [placement]randomize_allocation_candidates.
     """
-    records = []
-    for name, scheme, request in cases:
-        pool = POOLS[name]
-        for share in taken:
-            rig.fill(pool, hosts, share)
+    hosts, records = options.study_hosts, []
+    for (name, scheme), share in itertools.product(CASES, TAKEN):
+        rig.fill(POOLS[name], hosts, share)
+        process = rig.scheduler(Arm(scheme, REPLACEMENT))
+        [room] = process.ask("arrive", ASKED[HIGH], EVERYTHING, None, 1)
+        tell(f"limits: {name}, {scheme}, {share:.0%}")
+        for limit in LIMITS:
             # Where all hosts are shown, one request is like the next.
-            asked = [(each, SEED, 1 if each >= hosts else draws) for each in LIMITS]
-            everything, answers = _drawn(rig, Arm(scheme, REPLACEMENT), request, asked)
-            tell(f"limits: {name}, {scheme}, {request}, {share:.0%}")
-            for (limit, _, count), placed in zip(asked, answers, strict=True):
-                records.append(
-                    {
-                        "pool": name,
-                        "scheme": scheme,
-                        "request": request,
-                        "hosts": hosts,
-                        "taken": share,
-                        "limit": limit,
-                        "room": everything != [None],
-                        "requests": count,
-                        "refused": placed.count(None),
-                    }
-                )
+            count = 1 if limit >= hosts else DRAWS
+            placed = process.ask("draw", ASKED[HIGH], limit, SEED, count)
+            records.append(
+                {
+                    "pool": name,
+                    "scheme": scheme,
+                    "request": HIGH,
+                    "hosts": hosts,
+                    "taken": share,
+                    "limit": limit,
+                    "room": room is not None,
+                    "requests": count,
+                    "refused": placed.count(None),
+                }
+            )
     return records
 
 
-def _drawn(rig, arm, request, asked):
-    """Let two processes draw, one of them for what takes longest.
-
-    Return the answer where everything is shown, and one for each that is asked.
-    """
-    longest = max(asked, key=lambda one: one[0] * one[2])
-    parts = [longest], [one for one in asked if one is not longest]
-    received = rig.at_once(
-        (rig.scheduler(arm, number), "draw", ASKED[request], part)
-        for number, part in enumerate(parts)
-    )
-    found = {}
-    for part, (_, *answers) in zip(parts, received, strict=True):
-        found.update(zip(part, answers, strict=True))
-    everything = received[0][0]
-    return everything, [found[one] for one in asked]
-
-
-def filling(rig, hosts, tell, limits=FILLED):
+def filling(rig, options):
     """Return how many VMs an empty pool takes until one is refused.
 
     Placement shows the same hosts each time: its order is that of a set, which a
     process keeps as long as it lives.
     """
-    pool = POOLS["no cpu sets"]
-    rig.fill(pool, hosts, 0)
+    hosts, records = options.study_hosts, []
+    rig.fill(POOLS["no cpu sets"], hosts, 0)
     process = rig.scheduler(Arm("filter", REPLACEMENT))
-    records = []
-    for limit in limits:
+    for limit in FILLED:
         count = HIGH_PER_HOST * min(limit, hosts) + 1
         placed = process.ask("arrive", ASKED[HIGH], limit, None, count)
         tell(f"filling: {limit}")
@@ -188,33 +162,26 @@ def filling(rig, hosts, tell, limits=FILLED):
             {
                 "hosts": hosts,
                 "limit": limit,
-                "asked": count,
-                "placed": len(placed) - placed.count(None),
+                "placed": count - placed.count(None),
                 "room": HIGH_PER_HOST * hosts,
             }
         )
     return records
 
 
-def packing(rig, hosts, tell):
+def packing(rig, options):
     """Return how many hosts lose their slots to general VMs that fit onto one."""
-    pool = POOLS["no cpu sets"]
-    rig.fill(pool, hosts, 0)
+    rig.fill(POOLS["no cpu sets"], options.study_hosts, 0)
+    process = rig.scheduler(Arm("units", REPLACEMENT))
     records = []
-    arm, seeds = Arm("units", REPLACEMENT), (None, SEED)
     for limit in LIMITS:
-        # At the same time: what is counted is not time.
-        received = rig.at_once(
-            (rig.scheduler(arm, n), "arrive", ASKED[GENERAL], limit, seed, ARRIVALS)
-            for n, seed in enumerate(seeds)
-        )
-        for seed, placed in zip(seeds, received, strict=True):
-            tell(f"packing: {limit}, {'random' if seed else 'in order'}")
+        for name, seed in (("first ones", None), ("at random", SEED)):
+            placed = process.ask("arrive", ASKED[GENERAL], limit, seed, ARRIVALS)
+            tell(f"packing: {limit}, {name}")
             records.append(
                 {
-                    "hosts": hosts,
                     "limit": limit,
-                    "random": seed is not None,
+                    "candidates": name,
                     "vms": ARRIVALS,
                     "hosts_used": len(set(placed)),
                     "refused": placed.count(None),
@@ -244,23 +211,24 @@ STRATEGIES = {
 }
 
 
-def elastic(rig, hosts, rounds, tell):
+def elastic(rig, options):
     """Return how many idle elastic hosts each strategy of Placement shows."""
+    hosts, records = options.study_hosts, []
     rig.fill(POOLS["no cpu sets"], hosts, 0)
-    records = []
-    for name, given in STRATEGIES.items():
-        options = {key: value.format(hosts=hosts) for key, value in given.items()}
-        for limit in (1000, 100):
-            process = rig.scheduler(Arm("units", REPLACEMENT, limit), **options)
-            process.ask("schedule", ASKED[HIGH])
-            samples = [process.ask("schedule", ASKED[HIGH]) for _ in range(rounds)]
-            tell(f"elastic: {name}, {limit}")
-            spent = {
-                name: statistics.median(sample[name] for sample in samples)
-                for name in ("scheduler_ms", "placement_ms")
-            }
-            first = samples[0]
-            seen = {"candidates": first["candidates"], "hosts_seen": first["hosts"]}
-            where = {"strategy": name, "limit": limit, "hosts": hosts}
-            records.append(where | seen | spent)
+    for (name, given), limit in itertools.product(STRATEGIES.items(), (1000, 100)):
+        settings = {key: value.format(hosts=hosts) for key, value in given.items()}
+        process = rig.scheduler(Arm("units", REPLACEMENT, limit), **settings)
+        process.ask("schedule", ASKED[HIGH])
+        samples = [process.ask("schedule", ASKED[HIGH]) for _ in range(options.rounds)]
+        tell(f"elastic: {name}, {limit}")
+        spent = {
+            key: statistics.median(sample[key] for sample in samples)
+            for key in ("scheduler_ms", "placement_ms")
+        }
+        seen = {
+            "candidates": samples[0]["candidates"],
+            "hosts_seen": samples[0]["hosts"],
+        }
+        where = {"strategy": name, "limit": limit, "hosts": hosts}
+        records.append(where | seen | spent)
     return records

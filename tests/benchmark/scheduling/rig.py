@@ -4,11 +4,14 @@
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
+from nova_perfvm import constants as const
+from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import loader
+from tests.benchmark.placements import Placement
 from tests.benchmark.scheduling import pools, schedulers
 from tests.benchmark.scheduling.arms import SCHEMES
+from tests.benchmark.scheduling.databases import placement_database
 from tests.benchmark.scheduling.flavors import policy
-from tests.benchmark.scheduling.placements import Placement
 
 WORKERS = 2
 
@@ -60,9 +63,21 @@ class Rig:
         """
         key = (_cloud(scheme), *sorted(options.items()))
         if key not in self._placements:
-            self._placements[key] = self._stack.enter_context(
-                Placement(self._databases, key[0], workers=WORKERS, options=options)
+            made = self._stack.enter_context(
+                Placement(
+                    self._databases,
+                    placement_database(scheme),
+                    workers=WORKERS,
+                    options=options,
+                )
             )
+            for name in (const.RC_SLOT, const.RC_UNIT):
+                made.ask("PUT", f"/resource_classes/{name}")
+            children = map(units.child_trait, units.SUFFIXES[: pools.HIGH_PER_HOST])
+            elastic = units.UNITS.enrolled_trait(policy("units"))
+            for name in (const.TRAIT_HIGH_PERFORMANCE, elastic, *children):
+                made.ask("PUT", f"/traits/{name}")
+            self._placements[key] = made
         return self._placements[key]
 
     def scheduler(self, arm, number=0, **options):

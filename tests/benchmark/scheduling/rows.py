@@ -5,12 +5,19 @@ import datetime as dt
 import json
 import uuid
 
+import os_traits
+
 from nova_perfvm import constants as const
 from nova_perfvm.placement.schemes import units
 from tests.benchmark.scheduling import pools
 from tests.benchmark.scheduling.flavors import flavor, policy
-from tests.benchmark.scheduling.traits import HOST_TRAITS
 
+# About those that nova-compute reports of a host with libvirt, and as many.
+HOST_TRAITS = {"COMPUTE_NODE", "OWNER_NOVA"} | {
+    trait
+    for kind in ("GRAPHICS", "IMAGE", "NET", "SOUND", "STORAGE", "VOLUME")
+    for trait in os_traits.get_traits(f"COMPUTE_{kind}_")
+}
 _NAMESPACE = uuid.UUID("8d5b3b1e-6a0b-4f5e-9a3c-2f1d1c0b7a11")
 _CPU_INFO = json.dumps(
     {
@@ -182,7 +189,7 @@ def traits_of(pool, scheme):
         return {*HOST_TRAITS, units.UNITS.enrolled_trait(policy(scheme))}
     if scheme == "slots" and pool.offers_slots:
         return {*HOST_TRAITS, const.TRAIT_HIGH_PERFORMANCE}
-    return set(HOST_TRAITS)
+    return HOST_TRAITS
 
 
 def allocations(pool, scheme, number, guests):

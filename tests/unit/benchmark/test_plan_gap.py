@@ -30,23 +30,21 @@ class SummaryTest(testtools.TestCase):
 
 class MeasureTest(testtools.TestCase):
     def test_the_best_is_not_worse(self):
-        for measure in (plan_gap.room, plan_gap.slots):
-            for seed in range(3):
-                gained, most, spent, least = measure(seed)
-                self.assertLessEqual(gained, most)
-                if gained == most:
-                    self.assertLessEqual(least, spent)
+        for seed in range(4):
+            gained, most, spent, least = plan_gap.measure(seed)
+            self.assertLessEqual(gained, most)
+            if gained == most:
+                self.assertLessEqual(least, spent)
 
     def test_a_cloud_whose_best_plan_is_not_found(self):
         self.useFixture(fixtures.MockPatchObject(best_plan, "MOST_CHANGES", 0))
-        _, most, _, least = plan_gap.room(0)
+        _, most, _, least = plan_gap.measure(0)
         self.assertEqual((None, None), (most, least))
 
     def test_figures_of_a_few_clouds(self):
         stream = self.useFixture(fixtures.StringStream("stdout")).stream
         self.useFixture(fixtures.MonkeyPatch("sys.stdout", stream))
         plan_gap.main(["--clouds", "2"])
-        plan_gap.main(["--clouds", "2", "--defragment"])
         stream.seek(0)
         known = "clouds: 2, of which the best plan is known: 2"
-        self.assertEqual(2, stream.read().count(known))
+        self.assertIn(known, stream.read())

@@ -2,6 +2,7 @@
 """A MariaDB with the tables of Placement."""
 
 import contextlib
+import tempfile
 from pathlib import Path
 
 import pymysql
@@ -65,31 +66,35 @@ class Database:
         """Whether it knows innodb_snapshot_isolation."""
         return bool(self.execute("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"))
 
-    def configure(self, row):
+    def configure(self, level, *, snapshot_isolation):
         """Set what connections that are made from now on have."""
-        self.execute(f"SET GLOBAL TRANSACTION ISOLATION LEVEL {row.level}")
-        if row.snapshot is not None:
-            self.execute(f"SET GLOBAL innodb_snapshot_isolation = {int(row.snapshot)}")
+        self.execute(f"SET GLOBAL TRANSACTION ISOLATION LEVEL {level}")
+        if self.has_snapshot_isolation:
+            self.execute(
+                f"SET GLOBAL innodb_snapshot_isolation = {int(snapshot_isolation)}"
+            )
 
-    def configure_placement(self, retries):
+    def url(self, database):
+        """Return the address of a database as services are told it."""
+        return self.settings.database_url(database)
+
+    def placement_conf(self, database, options):
         """Write placement.conf, and return its directory."""
-        etc = self.layout.etc / f"placement-{retries}"
-        etc.mkdir(parents=True, exist_ok=True)
-        text = f"""\
-[DEFAULT]
-log_file = {self.log}
-
-[api]
-auth_strategy = noauth2
-
-[placement]
-allocation_conflict_retry_count = {retries}
-
-[placement_database]
-{database_options(self.settings.database_url("placement"))}
-sync_on_startup = true
-"""
-        (etc / "placement.conf").write_text(text, encoding="utf-8")
+        self.layout.etc.mkdir(exist_ok=True)
+        etc = tempfile.mkdtemp(prefix="placement-", dir=self.layout.etc)
+        options = {"allocation_conflict_retry_count": 1} | options
+        lines = [f"{name} = {value}" for name, value in options.items()]
+        text = "\n".join(
+            (
+                *("[DEFAULT]", f"log_file = {self.log}"),
+                *("use_stderr = false", "default_log_levels = placement=WARN"),
+                *("[api]", "auth_strategy = noauth2"),
+                *("[placement]", *lines),
+                *("[placement_database]", database_options(self.url(database))),
+                "sync_on_startup = true",
+            )
+        )
+        Path(etc, "placement.conf").write_text(text + "\n", encoding="utf-8")
         return etc
 
     @property
