@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from nova_perfvm.changes.migrations import goals
-from nova_perfvm.changes.migrations.commands import command
+from nova_perfvm.changes.migrations.model import command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose.explain.verdicts import settings_for
 from nova_perfvm.diagnose.survey import Recovery, pinned_sizes
@@ -38,8 +38,8 @@ def recovery(policy: Policy, snapshot: Snapshot) -> Recovery:
         )
     judging, seen = as_if(policy, snapshot)
     settings = replace(settings_for(judging), assumed=False)
-    planning = Planning(judging, seen, settings, PlanOptions())
-    plan = goals.defragment(planning, judging.pinned_classes[0], MOST_MOVES)
+    planning = Planning(judging, seen, settings, PlanOptions(max_moves=MOST_MOVES))
+    plan = goals.defragment(planning, judging.pinned_classes[0])
     return Recovery(
         slots=plan.gained,
         live=plan.live,

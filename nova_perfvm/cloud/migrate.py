@@ -242,7 +242,6 @@ class _Run:
             seen,
             move.target,
             settings=self.settings,
-            any_zone=self.execution.any_zone,
         )
         if not verdict.accepted:
             said = "; ".join(words(reason) for reason in verdict.reasons)

@@ -25,11 +25,9 @@ from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     Arguments,
     Table,
-    argument,
     ask,
     file_argument,
     flag,
-    positive,
 )
 from nova_perfvm.osc.judging import NOVA_CONF, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
@@ -44,14 +42,6 @@ _INTERRUPTED_WORDS: Final = (
 )
 
 YES: Final = flag("--yes", "ask no question")
-PATIENCE: Final = argument(
-    "--patience",
-    type=positive,
-    metavar="MINUTES",
-    default=migrate.PATIENCE_MIN,
-    help="stop if Nova is not done with a migration after so long (default: "
-    "%(default)s)",
-)
 
 
 class CarryingOut(ObservingCommand, RecordingCommand, Lister):
@@ -107,7 +97,6 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
                     execution,
                     settings=settings,
                     watcher=watcher,
-                    patience_min=parsed_args.patience,
                 )
             except KeyboardInterrupt:
                 outcome = migrate.ExecutionOutcome(
@@ -146,7 +135,6 @@ class ResumePlan(CarryingOut):
         file_argument("file", help="what --record has written"),
         snapshots.NOVA_DB,
         NOVA_CONF,
-        PATIENCE,
         YES,
     )
 
@@ -188,7 +176,6 @@ class PlanningCommand(CarryingOut):
             help="with --execute: write the progress to this file, for openstack "
             "perfvm plan resume to go on from",
         ),
-        PATIENCE,
         YES,
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from cliff.columns import FormattableColumn
 
 from nova_perfvm.changes.migrations import goals
-from nova_perfvm.changes.migrations.commands import command
+from nova_perfvm.changes.migrations.model import command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain

@@ -7,21 +7,17 @@ import argparse
 from typing import Final
 
 from nova_perfvm.changes.migrations import goals
-from nova_perfvm.changes.migrations.commands import command
 from nova_perfvm.changes.migrations.execution import begin
-from nova_perfvm.changes.migrations.model import MigrationPlan
+from nova_perfvm.changes.migrations.model import MigrationPlan, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
-    Argument,
     Arguments,
     Table,
     argument,
     class_argument,
     count,
     flag,
-    one_of,
     pinned_class,
 )
 from nova_perfvm.osc.executing import PlanningCommand
@@ -43,16 +39,6 @@ _COLUMNS: Final = (
 _PARTIAL, _NONE = 1, 2
 
 
-def _most_moves(name: str, **keywords: bool) -> Argument:
-    return argument(
-        name,
-        type=count,
-        metavar="N",
-        help="plan at most N migrations",
-        **keywords,
-    )
-
-
 class MigrationsLister(PlanningCommand, LookingLister):
     """A plan of migrations, one a row.
 
@@ -61,22 +47,13 @@ class MigrationsLister(PlanningCommand, LookingLister):
     """
 
     arguments: Arguments = (
-        one_of(
-            flag("--cold", "migrate running servers cold, too: they are stopped"),
-            flag("--no-cold", "leave servers alone that cannot be migrated live"),
-        ),
+        flag("--cold", "migrate running servers cold, too: they are stopped"),
         argument(
             "--exclude",
             action="append",
             default=[],
             metavar="HOST|SERVER",
             help="leave a host or a server alone; more than once for several",
-        ),
-        flag("--any-zone", "servers may leave their availability zones"),
-        argument(
-            "--keep",
-            choices=["N-1"],
-            help="keep room for the servers of any one host, if it fails",
         ),
         NOVA_CONF,
     )
@@ -91,12 +68,19 @@ class MigrationsLister(PlanningCommand, LookingLister):
         policy = named(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
+        excluded = frozenset(parsed_args.exclude)
+        names = {host.host for host in snapshot.hosts}
+        names |= {
+            name for server in snapshot.servers for name in (server.id, server.name)
+        }
+        if unknown := sorted(excluded - names):
+            raise PerfVMError(
+                f"--exclude {', '.join(unknown)}: there is no such host or server"
+            )
         wishes = PlanOptions(
-            cold=True if parsed_args.cold else False if parsed_args.no_cold else None,
-            excluded=_excluded(snapshot, parsed_args.exclude),
-            any_zone=parsed_args.any_zone,
-            max_moves=getattr(parsed_args, "max_moves", None),
-            keep_one=parsed_args.keep is not None,
+            cold=parsed_args.cold,
+            excluded=excluded,
+            max_moves=getattr(parsed_args, "budget", None),
         )
         return Planning(policy, snapshot, settings, wishes)
 
@@ -121,12 +105,7 @@ class MigrationsLister(PlanningCommand, LookingLister):
         if not plan.complete:
             self.exit_status = _PARTIAL if plan.gained else _NONE
         if parsed_args.execute and plan.moves:
-            execution = begin(
-                planning.policy.digest,
-                summary,
-                plan.moves,
-                any_zone=planning.wishes.any_zone,
-            )
+            execution = begin(planning.policy.digest, summary, plan.moves)
             return self.execute(parsed_args, planning, execution)
         return _COLUMNS, [
             (
@@ -142,28 +121,6 @@ class MigrationsLister(PlanningCommand, LookingLister):
             )
             for step, move in enumerate(plan.moves, 1)
         ]
-
-
-def _excluded(snapshot: Snapshot, names: list[str]) -> frozenset[str]:
-    """Return the services of hosts and the IDs of servers that are named."""
-    found: set[str] = set()
-    faults = []
-    for name in names:
-        hosts = {h.host for h in snapshot.hosts if name in {h.host, h.node}}
-        servers = [s.id for s in snapshot.servers if s.id == name] or [
-            s.id for s in snapshot.servers if s.name == name
-        ]
-        if len(servers) > 1:
-            faults.append(
-                f"--exclude {name}: {len(servers)} servers are called so: name the ID: "
-                f"{', '.join(servers[:5])}"
-            )
-        elif not (hosts or servers):
-            faults.append(f"--exclude {name}: there is no such host or server")
-        found |= hosts | set(servers)
-    if faults:
-        raise PerfVMError("\n".join(faults))
-    return frozenset(found)
 
 
 def _summary(plan: MigrationPlan, what: str) -> str:
@@ -194,7 +151,6 @@ class PlanFree(MigrationsLister):
             help="number of new servers (default: %(default)s)",
         ),
         *REQUEST,
-        _most_moves("--max-moves"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -211,10 +167,7 @@ class PlanFree(MigrationsLister):
 class PlanDrain(MigrationsLister):
     """Find hosts for all servers of a host, and the order in which they leave."""
 
-    arguments = (
-        argument("host", metavar="HOST", help="compute host to be emptied"),
-        _most_moves("--max-moves"),
-    )
+    arguments = (argument("host", metavar="HOST", help="compute host to be emptied"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether it is complete."""
@@ -229,7 +182,13 @@ class PlanDefragment(MigrationsLister):
     """Find the migrations after which the most slots are free."""
 
     arguments = (
-        _most_moves("--budget", required=True),
+        argument(
+            "--budget",
+            type=count,
+            metavar="N",
+            required=True,
+            help="plan at most N migrations",
+        ),
         class_argument("the class of the slots (default: the policy's pinned class)"),
     )
 
@@ -237,7 +196,7 @@ class PlanDefragment(MigrationsLister):
         """Make the plan; the exit status says whether there is one."""
         planning = self.planning(parsed_args)
         vm_class = pinned_class(planning.policy, parsed_args.class_name)
-        plan = goals.defragment(planning, vm_class, parsed_args.budget)
+        plan = goals.defragment(planning, vm_class)
         gained = number_of(plan.gained, "more free slot")
         slots = f"{gained} of class {vm_class.name}"
         return self.listed(parsed_args, planning, plan, slots)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best plan of migrations for a cloud of a few hosts.
+"""The best arrangement of a cloud of a few hosts, whatever the order of migrations.
 
 Of each host all possible changes are listed: who leaves, who comes.  One change is
 chosen for each host, so that as many servers of each kind come as leave, by SciPy's
-solver of mixed-integer programs.  The order of the migrations is looked for
-afterwards: where there is none, or it takes too many, the next best choice is tried.
+solver of mixed-integer programs.  No plan is better; some of these arrangements no
+order of migrations leads to.
 """
 
 import collections
@@ -16,16 +16,13 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from nova_perfvm.changes.migrations.openings import groups_of
-from nova_perfvm.changes.migrations.sequence import find_order
+from tests.unit.changes.migrations.clouds import joined
 
 MOST_CHANGES = 100_000
-# So many choices are tried that no order of migrations leads to.
-MOST_CHOICES = 20
-NUMBERS = itertools.count()
 
 
 class UnsolvedError(Exception):
-    """There are too many changes, or no order of migrations leads to a choice."""
+    """There are too many changes."""
 
 
 class Change(NamedTuple):
@@ -42,24 +39,20 @@ class Change(NamedTuple):
     room: int
 
 
-def best_order(start, demanded, known):
-    """Return the order of migrations that gives the most room at the least cost.
+def best(start, kind, count, known):
+    """Return the most room for a number of VMs of a kind, and the least cost of it.
 
-    :param known: an order that no better one costs more than, if it gives all the
-        room that is demanded; returned where no better one is found
+    :param known: a plan that no better one costs more than, if it gives all the room
+        that is wanted
     :raises UnsolvedError: when the best is not found
     """
-    enough = demanded.room(known.end) >= demanded.count
-    most_cost = known.weight(demanded.weight) if enough else math.inf
-    changes = list(_changes(start, demanded, most_cost))
-    found = _reached(start, demanded, changes)
-    return max(
-        (found, known),
-        key=lambda each: (demanded.room(each.end), -each.weight(demanded.weight)),
-    )
+    enough = known.room(kind, count) >= count
+    most_cost = known.cost_mb if enough else math.inf
+    changes = list(_changes(start, kind, count, most_cost))
+    return _best_choice(start, count, changes)
 
 
-def _changes(start, demanded, most_cost):
+def _changes(start, demanded, count, most_cost):
     """Yield the changes of all hosts that cost no more."""
     kind_of = start.planning.kind
     everywhere = collections.Counter(
@@ -74,18 +67,18 @@ def _changes(start, demanded, most_cost):
                 s for g, n in zip(alike, counts, strict=True) for s in g[:n]
             )
             kinds = set(map(kind_of, leaving))
-            spent = sum(demanded.weight(kind_of(server).cost_mb) for server in leaving)
+            spent = sum(kind_of(server).cost_mb for server in leaving)
             if spent > most_cost:
                 continue
             # Who leaves a host does not come back.
             others = everywhere - here if name in start.planning.targets else {}
             others = {kind: n for kind, n in others.items() if kind not in kinds}
-            now = start.lifted(tuple(server.id for server in leaving))
+            now = start.changed(start.hosts[name].view.without(leaving))
             for coming, end in _comings(now, name, others):
                 number += 1
                 if number > MOST_CHANGES:
                     raise UnsolvedError
-                room = end.hosts[name].room(demanded.kind, demanded.count)
+                room = end.hosts[name].room(demanded, count)
                 yield Change(name, leaving, coming, room)
 
 
@@ -97,21 +90,18 @@ def _comings(now, name, most):
     kind, *rest = most
     for number in range(most[kind] + 1):
         if number:
-            server = now.planning.newcomer(kind, next(NUMBERS))
-            now = now.joined(server, kind, name)
+            now = joined(now, kind, name)
             if now is None:
                 return
         for coming, end in _comings(now, name, {other: most[other] for other in rest}):
             yield {kind: number} | coming, end
 
 
-def _reached(start, demanded, changes):
-    """Return the migrations of the best choice that some order leads to."""
+def _best_choice(start, count, changes):
+    """Return the room and the cost of the best choice of a change for each host."""
     kind_of = start.planning.kind
     leaving = [collections.Counter(map(kind_of, c.leaving)) for c in changes]
-    weights = [
-        sum(demanded.weight(k.cost_mb) * n for k, n in c.items()) for c in leaving
-    ]
+    weights = [sum(k.cost_mb * n for k, n in c.items()) for c in leaving]
     kinds = {kind for change in changes for kind in change.coming}
     # Each row counts something of the changes that are chosen.
     rows = [[change.host == host for change in changes] for host in start.hosts]
@@ -125,18 +115,12 @@ def _reached(start, demanded, changes):
     least = [1] * len(start.hosts) + [0] * len(kinds)
     most = list(least)
     rooms = [change.room for change in changes]
-    for _ in range(MOST_CHOICES):
-        # As much room as is demanded, or as there can be; then the least weight.
-        chosen = _chosen(np.negative(rooms), (rows, least, most))
-        gained = min(demanded.count, chosen @ rooms)
-        limits = [*rows, rooms], [*least, gained], [*most, math.inf]
-        chosen = _chosen(np.divide(weights, max(weights) or 1), limits)
-        found = [change for change, x in zip(changes, chosen, strict=True) if x]
-        reached = find_order(start, _destinations(kind_of, found))
-        if reached is not None and demanded.room(reached.end) >= gained:
-            return reached
-        rows, least, most = [*rows, chosen], [*least, 0], [*most, len(found) - 1]
-    raise UnsolvedError
+    # As much room as is demanded, or as there can be; then the least weight.
+    chosen = _chosen(np.negative(rooms), (rows, least, most))
+    gained = min(count, chosen @ rooms)
+    limits = [*rows, rooms], [*least, gained], [*most, math.inf]
+    chosen = _chosen(np.divide(weights, max(weights) or 1), limits)
+    return int(gained), int(chosen @ weights)
 
 
 def _chosen(weights, limits):
@@ -152,16 +136,3 @@ def _chosen(weights, limits):
     if not found.success:
         raise UnsolvedError
     return np.round(found.x).astype(int)
-
-
-def _destinations(kind_of, changes):
-    """Return a host for each server that leaves one."""
-    coming = collections.defaultdict(list)
-    for change in changes:
-        for kind, number in change.coming.items():
-            coming[kind] += [change.host] * number
-    return {
-        server.id: coming[kind_of(server)].pop()
-        for change in changes
-        for server in change.leaving
-    }

@@ -2,8 +2,8 @@
 """How far plans of migrations are from the best ones, on random clouds.
 
 Each cloud has a few small hosts with VMs of both classes at random; room is made
-for one to four more VMs of a random flavor.  The best plan is that of
-:mod:`tests.benchmark.best_plan`: no cheaper one gives as much room.
+for one to four more VMs of a random flavor.  The best that there may be is that of
+:mod:`tests.benchmark.best_plan`: no cheaper plan gives as much room.
 
     python -m tests.benchmark.plan_gap [--clouds N]
 """
@@ -14,11 +14,11 @@ import random
 import sys
 import time
 
+from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import Planning
-from nova_perfvm.changes.migrations.room import Demanded, enlarged
 from nova_perfvm.diagnose.explain import request_of, settings_for
-from tests.benchmark.best_plan import UnsolvedError, best_order
+from tests.benchmark.best_plan import UnsolvedError, best
 from tests.benchmark.command import positive, tell
 from tests.unit.changes.migrations import clouds
 
@@ -29,23 +29,24 @@ MOST_VMS = 4
 
 
 def measure(seed):
-    """Return (VMs gained, gained by the best plan, cost, cost of the best plan).
+    """Return (VMs gained, gained at best, cost, cost of the best arrangement).
 
-    Those of the best plan are None where it was not found.
+    Those of the best are None where it was not found.
     """
     rng = random.Random(seed)
     scene = clouds.scene(rng, HOSTS, SERVERS)
     planning = Planning(scene.policy, scene.snapshot, settings_for(scene.policy))
     kind = planning.kind_of_request(request_of(scene.snapshot, flavor=scene.flavor)[0])
     start = Arrangement(planning)
-    demanded = Demanded(kind, Demanded(kind).room(start) + rng.randint(1, MOST_VMS))
-    found = enlarged(start, demanded, None)
-    gained, spent = demanded.gain(start, found.end), found.weight(demanded.weight)
+    have = start.room(kind, goals.ALL_SLOTS)
+    count = have + rng.randint(1, MOST_VMS)
+    end = goals.enlarged(start, kind, count, None)
+    gained = end.room(kind, count) - have
     try:
-        best = best_order(start, demanded, found)
+        most, least = best(start, kind, count, end)
     except UnsolvedError:
-        return gained, None, spent, None
-    return gained, demanded.gain(start, best.end), spent, best.weight(demanded.weight)
+        return gained, None, end.cost_mb, None
+    return gained, most - have, end.cost_mb, least
 
 
 def summary(found):
@@ -57,10 +58,10 @@ def summary(found):
         vms.update(gained=gained, most=most)
     same = [row for row in some if row[0] == row[1]]
     worse = sum(row[2] > row[3] for row in same)
-    yield f"clouds: {len(found)}, of which the best plan is known: {len(solved)}"
-    yield f"with a plan that gains something: {len(some)}"
-    yield f"VMs gained: {vms['gained']}, by the best plans {vms['most']}"
-    yield f"fewer than the best plan gains: {len(some) - len(same)} clouds"
+    yield f"clouds: {len(found)}, of which the best is known: {len(solved)}"
+    yield f"where something can be gained: {len(some)}"
+    yield f"VMs gained: {vms['gained']}, at best {vms['most']}"
+    yield f"fewer than at best: {len(some) - len(same)} clouds"
     yield f"as many, at a higher cost: {worse} of {len(same)} clouds"
 
 

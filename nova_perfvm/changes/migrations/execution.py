@@ -51,13 +51,11 @@ class Execution:
 
     :ivar policy_digest: digest of the policy that the plan was made with
     :ivar purpose: what the plan is for, in words
-    :ivar any_zone: whether servers may leave their availability zones
     """
 
     policy_digest: str
     purpose: str
     moves: tuple[MoveProgress, ...]
-    any_zone: bool = False
 
     @property
     def done(self) -> tuple[MoveProgress, ...]:
@@ -78,12 +76,9 @@ class Execution:
         return replace(self, moves=moves)
 
 
-def begin(
-    policy_digest: str, purpose: str, moves: Iterable[Move], *, any_zone: bool = False
-) -> Execution:
+def begin(policy_digest: str, purpose: str, moves: Iterable[Move]) -> Execution:
     """Return the execution of a plan of which nothing is done yet."""
-    found = tuple(map(MoveProgress, moves))
-    return Execution(policy_digest, purpose, found, any_zone)
+    return Execution(policy_digest, purpose, tuple(map(MoveProgress, moves)))
 
 
 class NextAction(NamedTuple):

@@ -3,35 +3,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.failure import unsafe_hosts
+from nova_perfvm.changes.migrations.leaving import Leaving
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
+from nova_perfvm.changes.migrations.openings import openings
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
-from nova_perfvm.changes.migrations.room import (
-    Demanded,
-    by_cost,
-    by_number,
-    enlarged,
-    newcomers,
-)
-from nova_perfvm.changes.migrations.sequence import Order, destinations, find_order
-from nova_perfvm.changes.migrations.settling import Settling
 from nova_perfvm.diagnose.capacity import request_of_class
 from nova_perfvm.diagnose.explain.report import assumed_cells
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
-from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of, some_of
 
 # No limit: more slots than any cloud has.
-_ALL = 1_000_000
-# To keep room for a host's failure, a plan may make room for so many VMs more.
-_MOST_SPARE = 4
-_MOST_NAMED = 5
-_UNSEEN = (
+ALL_SLOTS: Final = 1_000_000
+# So many levels of other servers make way, at most.
+_DEPTHS: Final = range(3)
+# At most so many openings are tried.  Others that make way take minutes in clouds that
+# are not small (in hosts), and are tried for fewer openings there.
+_MOST_TRIED: Final = 300
+_SMALL: Final = 30
+_MOST_PUSHED: Final = 8
+# At most so many hosts are tried for servers that leave one.
+_MOST_TRIED_TOGETHER, _MOST_TRIED_ALONE = 400, 100
+_MOST_NAMED: Final = 5
+_UNSEEN: Final = (
     "a snapshot has no server groups, PCI devices or ports with resources of their "
     "own: nova-scheduler checks these, and may refuse a migration"
 )
@@ -39,52 +39,23 @@ _UNSEEN = (
 
 def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
     """Return the migrations after which a number of new VMs find room."""
-    start = Arrangement(planning)
-    kind = planning.kind_of_request(request)
-    wishes = planning.wishes
-    have = _room(start, kind, count)
-    found, gained = Order((), start), have
-    for spare in range(1 + (_MOST_SPARE if wishes.keep_one else 0)):
-        if gained >= count:
-            break
-        demanded = Demanded(kind, count + spare)
-        trial = enlarged(start, demanded, wishes.max_moves)
-        room = _room(trial.end, kind, count)
-        if room > gained:
-            found, gained = trial, room
-        if demanded.room(trial.end) < demanded.count:
-            # There is no more to be had.
-            break
+    start, kind = Arrangement(planning), planning.kind_of_request(request)
+    end = enlarged(start, kind, count, planning.wishes.max_moves)
+    have, gained = start.room(kind, count), end.room(kind, count)
     reasons: list[str] = []
     if gained < count:
-        kept = ", with room kept for the failure of a host" if wishes.keep_one else ""
-        reasons.append(
-            f"no migrations were found that make room for {count}{kept}, only for "
-            f"{gained}"
-        )
-        if wishes.max_moves is not None and len(found.moves) >= wishes.max_moves:
-            reasons.append(f"--max-moves allows {wishes.max_moves}")
-        reasons += [*_unsafe(found.end), *_not_moved(planning)]
+        reasons += [
+            f"no migrations were found that make room for {count}, only for {gained}",
+            *_not_moved(planning),
+        ]
     there = f"there is room for {have} of {count} already"
     return MigrationPlan(
-        moves=found.moves,
+        moves=end.moves,
         gained=gained - have,
         wanted=count - have,
         reasons=tuple(reasons),
         notes=(*([there] if have else []), *_notes(planning)),
     )
-
-
-def _room(now: Arrangement, kind: ServerKind, count: int) -> int:
-    """Return how many VMs find room beside the room that is to be kept."""
-    most = Demanded(kind, count).room(now)
-    if not now.planning.wishes.keep_one:
-        return most
-    for number in range(most, 0, -1):
-        end, _ = newcomers(now, kind, number)
-        if next(unsafe_hosts(end), None) is None:
-            return number
-    return 0
 
 
 def drain(planning: Planning, host: str) -> MigrationPlan:
@@ -97,106 +68,149 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
     if host not in start.hosts:
         raise MoveError(unknown_host(host, start.hosts))
     servers = start.hosts[host].view.servers
-    staying = [server for server in servers if planning.why_not(server)]
     leaving = sorted(
-        (server for server in servers if server not in staying),
+        start.movable(host),
         key=lambda server: (-planning.kind(server).cost_mb, server.id),
     )
-    found = _emptied(start, host, leaving)
-    remaining = [s for s in leaving if found.end.host_of(s.id) == host]
-    reasons = [f"{server} stays: {planning.why_not(server)}" for server in staying]
-    reasons += [
-        f"{server} stays: no host was found for it, nor by migrating others"
-        for server in remaining
+    end = _emptied(start, host, [server.id for server in leaving])
+    reasons = [
+        f"{server} stays: "
+        + (
+            planning.why_not(server)
+            or "no host was found for it, nor by migrating others"
+        )
+        for server in servers
+        if end.host_of(server.id) == host
     ]
     return MigrationPlan(
-        moves=found.moves,
-        gained=len(leaving) - len(remaining),
+        moves=end.moves,
+        gained=len(servers) - len(reasons),
         wanted=len(servers),
-        reasons=(*reasons, *_unsafe(found.end, {host})),
+        reasons=tuple(reasons),
         notes=tuple(_notes(planning)),
+        after=end.snapshot(),
     )
 
 
-def _emptied(start: Arrangement, host: str, leaving: list[Server]) -> Order:
-    """Return the migrations by which the most servers leave a host."""
-    most = start.planning.wishes.max_moves
-    together = _left(start, host, leaving, tries=400)
-    if together is not None and (most is None or len(together.moves) <= most):
-        return together
-    found = Order((), start)
-    for server in leaving:
-        if found.end.host_of(server.id) == host:
-            step = _left(found.end, host, [server], tries=100)
-            if step is not None and (
-                most is None or len(found.moves) + len(step.moves) <= most
-            ):
-                found = found.then(step)
-    return found
+def _emptied(start: Arrangement, host: str, names: Sequence[str]) -> Arrangement:
+    """Return an arrangement in which as many servers have left a host as may be."""
+    end = _left(start, host, names, _MOST_TRIED_TOGETHER)
+    if end is not None:
+        return end
+    for name in names:
+        if start.host_of(name) == host:
+            start = _left(start, host, [name], _MOST_TRIED_ALONE) or start
+    return start
 
 
 def _left(
-    start: Arrangement, host: str, servers: list[Server], *, tries: int
-) -> Order | None:
-    """Return migrations by which all of these servers leave a host; None if none."""
-    names = tuple(server.id for server in servers)
-    lifted = start.lifted(names)
-    for depth in range(3):
-        settling = Settling(
-            by_cost,
+    start: Arrangement, host: str, names: Sequence[str], tries: int
+) -> Arrangement | None:
+    for depth in _DEPTHS:
+        leaving = Leaving(
             avoided=frozenset({host}),
             depth=depth,
             staying=frozenset(names),
             tries=iter(range(tries)),
         )
-        end = settling.settle(lifted, tuple((name, host) for name in names))
-        found = None if end is None else find_order(start, destinations(start, end))
-        if found is not None:
-            return found
+        end = leaving.leave(start, names)
+        if end is not None:
+            return end
     return None
 
 
-def defragment(planning: Planning, vm_class: VMClass, budget: int) -> MigrationPlan:
-    """Return the migrations after which the most slots of a class are free.
-
-    :param budget: at most so many migrations
-    """
-    start = Arrangement(planning)
-    demanded = slots(planning, vm_class)
-    found = enlarged(start, demanded, budget)
-    gained = demanded.gain(start, found.end)
-    reasons = list(_unsafe(found.end)) if found.moves else []
+def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
+    """Return the migrations after which the most slots of a class are free."""
+    start, kind = Arrangement(planning), kind_of_slots(planning, vm_class)
+    most_moves = planning.wishes.max_moves
+    end = enlarged(start, kind, ALL_SLOTS, most_moves)
+    gained = end.room(kind, ALL_SLOTS) - start.room(kind, ALL_SLOTS)
+    reasons: tuple[str, ...] = ()
     if not gained:
-        reasons.append(
-            f"no way was found to free a slot by {number_of(budget, 'migration')}"
-        )
-        reasons += _not_moved(planning)
+        budget = number_of(most_moves or 0, "migration")
+        why = f"no way was found to free a slot by {budget}"
+        reasons = (why, *_not_moved(planning))
     return MigrationPlan(
-        moves=found.moves,
+        moves=end.moves,
         gained=gained,
         wanted=max(1, gained),
-        reasons=tuple(reasons),
+        reasons=reasons,
         notes=tuple(_notes(planning)),
     )
 
 
-def slots(planning: Planning, vm_class: VMClass) -> Demanded:
-    """Return the demand for slots: room for VMs of a class, by the fewest moves."""
-    kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
-    return Demanded(kind, _ALL, by_number)
+def kind_of_slots(planning: Planning, vm_class: VMClass) -> ServerKind:
+    """Return the kind of VMs that slots of a class are for."""
+    return planning.kind_of_request(request_of_class(planning.policy, vm_class))
 
 
-def _unsafe(now: Arrangement, ignored: Collection[str] = ()) -> Iterator[str]:
-    """Yield which hosts must not fail, if room is to be kept for a host's failure.
+def enlarged(
+    start: Arrangement, kind: ServerKind, count: int, most_moves: int | None
+) -> Arrangement:
+    """Return the arrangement with the most room for VMs, up to what is wanted.
 
-    :param ignored: hosts that do not count
+    Openings are made one after the other, each time the cheapest per VM.
+
+    :param most_moves: the most migrations allowed; None for any number
     """
-    found = list(unsafe_hosts(now, ignored)) if now.planning.wishes.keep_one else []
-    if found:
-        yield (
-            "no room was found for the servers of one host if it failed: "
-            f"{some_of(found, _MOST_NAMED)}"
-        )
+    end = start
+    while end.room(kind, count) < count:
+        left = None if most_moves is None else most_moves - len(end.moves)
+        found = _cheapest(end, kind, count, left)
+        if found is None:
+            break
+        end = found
+    return _without_detours(start, end, kind, count)
+
+
+def _cheapest(
+    start: Arrangement, kind: ServerKind, count: int, most_moves: int | None
+) -> Arrangement | None:
+    """Return the migrations that cost the least per VM that they make room for."""
+    have = start.room(kind, count)
+    best: tuple[float, Arrangement] | None = None
+    small = len(start.hosts) <= _SMALL
+    for depth in _DEPTHS:
+        if best is not None and depth and not small:
+            # There is a way, if not the cheapest.
+            break
+        found = openings(start, kind, start.hosts, wanted=count - have, limit=count)
+        tries = _MOST_TRIED if small or not depth else _MOST_PUSHED
+        for opening in islice(found, tries):
+            least = opening.cost_mb / min(opening.gain, count - have)
+            if best is not None and least >= best[0]:
+                break
+            leaving = Leaving(
+                goal=kind,
+                limit=count,
+                depth=depth,
+                staying=frozenset(opening.servers),
+            )
+            end = leaving.leave(start, opening.servers)
+            if end is None:
+                continue
+            gain = end.room(kind, count) - have
+            moves = len(end.moves) - len(start.moves)
+            if gain <= 0 or (most_moves is not None and moves > most_moves):
+                continue
+            price = (end.cost_mb - start.cost_mb) / gain
+            if best is None or price < best[0]:
+                best = price, end
+    return best[1] if best else None
+
+
+def _without_detours(
+    start: Arrangement, end: Arrangement, kind: ServerKind, count: int
+) -> Arrangement:
+    """Leave out each migration without which there is as much room."""
+    for left_out in end.moves:
+        now: Arrangement | None = start
+        for move in end.moves:
+            if now is not None and move != left_out:
+                now = now.moved(move.server, move.target)
+        if now is not None and now.room(kind, count) >= end.room(kind, count):
+            end = now
+    return end
 
 
 def _not_moved(planning: Planning) -> Iterator[str]:
@@ -214,8 +228,7 @@ def _notes(planning: Planning) -> Iterator[str]:
     snapshot = planning.snapshot
     if snapshot.servers:
         yield _UNSEEN
-        if not planning.wishes.any_zone:
-            yield "each server stays in its availability zone; --any-zone lets it leave"
+        yield "each server stays in its availability zone"
     yield from assumed_cells(snapshot.hosts)
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):
         yield "images that cannot be read are taken to ask for nothing"

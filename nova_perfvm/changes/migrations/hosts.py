@@ -9,12 +9,11 @@ from dataclasses import replace
 from nova_perfvm.diagnose.arrivals import Share, arrived, shares
 from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, offer
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts import NUMACell, RequestCell
+from nova_perfvm.facts import RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import (
     ComputeHost,
-    HostCell,
     HostPages,
     Server,
     ServerCell,
@@ -25,26 +24,6 @@ from nova_perfvm.policy import Policy
 
 class NoRoomError(PerfVMError):
     """A host does not take a server."""
-
-
-def server_moved(
-    policy: Policy,
-    settings: SchedulerSettings,
-    request: Request,
-    server: Server,
-    source: HostView,
-    target: HostView,
-) -> tuple[HostView, HostView]:
-    """Return both hosts, the source first, after a server has moved.
-
-    :raises NoRoomError: when the target does not take it
-    """
-    after = server_added(policy, settings, request, server, target)
-    before = source.without([server])
-    # In storage that both share, the server holds what it holds on the target.
-    kept = {provider.uuid: provider for provider in after.sharing}
-    sharing = tuple(kept.get(p.uuid, p) for p in before.sharing)
-    return replace(before, sharing=sharing), after
 
 
 def server_added(
@@ -65,8 +44,6 @@ def server_added(
         found = shares(policy, request.facts, view.facts)
     if allocation is None or found is None:
         raise NoRoomError(f"{view.host} does not take {server}")
-    gone = frozenset({server.id})
-    view = replace(view, sharing=tuple(p.without(gone) for p in view.sharing))
     view = arrived(view, request.facts, found, server.id, allocation)
     there = replace(
         server,
@@ -82,7 +59,8 @@ def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
     """Return a cloud with some of its hosts replaced."""
     by_host = {view.host: view for view in views}
     providers = {p.uuid: p for v in by_host.values() for p in v.providers}
-    servers = {s.id: s for v in by_host.values() for s in v.servers}
+    servers = {s.id: s for s in snapshot.servers}
+    servers |= {s.id: s for v in by_host.values() for s in v.servers}
     return replace(
         snapshot,
         hosts=tuple(
@@ -90,7 +68,7 @@ def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
             for host in snapshot.hosts
         ),
         providers=tuple(providers.get(p.uuid, p) for p in snapshot.providers),
-        servers=tuple(servers.get(s.id, s) for s in snapshot.servers),
+        servers=tuple(servers.values()),
     )
 
 
@@ -128,30 +106,16 @@ def _pinned_vcpus(cell: ServerCell, asked: RequestCell) -> list[int]:
 
 
 def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
-    """Return a host as its compute service would report it."""
-    facts = view.facts
-    return replace(
-        host,
-        cells=tuple(
-            _reported_cell(cell, found)
-            for cell, found in zip(host.cells, facts.cells, strict=True)
-        ),
-        # What it does not report is counted from its servers.
-        vcpus_used=None if host.vcpus_used is None else facts.vcpus_used,
-        num_instances=None if host.num_instances is None else facts.num_instances,
+    """Return a host that reports no use but of pages: its servers' is counted then."""
+    cells = tuple(
+        replace(
+            cell,
+            pinned_cpus=None,
+            memory_usage_mb=None,
+            mempages=tuple(
+                HostPages(p.size_kb, p.total, p.used) for p in found.mempages
+            ),
+        )
+        for cell, found in zip(host.cells, view.facts.cells, strict=True)
     )
-
-
-def _reported_cell(cell: HostCell, found: NUMACell) -> HostCell:
-    return replace(
-        cell,
-        pinned_cpus=(
-            None if cell.pinned_cpus is None else frozenset(found.pinned_cpus)
-        ),
-        memory_usage_mb=(
-            None if cell.memory_usage_mb is None else found.memory_usage_mb
-        ),
-        mempages=tuple(
-            HostPages(pool.size_kb, pool.total, pool.used) for pool in found.mempages
-        ),
-    )
+    return replace(host, cells=cells, vcpus_used=None, num_instances=None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A migration, a plan of several, and a cloud after a migration.
+"""A migration, a plan of several, and whether a host takes a server.
 
 The rules and Placement's arithmetic decide whether a host takes a server, as for every
 other request; see :mod:`nova_perfvm.diagnose.explain.verdicts`.
@@ -7,12 +7,11 @@ other request; see :mod:`nova_perfvm.diagnose.explain.verdicts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.migrations.hosts import recorded, server_moved
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.arrivals import shares
 from nova_perfvm.diagnose.explain.verdicts import (
@@ -26,14 +25,13 @@ from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST
 from nova_perfvm.policy import Policy
 
 # Every migration costs as much as copying so much memory besides the server's.
 EACH_MB: Final = 1024
 # Migrations of VMs that own CPUs cost more: these were promised not to be disturbed.
 PINNED_FACTOR: Final = 2
-# Returns what plans keep small, from the cost of a migration in MiB.
-Weight = Callable[[int], int]
 
 
 class MoveError(PerfVMError):
@@ -79,13 +77,15 @@ class MigrationPlan:
     :ivar wanted: how many were asked for
     :ivar reasons: why the plan is not complete
     :ivar notes: what else an operator should know, such as what was not seen
+    :ivar after: the cloud after the migrations
     """
 
-    moves: tuple[Move, ...] = ()
-    gained: int = 0
-    wanted: int = 0
+    moves: tuple[Move, ...]
+    gained: int
+    wanted: int
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    after: Snapshot = field(default=Snapshot(""), repr=False, compare=False)
 
     @property
     def complete(self) -> bool:
@@ -118,20 +118,15 @@ def cost_mb(memory_mb: int, *, pinned: bool) -> int:
     return (memory_mb + EACH_MB) * (PINNED_FACTOR if pinned else 1)
 
 
-def request_to_move(
-    snapshot: Snapshot, server: Server, *, any_zone: bool = False
-) -> Request:
+def request_to_move(snapshot: Snapshot, server: Server) -> Request:
     """Return what a server asks for when it moves.
 
     It stays in the availability zone that it is in, as no API of the microversions
     in use tells whether its owner has asked for that zone.
 
-    :param any_zone: let it leave the zone
     :raises RequestError: when nova-api would refuse its flavor and image today
     """
     request = ways.request_of(snapshot, server)
-    if any_zone:
-        return request
     return replace(request, availability_zone=server.availability_zone)
 
 
@@ -142,7 +137,6 @@ def allows(
     host: str,
     *,
     settings: SchedulerSettings | None = None,
-    any_zone: bool = False,
 ) -> HostVerdict:
     """Return the verdict on moving a server to a host of the cloud as it is now.
 
@@ -154,7 +148,7 @@ def allows(
     :raises MoveError: when there is no such host
     :raises RequestError: when nova-api would refuse its flavor and image today
     """
-    request = request_to_move(snapshot, server, any_zone=any_zone)
+    request = request_to_move(snapshot, server)
     settings = settings or settings_for(policy)
     # Aggregates of the other hosts may keep a project off this one.
     everything = views_of(snapshot, None if settings.tenants else {host})
@@ -169,28 +163,19 @@ def allows(
     return found
 
 
-def moved(
-    snapshot: Snapshot,
-    policy: Policy,
-    move: Move,
-    *,
-    settings: SchedulerSettings | None = None,
-) -> Snapshot:
-    """Return a cloud as it is when a migration is over.
+def command(move: Move) -> str:
+    """Return the commands of one migration, which wait until it is over.
 
-    Only the server's host, allocations, CPUs and memory change.
-
-    :param settings: those of nova-scheduler; None for what the policy needs
-    :raises NoRoomError: when the target does not take the server
+    nova-scheduler checks the host; nothing is forced.
     """
-    server = snapshot.server_by_id[move.server]
-    views = {v.host: v for v in views_of(snapshot, {move.source, move.target})}
-    after = server_moved(
-        policy,
-        settings or settings_for(policy),
-        request_to_move(snapshot, server),
-        server,
-        views[move.source],
-        views[move.target],
+    server, host = quote(move.server), quote(move.target)
+    if move.live:
+        return (
+            f"openstack --os-compute-api-version {LIVE_TO_HOST} server migrate "
+            f"--live-migration --host {host} --wait {server}"
+        )
+    return (
+        f"openstack --os-compute-api-version {COLD_TO_HOST} server migrate "
+        f"--host {host} --wait {server}\n"
+        f"openstack server migration confirm {server}"
     )
-    return recorded(snapshot, after)

@@ -25,19 +25,14 @@ from nova_perfvm.rules import check_request, resolve_class
 class PlanOptions:
     """What an operator wants of every plan.
 
-    :ivar cold: True: migrate all servers cold, running ones too; False: migrate none
-        cold; None: migrate running servers live, the others cold
-    :ivar excluded: names of compute services and IDs of servers to leave alone
-    :ivar any_zone: whether servers may leave their availability zones
-    :ivar max_moves: the most migrations allowed; None for any number
-    :ivar keep_one: whether room is kept for the servers of any one host that fails
+    :ivar cold: migrate all servers cold; otherwise running ones live
+    :ivar excluded: hosts and servers to leave alone, by name or ID
+    :ivar max_moves: the most migrations that make room; None for any number
     """
 
-    cold: bool | None = None
+    cold: bool = False
     excluded: frozenset[str] = frozenset()
-    any_zone: bool = False
     max_moves: int | None = None
-    keep_one: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +47,6 @@ class ServerKind:
 
     request: Request
     cost_mb: int
-    pinned: bool
     right: bool
     allowed: frozenset[str] | None = None
 
@@ -84,37 +78,20 @@ class Planning:
         if server.id not in self._kind_of:
             key = self._key(server)
             if key not in self._kinds:
-                any_zone = self.wishes.any_zone
-                request = request_to_move(self.snapshot, server, any_zone=any_zone)
+                request = request_to_move(self.snapshot, server)
                 self._kinds[key] = self.kind_of_request(request)
             self._kind_of[server.id] = self._kinds[key]
         return self._kind_of[server.id]
 
     def kind_of_request(self, request: Request) -> ServerKind:
         """Return the kind of the servers that ask for this."""
-        pinned = request.facts.pinned
+        facts = request.facts
         return ServerKind(
             request=request,
-            cost_mb=cost_mb(request.facts.memory_mb, pinned=pinned),
-            pinned=pinned,
+            cost_mb=cost_mb(facts.memory_mb, pinned=facts.pinned),
             right=not check_request(self.policy, request.facts),
             allowed=own_hosts(request.project, self.views, self.settings),
         )
-
-    def newcomer(self, kind: ServerKind, number: int) -> Server:
-        """Return a new server of a kind, with an ID that no other server has."""
-        facts = kind.request.facts
-        server = Server(
-            id=f"new-{number}",
-            name=f"new-{number}",
-            host=None,
-            status="BUILD",
-            vcpus=facts.vcpus,
-            extra_specs={},
-            memory_mb=facts.memory_mb,
-        )
-        self._kind_of[server.id] = kind
-        return server
 
     def _key(self, server: Server) -> Hashable:
         return (
@@ -135,10 +112,6 @@ class Planning:
             for aggregate in self.snapshot.aggregates
             for key in aggregate.metadata
         )
-
-    def is_live(self, server: Server) -> bool:
-        """Return whether a server that may be moved is migrated live."""
-        return not self.wishes.cold and "live" in ways.kinds(server)
 
     def why_not(self, server: Server) -> str:
         """Return why a server is not to be moved, in words; empty if it may be."""
@@ -182,8 +155,6 @@ class Planning:
             yield f"it is {state}: {'wait' if server.task else command}"
         elif self.wishes.cold and "cold" not in kinds:
             yield f"it is {server.status}: it can be migrated live only"
-        elif self.wishes.cold is False and "live" not in kinds:
-            yield f"it is {server.status}: it can be migrated cold only"
 
     @cached_property
     def _services(self) -> dict[str, HostView]:
@@ -202,16 +173,16 @@ class Planning:
 
     def move(self, server: Server, source: str, target: str) -> Move:
         """Return the migration of a server."""
-        kind = self.kind(server)
-        vm_class = resolve_class(self.policy, kind.request.facts)
+        facts = self.kind(server).request.facts
+        vm_class = resolve_class(self.policy, facts)
         return Move(
             server=server.id,
             name=server.name,
             source=source,
             target=target,
-            live=self.is_live(server),
+            live=not self.wishes.cold and "live" in ways.kinds(server),
             memory_mb=server.memory_mb,
             vcpus=server.vcpus,
-            pinned=kind.pinned,
+            pinned=facts.pinned,
             class_name=vm_class.name if vm_class else None,
         )

@@ -11,7 +11,7 @@ from typing import Final
 from nova_perfvm.changes.effects import with_changes
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.migrations.goals import drain
-from nova_perfvm.changes.migrations.model import Move, moved
+from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.changes.what_if.new_hosts import NewHosts, with_new_hosts
 from nova_perfvm.diagnose.explain import SchedulerSettings
@@ -250,13 +250,9 @@ def _removed(
     snapshot, moves = found.snapshot, list(found.moves)
     notes = list(found.notes)
     for name in names:
-        others = frozenset(names) - {name}
-        planning = Planning(
-            found.policy, snapshot, settings, PlanOptions(excluded=others)
-        )
-        plan = drain(planning, name)
-        for move in plan.moves:
-            snapshot = moved(snapshot, found.policy, move, settings=settings)
+        wishes = PlanOptions(excluded=frozenset(names) - {name})
+        plan = drain(Planning(found.policy, snapshot, settings, wishes), name)
+        snapshot = plan.after
         moves += plan.moves
         notes += [f"{name}: {why}" for why in plan.reasons]
     homeless = tuple(s for s in snapshot.servers if s.host in names)

@@ -10,7 +10,8 @@ import dataclasses
 import itertools
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import INVENTORY_FILE, HostCell, Inventory
+from nova_perfvm.changes.migrations.hosts import server_added
+from nova_perfvm.facts.snapshot import INVENTORY_FILE, HostCell, Inventory, Server
 from nova_perfvm.policy import FlavorSize, FlavorTemplate, HostShape
 from tests.unit.facts.snapshot import clouds
 from tests.unit.rules import hosts
@@ -243,6 +244,20 @@ def scene(rng, most_hosts=6, most_servers=14):
             if builder.add(name, host):
                 break
     return Scene(builder.cloud.policy, builder.cloud.snapshot(), rng.choice(flavors))
+
+
+def joined(now, kind, host):
+    """Return an arrangement with a new server on a host; None if that takes none."""
+    if not now.hosts[host].fits(kind):
+        return None
+    view, facts = now.hosts[host].view, kind.request.facts
+    name = f"new-{host}-{len(view.servers)}"
+    server = Server(name, name, None, "BUILD", facts.vcpus, {})
+    server = dataclasses.replace(server, memory_mb=facts.memory_mb)
+    planning = now.planning
+    return now.changed(
+        server_added(planning.policy, planning.settings, kind.request, server, view)
+    )
 
 
 def complaints(policy, snapshot):

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from nova_perfvm.changes.migrations import goals, model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.commands import command
-from nova_perfvm.changes.migrations.failure import unsafe_hosts
-from nova_perfvm.changes.migrations.hosts import recorded
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
-from nova_perfvm.changes.migrations.room import Demanded, newcomers
-from nova_perfvm.changes.migrations.sequence import find_order
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.explain import request_of, settings_for
 from nova_perfvm.diagnose.explain.verdicts import judge_all
@@ -46,11 +41,13 @@ class PlanCase(testtools.TestCase):
     def walk(self, policy, snapshot, plan):
         """Make all migrations; look at the cloud after each."""
         before = found_by_audit(policy, snapshot)
+        now = Arrangement(planning_of(policy, snapshot))
         for step in plan.moves:
             server = snapshot.server_by_id[step.server]
             verdict = model.allows(policy, snapshot, server, step.target)
             self.assertEqual((), verdict.reasons, step)
-            snapshot = model.moved(snapshot, policy, step)
+            now = now.moved(step.server, step.target)
+            snapshot = now.snapshot()
             self.assertEqual([], clouds.complaints(policy, snapshot), step)
             self.assertEqual(set(), found_by_audit(policy, snapshot) - before, step)
         return snapshot
@@ -64,7 +61,7 @@ class RandomCloudsTest(PlanCase):
         request, _ = request_of(scene.snapshot, flavor=scene.flavor)
         planning = planning_of(scene.policy, scene.snapshot)
         kind = planning.kind_of_request(request)
-        have = Demanded(kind).room(Arrangement(planning))
+        have = Arrangement(planning).room(kind, 1000)
         plan = goals.free(planning, request, have + more)
         event(f"{plan.gained} of {plan.wanted}")
         self.assertEqual(more, plan.wanted)
@@ -73,12 +70,11 @@ class RandomCloudsTest(PlanCase):
         # As many as it says come in, by explain's verdict, and no more.
         now = Arrangement(planning_of(scene.policy, after))
         for left in range(have + plan.gained, 0, -1):
-            hosts = taking(scene.policy, as_snapshot(now), scene.flavor)
+            hosts = taking(scene.policy, now.snapshot(), scene.flavor)
             self.assertTrue(hosts, left)
-            server = now.planning.newcomer(kind, left)
-            now = now.joined(server, kind, hosts[0])
+            now = clouds.joined(now, kind, hosts[0])
         if plan.gained < more:
-            self.assertEqual((), taking(scene.policy, as_snapshot(now), scene.flavor))
+            self.assertEqual((), taking(scene.policy, now.snapshot(), scene.flavor))
 
     @settings(max_examples=12, deadline=None)
     @given(st.integers(0, 100_000))
@@ -88,6 +84,7 @@ class RandomCloudsTest(PlanCase):
         plan = goals.drain(planning_of(scene.policy, scene.snapshot), host)
         before = scene.snapshot.servers_by_host[host]
         after = self.walk(scene.policy, scene.snapshot, plan)
+        self.assertEqual(plan.after, after)
         left = after.servers_by_host[host]
         event(f"{plan.gained} of {plan.wanted}")
         self.assertEqual(len(before) - len(left), plan.gained)
@@ -97,22 +94,13 @@ class RandomCloudsTest(PlanCase):
     @given(st.integers(0, 100_000), st.integers(1, 6))
     def test_whole_slots(self, seed, budget):
         scene = clouds.scene(random.Random(seed))
-        planning = planning_of(scene.policy, scene.snapshot)
+        planning = planning_of(scene.policy, scene.snapshot, max_moves=budget)
         (vm_class,) = scene.policy.pinned_classes
-        plan = goals.defragment(planning, vm_class, budget)
+        plan = goals.defragment(planning, vm_class)
         self.assertLessEqual(len(plan.moves), budget)
         self.walk(scene.policy, scene.snapshot, plan)
         event(f"{plan.gained}")
         self.assertEqual(bool(plan.moves), plan.gained > 0)
-
-
-def as_snapshot(arrangement):
-    """Return the cloud of an arrangement, newcomers as allocations alone."""
-    views = [host.view for host in arrangement.hosts.values()]
-    snapshot = arrangement.planning.snapshot
-    added = [s for v in views for s in v.servers if s.id not in snapshot.server_by_id]
-    snapshot = dataclasses.replace(snapshot, servers=(*snapshot.servers, *added))
-    return recorded(snapshot, views)
 
 
 class FewHostsCase(PlanCase):
@@ -183,25 +171,10 @@ class FreeTest(FewHostsCase):
                 if gained == (0, 0):
                     self.assertIn("there is room for 1 of 1 already", plan.notes)
 
-    def figures(self, plan):
-        return plan.gained, plan.wanted, plan.complete
-
-    def test_two_change_places_by_way_of_a_spare_host(self):
-        self.build(a=(2, 60, 48), b=(1, 48, 16))
-        # Its room counts, too: nobody may stay there.
-        self.add("c", 1, 32)
-        plan = self.free("hp32", 2)
-        self.assertEqual(
-            [("b-16", "b", "c"), ("a-48", "a", "b"), ("b-16", "c", "a")],
-            self.steps(plan),
-        )
-        self.assertEqual((1, 1, True), self.figures(plan))
-        self.walk(self.policy, self.cloud.snapshot(), plan)
-
     def test_half_a_plan(self):
         self.build(a=(1, 64, 16), b=(1, 64, 16), c=(1, 32))
         plan = self.free("hp48", 2)
-        self.assertEqual((1, 2, False), self.figures(plan))
+        self.assertEqual((1, 2, False), (plan.gained, plan.wanted, plan.complete))
         self.assertIn("room for 2, only for 1", plan.reasons[0])
 
     def test_what_is_excluded_stays(self):
@@ -220,18 +193,19 @@ class FreeTest(FewHostsCase):
         self.assertEqual(
             "openstack --os-compute-api-version 2.30 server migrate --live-migration "
             "--host c --wait i-a-16",
-            command(move),
+            model.command(move),
         )
         (move,) = self.free("hp48", cold=True).moves
         self.assertEqual(
             "openstack --os-compute-api-version 2.56 server migrate --host c --wait "
             "i-a-16\nopenstack server migration confirm i-a-16",
-            command(move),
+            model.command(move),
         )
         self.cloud.change_server("a-16", status="SHUTOFF")
         self.assertFalse(self.free("hp48").moves[0].live)
-        plan = self.free("hp48", cold=False)
-        self.assertIn("it is SHUTOFF: it can be migrated cold only", plan.reasons[-1])
+        self.cloud.change_server("a-16", status="PAUSED")
+        plan = self.free("hp48", cold=True)
+        self.assertIn("it is PAUSED: it can be migrated live only", plan.reasons[-1])
 
     def test_who_cannot_be_moved(self):
         self.build(a=(1, 64, 16), c=(1, 32))
@@ -272,53 +246,6 @@ class FreeTest(FewHostsCase):
             )
         self.cloud.change_server("a-16", availability_zone="zone-a")
         self.assertEqual((), self.free("hp48").moves)
-        self.assertEqual(1, len(self.free("hp48", any_zone=True).moves))
-
-    def test_room_for_the_failure_of_a_host(self):
-        self.build(a=(1, 64, 16), b=(1, 64, 16), c=(1, 64), d=(1, 64))
-        plan = self.free("hp48", 2, keep_one=True)
-        # With the second VM no host would be left for those of another.
-        self.assertEqual((0, 1), (plan.gained, plan.wanted))
-        self.assertIn("kept for the failure of a host, only for 1", plan.reasons[0])
-        self.assertEqual((0, 0), self.figures(self.free("hp48", 2))[:2])
-
-    def test_whose_failure_is_unsafe(self):
-        self.build(a=(1, 64, 48), b=(1, 32))
-        start = Arrangement(self.planning())
-        self.assertEqual(["a"], list(unsafe_hosts(start)))
-        self.assertEqual([], list(unsafe_hosts(start, {"a"})))
-        self.add("c", 1, 64)
-        start = Arrangement(self.planning())
-        self.assertEqual([], list(unsafe_hosts(start)))
-
-    def test_where_new_vms_come(self):
-        self.build(a=(1, 64), b=(1, 64))
-        planning = self.planning()
-        request, _ = request_of(planning.snapshot, flavor="hp48")
-        kind = planning.kind_of_request(request)
-        end, count = newcomers(Arrangement(planning), kind, 3)
-        self.assertEqual(2, count)
-        self.assertEqual([1, 1], [len(end.hosts[n].view.servers) for n in "ab"])
-
-
-class OrderTest(FewHostsCase):
-    def start(self):
-        return Arrangement(self.planning())
-
-    def test_a_cycle_needs_a_spare_host(self):
-        self.build(a=(1, 64, 16), b=(1, 64, 32))
-        swapped = {"i-a-16": "b", "i-b-32": "a"}
-        self.assertIsNone(find_order(self.start(), swapped))
-        self.add("c", 1, 64)
-        found = find_order(self.start(), swapped)
-        self.assertEqual(3, len(found.moves))
-        self.assertEqual(swapped, found.destinations)
-        self.assertEqual(1, sum(step.target == "c" for step in found.moves))
-
-    def test_one_waits_for_the_other(self):
-        self.build(a=(1, 64, 16), b=(1, 64, 32), c=(1, 64))
-        found = find_order(self.start(), {"i-a-16": "b", "i-b-32": "c"})
-        self.assertEqual(["i-b-32", "i-a-16"], [step.server for step in found.moves])
 
 
 class DrainTest(FewHostsCase):
@@ -336,7 +263,6 @@ class DrainTest(FewHostsCase):
         plan = self.drain("a")
         self.assertEqual((1, 2, False), (plan.gained, plan.wanted, plan.complete))
         self.assertIn("stays: no host was found for it", plan.reasons[0])
-        self.assertEqual(0, len(self.drain("a", max_moves=1).moves) - 1)
 
     def test_no_such_host(self):
         self.assertRaises(model.MoveError, self.drain, "x")

@@ -12,7 +12,7 @@ from tests.unit.changes.migrations.test_execution import COLD, MOVE
 
 
 def execution():
-    found = begin("digest", "room for 1 x hp", [MOVE, COLD], any_zone=True)
+    found = begin("digest", "room for 1 x hp", [MOVE, COLD])
     asked = dataclasses.replace(
         found.moves[0], state="asked", status="ACTIVE", after="m1", note="why"
     )
