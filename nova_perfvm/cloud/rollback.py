@@ -51,7 +51,7 @@ def plan_rollback(
     :param delete_children: delete the providers that earlier runs have detached
     """
     seen = read_snapshot(api)
-    views = elastic_hosts(seen).hosts
+    views = elastic_hosts(seen)
     plans = [plan_unenroll(view, strip=strip) for view in views]
     changes = [change for plan in plans for change in plan.changes]
     warnings = _warnings(seen)

@@ -5,13 +5,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from nova_perfvm.diagnose.audit import Subject, check_servers
-from nova_perfvm.diagnose.audit.claims import former_size
-from nova_perfvm.diagnose.audit.servers import server_on_host
-from nova_perfvm.diagnose.audit.units import left_behind, left_behind_fault
-from nova_perfvm.diagnose.views import elastic_hosts
+from nova_perfvm.diagnose.audit import Subject, claims, servers, units
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.findings import FLAVOR_LEFT_BEHIND, FORMER_SIZE
+from nova_perfvm.findings import Finding
 from nova_perfvm.generate.flavors import (
     PolicyFlavor,
     generate_flavors,
@@ -20,8 +16,6 @@ from nova_perfvm.generate.flavors import (
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import HostShape, Policy, shape_slots
-from nova_perfvm.rules import check_request, describe, is_former_size
-from nova_perfvm.rules.request.contract import CODES
 
 
 class Difference(NamedTuple):
@@ -56,26 +50,31 @@ def compare(
 
 
 def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Difference]:
-    """List what servers of a cloud would violate, and do not under the old policy.
+    """List what an audit of a cloud's servers would find, and does not by the old one.
 
     Servers keep the flavor that they were made with, so a policy that changes a
     class leaves them behind.  Of hosts each policy counts those that it manages.
     """
-    before, after = (
-        {(kind, name, code): text for kind, name, code, text in found}
-        for found in (_violations(old, snapshot), _violations(new, snapshot))
-    )
-    left_behind = list(_left_behind(old, new, snapshot))
-    names = {found.name for found in left_behind}
+    before, after = (_found(policy, snapshot) for policy in (old, new))
+    known = {(found.subject, found.code) for found in before}
+    names = {str(server) for server in snapshot.servers}
     return [
-        *(
-            Difference(kind, name, code, "", after[kind, name, code])
-            for kind, name, code in sorted(after.keys() - before.keys())
-            # What their flavors lack is said with what it costs.
-            if not (name in names and code in CODES)
-        ),
-        *left_behind,
+        Difference(
+            "server" if found.subject in names else "host",
+            found.subject,
+            found.code,
+            "",
+            f"{found.observed}: {' && '.join(found.remedy.splitlines())}",
+        )
+        for found in after
+        if (found.subject, found.code) not in known
     ]
+
+
+def _found(policy: Policy, snapshot: Snapshot) -> list[Finding]:
+    subject = Subject(policy, snapshot)
+    checks = (claims.check_servers, servers.check, units.check_flavors)
+    return sorted((f for check in checks for f in check(subject)), key=str)
 
 
 def _keys(old: Policy, new: Policy) -> Iterator[Difference]:
@@ -153,45 +152,6 @@ def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
     slots = {c.name: shape_slots(c, shape) for c in policy.pinned_classes}
     found = scheme_of(policy).inventory(policy, slots)
     return {"slots": str(max(slots.values(), default=0)), **found}
-
-
-def _violations(
-    policy: Policy, snapshot: Snapshot
-) -> Iterator[tuple[str, str, str, str]]:
-    """Return (server or host, its name, code, words)."""
-    subject = Subject(policy, snapshot)
-    on_hosts = []
-    for server in snapshot.servers:
-        if not server.known:
-            continue
-        request = subject.requests[server.id]
-        for reason in check_request(policy, request):
-            yield "server", str(server), reason.code, describe(reason)
-        if is_former_size(policy, request) and server.built:
-            yield "server", str(server), FORMER_SIZE, former_size(policy, request)
-        if server.host and subject.managed(server.host):
-            facts = server_on_host(subject, server)
-            on_hosts.append(facts._replace(name=server.name))
-    for found in check_servers(
-        policy, subject.cells, on_hosts, snapshot.assumed_divisions
-    ):
-        yield "host", found.subject, found.code, found.observed
-
-
-def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Difference]:
-    """List servers whose flavors ask for elastic hosts as the new policy has none."""
-    if not scheme_of(new).enrolls:
-        return
-    hosts = elastic_hosts(snapshot).hosts
-    subject = Subject(new, snapshot)
-    for server in snapshot.servers:
-        if scheme_of(old).enrolls and left_behind(old, server.extra_specs):
-            continue
-        fault = left_behind_fault(new, server, hosts)
-        if fault:
-            command = subject.resize(server).replace("\n", " && ")
-            text = f"{fault}, until it is resized: {command}"
-            yield Difference("server", str(server), FLAVOR_LEFT_BEHIND, "", text)
 
 
 def _differences(

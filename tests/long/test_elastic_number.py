@@ -186,7 +186,7 @@ class TestMore(NumberCase):
         )
         self.assertIn(self.server.id, found["Name"])
         self.assertIn(f"asks for {TWO}", found["New"])
-        self.assertIn("only to hosts that have it (others: 1)", found["New"])
+        self.assertIn("unshelves it to no host enrolled for this policy", found["New"])
         command = (
             "openstack perfvm flavor sync --prefix new- && openstack server resize "
             f"--flavor new-{GENERAL} {self.server.id}"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose.audit import (
-    builds,
     claims,
     contract,
     hosts,
@@ -114,12 +113,11 @@ _ROWS: Final = (
     ("Child providers", _BOTH, units.check_children),
     ("VMs on these hosts carry units", _BOTH, units.check_residents),
     ("Embedded flavors", _BOTH, units.check_flavors),
-    ("Embedded flavors are of this policy", _BOTH, units.check_left_behind),
     ("Usage is within inventory", _BOTH, usage.check),
     ("Allocations are the servers'", _AUDIT, placement.check),
     ("Providers belong to hosts", _AUDIT, placement.check_orphans),
     ("Nova gets on with its work", _AUDIT, progress.check),
-    ("Builds came to an end", _AUDIT, builds.check),
+    ("Builds came to an end", _AUDIT, progress.check_builds),
     ("No cell is down", _PREFLIGHT, settings.check_cells),
     ("All was seen", _AUDIT, settings.check_gaps),
 )

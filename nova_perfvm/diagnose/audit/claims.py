@@ -2,20 +2,20 @@
 """Whether servers, flavors and images are what they claim to be."""
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.audit.subject import ANEW, Subject
-from nova_perfvm.facts import HostFacts, Reason, RequestFacts
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
-from nova_perfvm.findings import Finding, Level
+from nova_perfvm.findings import Finding
 from nova_perfvm.generate import flavors as generating
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import one_line
 from nova_perfvm.rules import (
     REFUSALS,
@@ -51,55 +51,47 @@ _DECIDED: Final = (
 
 
 def check_servers(subject: Subject) -> Iterator[Finding]:
-    """Judge each server that is on a host by the flavor embedded in it."""
+    """Judge each server that came to a host once by the flavor embedded in it."""
+    policy = subject.policy
     for server in subject.snapshot.servers:
-        if server.host is None:
+        if not server.built or not server.known:
             continue
         request = subject.requests[server.id]
-        yield from _one_a_remedy(
-            subject.policy.accept,
-            (
-                _finding(subject, server, reason)
-                for reason in check_request(subject.policy, request)
-                if not _found_by_another_check(subject, server, reason.code)
-            ),
-        )
-        if is_former_size(subject.policy, request):
-            yield Finding.of(
-                codes.FORMER_SIZE,
-                str(server),
-                f"on {server.host}: {former_size(subject.policy, request)}",
-                subject.resize(server),
+        reasons = list(check_request(policy, request))
+        if server.host is not None:
+            # Of a host that nobody saw the labels are known.
+            facts = subject.hosts.get(server.host) or HostFacts(
+                server.host,
+                server.host,
+                (),
+                labels=subject.snapshot.labels(server.host),
             )
-        yield from _places(subject, server)
+            reasons += check_placed(policy, request, facts)
+        where = f"on {server.host or 'no host'}"
+        for reason in reasons:
+            if not _found_by_another_check(subject, server, reason.code):
+                refusal = REFUSALS[reason.code]
+                remedy = _remedy(subject, server, refusal.remedy)
+                words = f"{where}: {describe(reason)}"
+                yield Finding.of(refusal.audit, str(server), words, remedy)
+        if is_former_size(policy, request):
+            vm_class = policy.get_class(request.class_name or "")
+            words = (
+                f"{where}: it has {request.vcpus} vCPUs, a former size of class "
+                f"{vm_class.name}, which has {vm_class.vcpus} now: it can be moved, "
+                "and no new one gets that size"
+            )
+            remedy = subject.resize(server)
+            yield Finding.of(codes.FORMER_SIZE, str(server), words, remedy)
 
 
-def _one_a_remedy(
-    accept: Collection[str], found: Iterable[Finding]
-) -> Iterable[Finding]:
-    """Join what is wrong with a server and ends by the same commands.
-
-    The code is that of the first of what is worst.  What the policy accepts is not
-    joined with what it does not.
-    """
-    order = list(Level)
-    joined: dict[tuple[str, bool], Finding] = {}
-    for finding in sorted(found, key=lambda f: -order.index(f.level)):
-        key = (finding.remedy, finding.code in accept)
-        first = joined.setdefault(key, finding)
-        if first is not finding:
-            _, _, words = finding.observed.partition(": ")
-            joined[key] = first._replace(observed=f"{first.observed}; {words}")
-    return joined.values()
-
-
-def former_size(policy: Policy, request: RequestFacts) -> str:
-    """Say that a server that runs has a former size of its class."""
-    vm_class = policy.get_class(request.class_name or "")
-    return (
-        f"it has {request.vcpus} vCPUs, a former size of class {vm_class.name}, which "
-        f"has {vm_class.vcpus} now: it can be moved, and no new one gets that size"
-    )
+def _remedy(subject: Subject, server: Server, kind: str) -> str:
+    """Return the commands after which a rule has nothing against a server."""
+    if kind == "migrate":
+        return moves.migrate(server.id, server.status)
+    if kind == "rebuild":
+        return moves.rebuild(server.id, server.status)
+    return subject.resize(server)
 
 
 def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool:
@@ -107,42 +99,15 @@ def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool
     vm_class = subject.class_of(server)
     if not subject.managed(server.host or ""):
         return False
-    contracted = code in CODES
-    if vm_class is None or (contracted and scheme_of(subject.policy).enrolls):
+    if code in CODES:
         # It strands a slot, or its flavor is without units: that is said.
-        return contracted
-    if not vm_class.pinned:
+        return vm_class is None or scheme_of(subject.policy).enrolls
+    if vm_class is None or not vm_class.pinned:
         return False
     if code == NUMA_NODES.code:
         nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
         return len(nodes - {None}) not in {0, vm_class.cells_per_vm}
     return code == CPU_POLICY.code and not server.pinned_cpus
-
-
-def _places(subject: Subject, server: Server) -> Iterator[Finding]:
-    """Judge whether a server is where its class may be."""
-    host = server.host or ""
-    facts = subject.hosts.get(host) or HostFacts(
-        host, host, (), labels=subject.snapshot.labels(host)
-    )
-    for reason in check_placed(subject.policy, subject.requests[server.id], facts):
-        yield _finding(subject, server, reason)
-
-
-def _finding(subject: Subject, server: Server, reason: Reason) -> Finding:
-    """Return what a rule has against a server that runs, as the rule says it."""
-    refusal = REFUSALS[reason.code]
-    remedies: dict[str, Callable[[], str]] = {
-        "resize": lambda: subject.resize(server),
-        "migrate": lambda: moves.migrate(server.id, server.status),
-        "rebuild": lambda: moves.rebuild(server.id, server.status),
-    }
-    return Finding.of(
-        refusal.audit,
-        str(server),
-        f"on {server.host}: {describe(reason)}",
-        remedies[refusal.remedy](),
-    )
 
 
 def check_changed(subject: Subject) -> Iterator[Finding]:
@@ -158,29 +123,8 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
                 str(server),
                 f"on {server.host}: flavor {flavor.name} was changed: "
                 f"{', '.join(changed)}",
-                _to_today(subject, server, flavor),
+                subject.resize(server),
             )
-
-
-def _to_today(subject: Subject, server: Server, flavor: Flavor) -> str:
-    """Return the commands that make a server what its flavor is today."""
-    if not subject.changed_in_place(server):
-        return moves.resize(server.id, server.status, quote(flavor.id))
-    name = quote(ANEW + flavor.name)
-    # Which projects may use a private one is not looked at.
-    access = "" if flavor.public else " --private --project PROJECT"
-    size = f"--vcpus {flavor.vcpus} --ram {flavor.memory_mb} --disk {flavor.disk_gb}"
-    create = f"openstack flavor create {size}{access} {name}"
-    # Other servers have the same remedy: it may be there.
-    commands = [f"openstack flavor show {name} >/dev/null 2>&1 || {create}"]
-    specs = "".join(
-        f" --property {quote(f'{key}={value}')}"
-        for key, value in sorted(flavor.extra_specs.items())
-    )
-    if specs:
-        commands.append(f"openstack flavor set{specs} {name}")
-    commands.append(moves.resize(server.id, server.status, name))
-    return "\n".join(commands)
 
 
 def _sizes(value: Server | Flavor) -> dict[str, object]:
@@ -221,24 +165,8 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
                 codes.FLAVOR_DIFFERS,
                 f"flavor {flavor.name}",
                 f"not as class {name} is: {', '.join(differs)}",
-                _mended(flavor, names),
+                "openstack perfvm flavor sync",
             )
-
-
-def _mended(flavor: Flavor, names: Iterable[str]) -> str:
-    """Return the command after which no flavor of a class is unlike it.
-
-    What the policy does not list is not synced.  Servers keep the flavor that they
-    were made with.
-
-    :param names: the flavors that the policy lists
-    """
-    for name in names:
-        if flavor.name.endswith(name):
-            prefix = flavor.name.removesuffix(name)
-            option = f" --prefix {quote(prefix)}" if prefix else ""
-            return f"openstack perfvm flavor sync{option}"
-    return f"openstack flavor delete {quote(flavor.id)}"
 
 
 def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
@@ -294,43 +222,33 @@ def _of_image(subject: Subject, image: Image, code: str) -> str:
 def check_spelling(subject: Subject) -> Iterator[Finding]:
     """List keys that were meant to be the project's, and are not."""
     snapshot = subject.snapshot
-    for flavor in snapshot.flavors:
-        yield from _misspelled("flavor", flavor.id, flavor.name, flavor.extra_specs)
+    for what, uuid, name, values in (
+        *(("flavor", f.id, f.name, f.extra_specs) for f in snapshot.flavors),
+        *(("aggregate", str(a.id), a.name, a.metadata) for a in snapshot.aggregates),
+    ):
+        for key in filter(_is_near, values):
+            meant = quote(f"{const.CLASS_KEY}={values[key]}")
+            yield _near_miss(
+                f"{what} {name}",
+                key,
+                f"openstack {what} unset --property {quote(key)} {quote(uuid)}\n"
+                f"openstack {what} set --property {meant} {quote(uuid)}",
+            )
     for server in snapshot.servers:
         for key in filter(_is_near, server.extra_specs):
-            yield Finding.of(
-                codes.NEAR_MISS,
-                str(server),
-                f"its flavor {server.flavor} has {key}, which means nothing: "
-                f"{const.CLASS_KEY} was meant",
-                subject.resize(server),
-            )
-    for found in snapshot.aggregates:
-        yield from _misspelled("aggregate", str(found.id), found.name, found.metadata)
+            yield _near_miss(str(server), key, subject.resize(server))
     for image in snapshot.images or ():
         for key in filter(_is_near, image.properties):
-            yield Finding.of(
-                _of_image(subject, image, codes.NEAR_MISS),
-                f"image {image.title}",
-                f"{one_line(key)} means nothing, whatever is meant: an image has no "
-                f"class, {const.CLASS_KEY} belongs to flavors",
-                f"openstack image unset --property {quote(key)} {image.id}",
-            )
+            remedy = f"openstack image unset --property {quote(key)} {image.id}"
+            code = _of_image(subject, image, codes.NEAR_MISS)
+            yield _near_miss(f"image {image.title}", key, remedy, code)
 
 
-def _misspelled(
-    what: str, uuid: str, name: str, values: Mapping[str, str]
-) -> Iterator[Finding]:
-    """List keys, with the commands that put their values where they were meant."""
-    for key in filter(_is_near, values):
-        meant = quote(f"{const.CLASS_KEY}={values[key]}")
-        yield Finding.of(
-            codes.NEAR_MISS,
-            f"{what} {name}",
-            f"{key} means nothing: {const.CLASS_KEY} was meant",
-            f"openstack {what} unset --property {quote(key)} {quote(uuid)}\n"
-            f"openstack {what} set --property {meant} {quote(uuid)}",
-        )
+def _near_miss(
+    subject: str, key: str, remedy: str, code: str = codes.NEAR_MISS
+) -> Finding:
+    words = f"its key {one_line(key)} means nothing: {const.CLASS_KEY} names a class"
+    return Finding.of(code, subject, f"{words}, of flavors and aggregates", remedy)
 
 
 def _is_near(key: str) -> bool:
@@ -338,10 +256,8 @@ def _is_near(key: str) -> bool:
     if key in _KNOWN_KEYS:
         return False
     plain = key.lower().replace("_", ":")
-    return plain.startswith(f"{const.NAMESPACE}:") or _alike(plain)
-
-
-def _alike(key: str) -> bool:
-    matcher = difflib.SequenceMatcher(None, const.CLASS_KEY, key)
+    if plain.startswith(f"{const.NAMESPACE}:"):
+        return True
+    matcher = difflib.SequenceMatcher(None, const.CLASS_KEY, plain)
     # The first is an upper bound that costs little.
     return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE

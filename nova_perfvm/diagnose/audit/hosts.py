@@ -8,12 +8,10 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.hosts import label_faults, offer_faults, slot_class
+from nova_perfvm.diagnose.hosts import label_faults, offer_faults
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import ComputeHost
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.host import unreadable
 
 _LABEL: Final = f"openstack aggregate set --property {const.CLASS_KEY}"
@@ -119,38 +117,13 @@ def _list(names: Iterable[str]) -> str:
 
 
 def _configure(subject: Subject, view: HostView) -> str:
-    """Return the command that configures a host as it is, as far as that is known."""
-    vm_class = slot_class(subject.policy, view.facts.labels)
+    """Return the command that configures a host, with what is known of it."""
     mode = "shared" if view.root.mode == "open" else view.root.mode
-    words = [f"--topology {view.compute.shape or 'SHAPE'} --mode {mode}"]
+    words = f"--topology {view.compute.shape or 'SHAPE'} --mode {mode} --reserve CORES"
     if mode == "mixed":
-        nodes = sum(not cell.pcpuset for cell in view.compute.cells)
-        if nodes != 1:
-            words.append(f"--shared-nodes {nodes or 'N'}")
+        words += " --shared-nodes N"
     if mode != "shared" and len(subject.policy.pinned_classes) > 1:
-        words.append(f"--class {quote(vm_class.name) if vm_class else 'CLASS'}")
-    kept = _cores_kept(view.compute, vm_class)
-    if kept != 0:
-        words.append(f"--reserve {'CORES' if kept is None else kept}")
+        words += " --class CLASS"
     memory_gb = view.root.total("MEMORY_MB") // 1024
-    words.append(f"--memory-gb {memory_gb or 'GB'}")
-    return f"nova-perfvm host config {' '.join(words)} --policy POLICY"
-
-
-def _cores_kept(host: ComputeHost, vm_class: VMClass | None) -> int | None:
-    """Count the cores that each cell keeps for the host; None if nobody knows."""
-    shape = host.shape
-    if shape is None or host.division_assumed:
-        return None
-    found = set()
-    for cell in host.cells:
-        cpus, threads = len(cell.cpuset or cell.pcpuset), shape.threads
-        if not cell.cpuset and cpus <= shape.cores:
-            # One thread of each core, or all threads of fewer: the class says.
-            if vm_class is None and threads > 1:
-                return None
-            if vm_class is not None and vm_class.smt == "cores":
-                threads = 1
-        cores, rest = divmod(cpus, threads)
-        found.add(None if rest or cores > shape.cores else shape.cores - cores)
-    return found.pop() if len(found) == 1 else None
+    words += f" --memory-gb {memory_gb or 'GB'}"
+    return f"nova-perfvm host config {words} --policy POLICY"

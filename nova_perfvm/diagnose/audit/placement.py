@@ -9,13 +9,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import (
-    host_of_child,
-    is_ours,
-    scheme_counting,
-    scheme_of,
-)
-from nova_perfvm.printable import number_of
+from nova_perfvm.placement.schemes import host_of_child, is_ours, scheme_counting
 
 
 def check_consumers(
@@ -119,47 +113,33 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
     snapshot = subject.snapshot
     hosts = {host.provider: host for host in snapshot.hosts}
     nodes = {host.node: host for host in snapshot.hosts}
-    isolated = {h for a in snapshot.aggregates if a.isolates for h in a.hosts}
     for provider in filter(snapshot.is_seen, snapshot.providers):
-        root = hosts.get(provider.root or provider.uuid)
-        remove = f"openstack resource provider delete {provider.uuid}"
-        held = ""
-        if provider.allocations:
-            # Placement deletes none that somebody holds.
-            holders = number_of(len(provider.allocations), "consumer")
-            held = f", with allocations of {holders}"
-            remove = f"openstack resource provider show --allocations {provider.uuid}"
+        host = hosts.get(provider.root or provider.uuid)
+        # Placement deletes none that somebody holds.
+        verb = "show --allocations" if provider.allocations else "delete"
+        remedy = f"openstack resource provider {verb} {provider.uuid}"
         if _is_child(provider):
-            if provider.detached:
-                # Left for nova-compute to forget; it does no harm.
+            placed = host is not None and provider.parent is not None
+            home = host or nodes.get(host_of_child(provider.name) or "")
+            view = subject.elastic_hosts.get(home.host) if home else None
+            enrolled = view is not None and bool(view.enrolled or view.isolated_by)
+            # What is detached is left for nova-compute to forget; it does no harm.
+            if provider.detached or (placed and enrolled):
                 continue
-            top = snapshot.provider_by_uuid.get(provider.root)
-            if root is None or provider.parent is None:
-                evidence = f"it is below no compute host{held}"
-                home = nodes.get(host_of_child(provider.name) or "")
-                if home is not None and home.provider in snapshot.provider_by_uuid:
-                    # It is put back, or emptied as nova-compute can bear it.
-                    node = snapshot.provider_by_uuid[home.provider]
-                    keep = node.elastic_traits or home.host in isolated
-                    verb = "enroll" if keep else "unenroll"
-                    remove = f"openstack perfvm host {verb} {quote(home.host)}"
-            elif not scheme_of(subject.policy).enrolls:
-                evidence = f"the policy says placement: {subject.policy.placement}"
-                remove = f"openstack perfvm host unenroll {quote(root.host)}"
-            elif (
-                top is not None and not top.elastic_traits and root.host not in isolated
-            ):
-                evidence = f"{root.host} is not enrolled"
-                remove = f"openstack perfvm host unenroll {quote(root.host)}"
-            else:
-                continue
-            yield Finding.of(codes.ORPHANED_CHILD, provider.name, evidence, remove)
-        elif root is None and provider.parent is None and _is_compute(provider):
+            if home is not None and home.provider in snapshot.provider_by_uuid:
+                # It is put back, or emptied as nova-compute can bear it.
+                verb = "enroll" if enrolled else "unenroll"
+                remedy = f"openstack perfvm host {verb} {quote(home.host)}"
+            words = f"it is in the tree of {host.host if host else 'no host'}"
+            if not enrolled:
+                words += ", which is not enrolled for this policy"
+            yield Finding.of(codes.ORPHANED_CHILD, provider.name, words, remedy)
+        elif host is None and provider.parent is None and _is_compute(provider):
             yield Finding.of(
                 codes.ORPHANED_PROVIDER,
                 provider.name,
-                f"it looks like a compute host's, and there is no such host{held}",
-                remove,
+                "it looks like a compute host's, and there is no such host",
+                remedy,
             )
 
 

@@ -23,7 +23,7 @@ def check_policy(subject: Subject) -> Iterator[Finding]:
         yield Finding.of(code, "policy", str(problem))
     if not scheme_of(policy).enrolls:
         needed = names_of(lambda scheme: scheme.enrolls)
-        for host in subject.elastic.hosts:
+        for host in subject.elastic:
             yield Finding.of(
                 codes.NOT_UNITS,
                 host.host,

@@ -36,7 +36,6 @@ class ServerFacts(NamedTuple):
     :ivar resize: the commands that make it one of its class
     :ivar nodes: the host's NUMA nodes that it is on, where they are known;
         without them its CPUs tell
-    :ivar ready: whether it can be migrated as it is
     :ivar vcpus: 0 for as many as its class has
     """
 
@@ -48,13 +47,7 @@ class ServerFacts(NamedTuple):
     nodes: frozenset[int] = frozenset()
     resize: str = "openstack server resize --flavor FLAVOR SERVER"
     status: str = "ACTIVE"
-    ready: bool = True
     vcpus: int = 0
-
-    @property
-    def migrate(self) -> str:
-        """The commands that bring it to another host."""
-        return moves.migrate(self.id, self.status)
 
     def on(self, cell: NUMACell) -> bool:
         """Return whether it owns CPUs of a cell."""
@@ -100,7 +93,6 @@ def server_on_host(subject: Subject, server: Server) -> ServerFacts:
         ),
         resize=subject.resize(server),
         status=server.status,
-        ready=moves.ready(server),
         vcpus=server.vcpus,
     )
 
@@ -117,8 +109,7 @@ def check_servers(
     :param assumed: names of the hosts of which nobody knows which cells share CPUs
     """
     by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
-    # Remedies take the last: rather those that can go as they are.
-    for server in sorted(servers, key=lambda server: server.ready):
+    for server in servers:
         by_host[server.host].append(server)
     found: list[Finding] = []
     for host, here in sorted(by_host.items()):
@@ -138,7 +129,7 @@ def _pins(host: str, servers: Sequence[ServerFacts]) -> Iterator[Finding]:
                 host,
                 f"{one.name} and {other.name} are both pinned to "
                 f"{cpuset.format_cpus(both)}",
-                other.migrate,
+                _migrate([other]),
             )
 
 
@@ -159,62 +150,43 @@ def _classes(
     if exclusive and len(kinds) > 1:
         # The fewest leave; of as many, those that the others disturb stay.
         stays = max(kinds, key=lambda kind: (kinds[kind], kind in exclusive, kind))
+        words = f"{', '.join(sorted(kinds))}, and {', '.join(exclusive)} wants hosts"
         leave = [s for s in servers if (s.class_name or "(none)") != stays]
-        yield _mixed(
-            host,
-            f"VMs of {', '.join(sorted(kinds))}, and {', '.join(exclusive)} wants "
-            "hosts for itself",
-            leave,
-        )
+        yield _mixed(host, words, leave)
         return
-    stay = list(servers)
     for vm_class in policy.pinned_classes:
-        if vm_class.exclusive == "cell":
-            own = _cells_with(vm_class, cells, stay)
-            others = [s for s in stay if s.class_name != vm_class.name]
-            if own and assumed and not all(s.pinned_cpus for s in others):
-                yield _not_told(host, vm_class)
-            leave = [s for s in others if _disturbs(s, own, assumed=assumed)]
-            if leave:
-                where = ", ".join(str(cell.id) for cell in own)
-                wish = f"VMs of {vm_class.name}, which wants NUMA nodes for itself"
-                yield _mixed(host, f"on NUMA node {where} are {wish}", leave)
-            # Of two such classes only one is told to go.
-            stay = [server for server in stay if server not in leave]
-
-
-def _cells_with(
-    vm_class: VMClass, cells: Iterable[NUMACell], servers: Iterable[ServerFacts]
-) -> list[NUMACell]:
-    mine = [server for server in servers if server.class_name == vm_class.name]
-    return [cell for cell in cells if any(server.on(cell) for server in mine)]
-
-
-def _disturbs(server: ServerFacts, cells: Sequence[NUMACell], *, assumed: bool) -> bool:
-    """Return whether a server is on one of the cells, or may come there at any time."""
-    if server.pinned_cpus:
-        return any(server.on(cell) for cell in cells)
-    # Unpinned VMs float over all shared CPUs of their host.
-    return not assumed and any(cell.cpuset for cell in cells)
+        if vm_class.exclusive != "cell":
+            continue
+        mine = [s for s in servers if s.class_name == vm_class.name]
+        others = [s for s in servers if s not in mine]
+        own = [cell for cell in cells if any(server.on(cell) for server in mine)]
+        # Unpinned VMs float over all shared CPUs of their host.
+        shared = any(cell.cpuset for cell in own)
+        floating = [s for s in others if shared and not s.pinned_cpus]
+        if floating and assumed:
+            yield Finding.of(
+                CELLS_UNKNOWN,
+                host,
+                "which of its NUMA nodes share CPUs is not known, so that unpinned VMs "
+                f"may run beside those of {vm_class.name}, which wants NUMA nodes for "
+                "itself",
+                "openstack perfvm snapshot save FILE --from-nova-db",
+            )
+            floating = []
+        leave = [
+            server
+            for server in others
+            if server in floating or any(server.on(cell) for cell in own)
+        ]
+        if leave:
+            nodes = ", ".join(str(cell.id) for cell in own)
+            words = f"several classes, and {vm_class.name} wants NUMA nodes ({nodes})"
+            yield _mixed(host, words, leave)
 
 
 def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:
-    return Finding.of(
-        CLASSES_MIXED,
-        host,
-        f"{words}: {_names(leave)} should leave",
-        "\n".join(server.migrate for server in leave),
-    )
-
-
-def _not_told(host: str, vm_class: VMClass) -> Finding:
-    return Finding.of(
-        CELLS_UNKNOWN,
-        host,
-        f"which of its NUMA nodes share CPUs is not known, so that unpinned VMs may "
-        f"run beside those of {vm_class.name}, which wants NUMA nodes for itself",
-        "openstack perfvm snapshot save FILE --from-nova-db",
-    )
+    words = f"VMs of {words} for itself: {_names(leave)} should leave"
+    return Finding.of(CLASSES_MIXED, host, words, _migrate(leave))
 
 
 def _counts(
@@ -232,7 +204,7 @@ def _counts(
                 host,
                 f"{len(mine)} VMs of {vm_class.name}, max_per_host is {cap}: "
                 f"{_names(mine)}",
-                "\n".join(server.migrate for server in mine[cap:]),
+                _migrate(mine[cap:]),
             )
         for cell in cells:
             here = [server for server in mine if server.on(cell)]
@@ -245,7 +217,7 @@ def _counts(
                     host,
                     f"NUMA node {cell.id} has {number_of(slots, 'slot')} for "
                     f"{vm_class.name} and {len(here)} VMs: {_names(here)}",
-                    "\n".join(server.migrate for server in leave),
+                    _migrate(leave),
                 )
             elif odd := _stranding(vm_class, cell, here):
                 yield Finding.of(
@@ -321,3 +293,7 @@ def _spread(
 
 def _names(servers: Iterable[ServerFacts]) -> str:
     return ", ".join(server.name for server in servers)
+
+
+def _migrate(servers: Iterable[ServerFacts]) -> str:
+    return "\n".join(moves.migrate(server.id, server.status) for server in servers)

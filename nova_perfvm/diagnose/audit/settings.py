@@ -31,7 +31,7 @@ def check_filters(subject: Subject) -> Iterator[Finding]:
 
 def check_isolation(subject: Subject) -> Iterator[Finding]:
     """Judge the option that keeps VMs without units off elastic hosts."""
-    if scheme_of(subject.policy).enrolls or subject.elastic.hosts:
+    if scheme_of(subject.policy).enrolls or subject.elastic:
         yield from _nova_conf(
             subject,
             options.ISOLATED_AGGREGATES,
@@ -42,7 +42,7 @@ def check_isolation(subject: Subject) -> Iterator[Finding]:
 
 def check_fallback(subject: Subject) -> Iterator[Finding]:
     """Judge the option by which pinned VMs come to hosts without CPU sets."""
-    hosts = [h.host for h in subject.elastic.hosts if h.root.mode == "open"]
+    hosts = [h.host for h in subject.elastic if h.root.mode == "open"]
     if hosts or subject.nova_settings is None:
         for found in _nova_conf(
             subject,

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.views import ElasticHosts, elastic_hosts
+from nova_perfvm.diagnose.views import elastic_hosts
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
@@ -22,8 +22,6 @@ from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 
-# What is put before the name of a flavor that has to have another ID.
-ANEW: Final = "new-"
 # [DEFAULT]long_rpc_timeout: the longest that Nova waits for an answer.
 STUCK_AFTER_MIN: Final = 30
 
@@ -82,7 +80,7 @@ class Subject:
         return views_of(self.snapshot)
 
     @cached_property
-    def elastic(self) -> ElasticHosts:
+    def elastic(self) -> tuple[HostView, ...]:
         """The hosts that are enrolled, if only in part, and those that are to be."""
         return elastic_hosts(self.snapshot, self.wanted)
 
@@ -91,7 +89,7 @@ class Subject:
         """Those of them by name; none unless the policy wants units."""
         if not scheme_of(self.policy).enrolls:
             return {}
-        return {host.host: host for host in self.elastic.hosts}
+        return {host.host: host for host in self.elastic}
 
     def is_wanted(self, host: ComputeHost) -> bool:
         """Return whether a host is to be enrolled."""
@@ -128,8 +126,13 @@ class Subject:
         """Return whether the policy's rules hold on a host."""
         return self.policy.manages(self.snapshot.labels(host))
 
-    def suits(self, server: Server) -> str:
-        """Return the smallest of the policy's flavors that a server fits into."""
+    def resize(self, server: Server) -> str:
+        """Return the commands that make a server one of its class again.
+
+        That is by the smallest of the policy's flavors that it fits into.  Nova
+        refuses a resize to the flavor that a server has.  Sizes cannot be changed,
+        so that a flavor of other sizes was made anew.
+        """
         vm_class = self.class_of(server) or next(iter(self.policy.pinned_classes), None)
         fits = [
             flavor
@@ -140,25 +143,15 @@ class Subject:
             and (vm_class.vcpus is not None or flavor.vcpus >= server.vcpus)
         ]
         smallest = min(fits, key=lambda flavor: flavor.memory_mb, default=None)
-        return quote(smallest.name) if smallest else "FLAVOR"
-
-    def changed_in_place(self, server: Server) -> bool:
-        """Return whether the flavor of a server's flavor's name is still the same one.
-
-        Nova refuses to resize a server to it.  Sizes cannot be changed, so that a
-        flavor of other sizes was made anew.
-        """
-        found = self.flavors_today.get(server.flavor)
-        return found is not None and (
-            (found.vcpus, found.memory_mb, found.disk_gb)
+        if smallest is None:
+            return moves.resize(server.id, server.status, "FLAVOR")
+        name, first = smallest.name, ""
+        today = self.flavors_today.get(name)
+        if (
+            today is not None
+            and name == server.flavor
+            and (today.vcpus, today.memory_mb, today.disk_gb)
             == (server.vcpus, server.memory_mb, server.disk_gb)
-        )
-
-    def resize(self, server: Server) -> str:
-        """Return the commands that make a server one of its class again."""
-        name = self.suits(server)
-        first = ""
-        if name == quote(server.flavor) and self.changed_in_place(server):
-            first = f"openstack perfvm flavor sync --prefix {ANEW}\n"
-            name = quote(ANEW + server.flavor)
-        return first + moves.resize(server.id, server.status, name)
+        ):
+            name, first = f"new-{name}", "openstack perfvm flavor sync --prefix new-\n"
+        return first + moves.resize(server.id, server.status, quote(name))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find what breaks, or will break, the separation of classes on elastic hosts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from shlex import quote
 
 from nova_perfvm import findings as codes
@@ -22,14 +22,6 @@ from nova_perfvm.rules.request.contract import CODES
 def check_membership(subject: Subject) -> Iterator[Finding]:
     """List hosts that are isolated and not enrolled, or the reverse."""
     yield from _on_hosts(subject, codes.HOST_NOT_ISOLATED, _membership_faults)
-    if scheme_of(subject.policy).enrolls:
-        for name, trait in subject.elastic.stray:
-            yield Finding.of(
-                codes.HOST_NOT_ISOLATED,
-                "Placement",
-                f"provider {name} has {trait}",
-                f"openstack resource provider list --required {trait}",
-            )
 
 
 def check_enrolment(subject: Subject) -> Iterator[Finding]:
@@ -69,21 +61,13 @@ def _membership_faults(subject: Subject, host: HostView) -> Iterator[str]:
 
 
 def _enrolment_faults(subject: Subject, host: HostView) -> Iterator[str]:
-    if not host.enrolled:
-        return
     trait = enrolling_scheme(subject.policy).enrolled_trait(subject.policy)
-    has = host.root.elastic_traits
-    if has != {trait}:
+    has = host.root.elastic_traits.union(*(a.elastic_traits for a in host.isolated_by))
+    if host.enrolled and has != {trait}:
         yield (
             f"{host.host} is enrolled for VMs that ask for {_list(has)}, and "
             f"flavors of this policy ask for {trait}"
         )
-    for aggregate in host.isolated_by:
-        if aggregate.elastic_traits - has:
-            yield (
-                f"aggregate {aggregate.name} keeps off {host.host} whoever does not "
-                f"ask for {_list(aggregate.elastic_traits)}, and it has {_list(has)}"
-            )
 
 
 def _children_faults(subject: Subject, host: HostView) -> Iterator[str]:
@@ -122,34 +106,32 @@ def check_residents(subject: Subject) -> Iterator[Finding]:
 
 
 def check_flavors(subject: Subject) -> Iterator[Finding]:
-    """List the servers that their flavors bring to no enrolled host."""
+    """List the servers that their flavors bring to no enrolled host.
+
+    Servers whose flavors ask for hosts of another number of children are told apart.
+    """
     policy = subject.policy
     if not scheme_of(policy).enrolls:
         return
     for server in subject.snapshot.servers:
-        # Nova moves none that came to no host; one for another number of children
-        # is looked at apart.
-        if (
-            (server.host in subject.elastic_hosts or subject.managed(server.host or ""))
-            and server.known
-            and server.built
-            and not left_behind(policy, server.extra_specs)
+        # Nova moves none that came to no host.
+        if not server.known or not server.built:
+            continue
+        where, code = server.host or "no host", codes.FLAVOR_LEFT_BEHIND
+        fault = left_behind_fault(policy, server)
+        if not fault and (
+            server.host in subject.elastic_hosts or subject.managed(server.host or "")
         ):
-            fault = _flavor_fault(policy, server)
-            if fault:
-                yield Finding.of(
-                    codes.FLAVOR_WITHOUT_UNITS,
-                    str(server),
-                    f"on {server.host or 'no host'}: {fault}",
-                    subject.resize(server),
-                )
+            code, fault = codes.FLAVOR_WITHOUT_UNITS, _flavor_fault(policy, server)
+        if fault:
+            remedy = subject.resize(server)
+            yield Finding.of(code, str(server), f"on {where}: {fault}", remedy)
 
 
 def _flavor_fault(policy: Policy, server: Server) -> str:
-    """Return what a server's flavor lacks, or has otherwise, of its class's contract.
+    """Return how a server's flavor differs from its class's contract; empty for not.
 
-    Empty for nothing.  What it asks for beyond that is no fault here, and what is not
-    of its class is told as that.
+    What is not of its class is told as that.
     """
     name, misfits = class_or_misfits(policy, server)
     if misfits:
@@ -157,54 +139,24 @@ def _flavor_fault(policy: Policy, server: Server) -> str:
     if name is None:
         return "its flavor pins CPUs and names no class of the policy"
     request = server_facts(server)._replace(class_name=name)
-    reasons = [
-        reason
-        for reason in check_request(policy, request)
-        if reason.code in CODES and reason.data["expected"]
-    ]
-    lacking = [w for r in reasons if not r.data["found"] for w in r.data["expected"]]
-    words = [describe(reason) for reason in reasons if reason.data["found"]]
-    if lacking:
-        words.append(f"its flavor lacks {'; '.join(lacking)}")
-    return "; ".join(words)
+    reasons = check_request(policy, request)
+    return "; ".join(describe(reason) for reason in reasons if reason.code in CODES)
 
 
-def check_left_behind(subject: Subject) -> Iterator[Finding]:
-    """List the servers whose flavors ask for hosts of another number of children."""
-    if scheme_of(subject.policy).enrolls:
-        for server in subject.snapshot.servers:
-            fault = left_behind_fault(subject.policy, server, subject.elastic.hosts)
-            if fault:
-                remedy = subject.resize(server)
-                yield Finding.of(codes.FLAVOR_LEFT_BEHIND, str(server), fault, remedy)
-
-
-def left_behind_fault(policy: Policy, server: Server, hosts: Iterable[HostView]) -> str:
-    """Return where Nova still moves a server of other hosts; empty for no such one."""
-    others = left_behind(policy, server.extra_specs)
-    if not others or not server.built:
-        return ""
-    left = sum(
-        others <= host.root.elastic_traits and host.host != server.host
-        for host in hosts
-    )
-    trait = enrolling_scheme(policy).enrolled_trait(policy)
-    where = f"only to hosts that have it (others: {left})" if left else "to no host"
-    return (
-        f"on {server.host or 'no host'}: its flavor asks for {_list(others)}, and "
-        f"hosts of this policy have {trait}: Nova migrates, "
-        f"evacuates or unshelves it {where}"
-    )
-
-
-def left_behind(policy: Policy, extra_specs: Mapping[str, str]) -> frozenset[str]:
-    """Return the traits that a flavor asks for and elastic hosts no longer have.
+def left_behind_fault(policy: Policy, server: Server) -> str:
+    """Return which elastic hosts of today a server's flavor keeps it off; else empty.
 
     A server has the flavor that it was made with, so a change of the number of
     children leaves it behind.
     """
-    asked = elastic_traits(required_traits(extra_specs))
-    return asked - {enrolling_scheme(policy).enrolled_trait(policy)}
+    trait = enrolling_scheme(policy).enrolled_trait(policy)
+    asked = elastic_traits(required_traits(server.extra_specs)) - {trait}
+    if not asked:
+        return ""
+    return (
+        f"its flavor asks for {_list(asked)}, and hosts of this policy have {trait}: "
+        "Nova migrates, evacuates or unshelves it to no host enrolled for this policy"
+    )
 
 
 def _list(names: Iterable[str]) -> str:

@@ -312,14 +312,14 @@ class DiffTest(testtools.TestCase):
             ("server", "vm3 (i-vm3)", codes.FLAVOR_LEFT_BEHIND),
             (found.kind, found.name, found.what),
         )
-        self.assertIn("evacuates or unshelves it to no host", found.new)
+        self.assertIn("evacuates or unshelves it to no host enrolled", found.new)
         self.assertIn("openstack server resize --flavor", found.new)
         # It was left behind before.
         three = dataclasses.replace(UNITS, elastic=Elastic(3))
         self.assertEqual([], compare_servers(wide, three, snapshot))
         # Without elastic hosts its flavor asks for what no class takes.
         self.assertEqual(
-            ["flavor.resources", "flavor.traits"],
+            ["audit.contract_differs"] * 2,
             [found.what for found in compare_servers(UNITS, POLICY, snapshot)],
         )
 
@@ -373,7 +373,7 @@ class DiffTest(testtools.TestCase):
 
     def test_servers_that_keep_a_former_size(self):
         snapshot = cloud().snapshot()
-        for former, code in (((), "flavor.vcpus"), ((20,), codes.FORMER_SIZE)):
+        for former, code in (((), "audit.wrong_size"), ((20,), codes.FORMER_SIZE)):
             changed = change_class(
                 POLICY, "high-performance", vcpus=18, former_vcpus=former
             )
@@ -393,7 +393,8 @@ class DiffTest(testtools.TestCase):
         self.assertEqual(
             ("host", "h1", codes.CLASSES_MIXED), (mixed.kind, mixed.name, mixed.what)
         )
-        self.assertEqual([], compare_servers(POLICY, LABELLED, snapshot))
+        left = compare_servers(POLICY, LABELLED, snapshot)
+        self.assertEqual(["audit.host_not_managed"] * 2, [d.what for d in left])
         one = change_class(LABELLED, "high-performance", max_per_host=1)
         self.assertEqual([], compare_servers(LABELLED, one, snapshot))
         # With one, the rules hold there under both.
