@@ -24,7 +24,7 @@ _DEVSTACK_TESTS = "tests.contract.test_plugin.EnrollLaterTest"
 _ENROLL = "/opt/stack/nova-perfvm/devstack/enroll-hosts.sh"
 _ELASTIC = "tests.sandbox.test_elastic.ElasticTest"
 _UNINSTALL = "tests.functional.test_uninstall.TestUninstall"
-_UPGRADE = "tests.unit.scheduler.test_upgrade_check.UpgradeCheckTest.test_good"
+_UPGRADE = "tests.unit.scheduler.test_upgrade_check.ProgramTest.test_it_reads_nova_conf"
 
 # {page: {beginning of a command: the test that runs it}}.  The longest beginning
 # holds; the empty one is of all commands of the page.

@@ -8,7 +8,7 @@ copies no set, and reads page pools only when a rule asks for them.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nova import exception, objects
@@ -28,23 +28,32 @@ from nova_perfvm.facts.labels import labels_of
 from nova_perfvm.facts.placement_request import isolating_traits
 from nova_perfvm.printable import first_line
 
-# The fields of a cell in the order of the facts.  Read one by one through the
-# object's properties they would cost more than all rules together, so they are
-# taken from where versioned objects store them.
-_CELL_FIELDS = (
-    "id",
-    "cpuset",
-    "pcpuset",
-    "pinned_cpus",
-    "memory",
-    "memory_usage",
-    "siblings",
+
+def _reader(*fields: str) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what reads these fields of an object of Nova's.
+
+    One by one through the object's properties they would cost more than all rules
+    together, so they are taken from where versioned objects store them.
+    """
+    stored = operator.attrgetter(*(f"_obj_{field}" for field in fields))
+    declared = operator.attrgetter(*fields)
+
+    def read(thing: Any) -> tuple[Any, ...]:
+        try:
+            return stored(thing)
+        except AttributeError:
+            # A field that is not set, or another way of storing them: ask properly,
+            # and let Nova raise what it raises.
+            return declared(thing)
+
+    return read
+
+
+# In the order of the facts.
+_read_cell = _reader(
+    "id", "cpuset", "pcpuset", "pinned_cpus", "memory", "memory_usage", "siblings"
 )
-_declared = operator.attrgetter(*_CELL_FIELDS)
-_stored = operator.attrgetter(*(f"_obj_{field}" for field in _CELL_FIELDS))
-_stored_pool = operator.attrgetter(
-    "_obj_size_kb", "_obj_total", "_obj_used", "_obj_reserved"
-)
+_read_pool = _reader("size_kb", "total", "used", "reserved")
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -119,7 +128,13 @@ def host_facts(host_state: host_manager.HostState) -> HostFacts:
     reserved = _reserved(host_state.aggregates)
     try:
         topology = host_state.numa_topology
-        cells = () if topology is None else [_cell(cell) for cell in topology.cells]
+        cells = (
+            ()
+            if topology is None
+            else [
+                NUMACell(*_read_cell(cell), _PagePools(cell)) for cell in topology.cells
+            ]
+        )
         counts = host_state.vcpus_used, host_state.num_instances
     except Exception as exc:  # noqa: BLE001  whatever it is, other hosts go on
         return HostFacts(
@@ -142,15 +157,6 @@ def in_words(error: Exception) -> str:
         return kind
 
 
-def _cell(cell: objects.NUMACell) -> NUMACell:
-    try:
-        return NUMACell(*_stored(cell), _PagePools(cell))
-    except AttributeError:
-        # A field that is not set, or another way of storing them: ask properly,
-        # and let Nova raise what it raises.
-        return NUMACell(*_declared(cell), _PagePools(cell))
-
-
 class _PagePools(Sequence[PagePool]):
     """The page pools of a cell, read when somebody asks.
 
@@ -169,19 +175,8 @@ class _PagePools(Sequence[PagePool]):
         return list(self)[index]
 
     def __iter__(self) -> Iterator[PagePool]:
-        pools = self._cell.mempages
-        try:
-            figures = [_stored_pool(pool) for pool in pools]
-        except AttributeError:
-            figures = [_declared_pool(pool) for pool in pools]
-        for size_kb, total, used, reserved in figures:
+        for size_kb, total, used, reserved in map(_read_pool, self._cell.mempages):
             yield PagePool(size_kb, total - reserved, used)
-
-
-def _declared_pool(pool: objects.NUMAPagesTopology) -> tuple[int, int, int, int]:
-    # Computes from before Pike report no reserved pages.
-    reserved = pool.reserved if "reserved" in pool else 0
-    return pool.size_kb, pool.total, pool.used, reserved
 
 
 def _reserved(

@@ -14,7 +14,7 @@ from nova.scheduler.host_manager import HostState
 from oslo_log import log as logging
 
 from nova_perfvm import conf, rules
-from nova_perfvm.facts import Decision, HostFacts, Reason, RequestFacts
+from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.findings import Level
 from nova_perfvm.generate import options
 from nova_perfvm.placement.schemes import scheme_of
@@ -168,15 +168,6 @@ class PerfVMFilter(filters.BaseHostFilter):
     ) -> bool:
         """Judge one host; Nova's filter handler uses :meth:`filter_all`."""
         return bool(self.filter_all([host_state], filter_properties))
-
-    def explain(self, host_state: HostState, spec_obj: objects.RequestSpec) -> Decision:
-        """Return the decision on one host with all its reasons."""
-        request = self._request(spec_obj)
-        reasons = rules.check_request(self.policy, request)
-        if not reasons:
-            seen = residents.Residents([host_state])
-            _, reasons = self._judge(request, host_state, seen)
-        return Decision(not reasons, reasons)
 
     def _judge(
         self,

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
 from nova import conf as nova_conf
 from oslo_log import log as logging
 
@@ -14,11 +11,6 @@ from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.policy import Policy, loader
 
 LOG = logging.getLogger(__name__)
-
-_MEANINGS: Final = {
-    conf.ENFORCE: "refuses what runs against the policy",
-    conf.OBSERVE: "logs what it would refuse, and refuses nothing",
-}
 
 
 def read_policy(reader: str) -> Policy:
@@ -49,7 +41,7 @@ def read_policy(reader: str) -> Policy:
 
 
 def log_whom_it_judges(policy: Policy) -> None:
-    """Log which hosts the filter judges, and in which mode; later changes, too.
+    """Log which hosts the filter judges, and in which mode.
 
     :raises SystemExit: when the mode is none, as for a policy with mistakes
     """
@@ -58,39 +50,12 @@ def log_whom_it_judges(policy: Policy) -> None:
     except ValueError as exc:
         LOG.critical(exc)
         raise SystemExit(str(exc)) from exc
-    if policy.managed_hosts == "all":
-        hosts = (
-            "all hosts (managed_hosts: all), so that a pinned VM of a flavor without "
-            "perfvm:class, a tenant's own too, comes to none that has slots"
-        )
-    else:
-        hosts = (
-            "hosts with a perfvm:class label (managed_hosts: labelled), and leaves "
-            "others alone"
-        )
+    hosts = "all hosts"
+    if policy.managed_hosts == "labelled":
+        hosts = "hosts with a perfvm:class label, and leaves others alone"
     LOG.info(
-        "PerfVMFilter judges %s; [perfvm]mode is %s: it %s",
+        "PerfVMFilter judges %s (managed_hosts: %s); [perfvm]mode is %s",
         hosts,
+        policy.managed_hosts,
         mode,
-        _MEANINGS[mode],
     )
-    nova_conf.CONF.register_mutate_hook(log_change_of_mode)
-
-
-def log_change_of_mode(
-    _conf: Any, fresh: Mapping[tuple[str | None, str], tuple[Any, Any]]
-) -> None:
-    """Log that nova.conf has another mode, when it is read again.
-
-    :param fresh: {(group, option): (value before, value now)}
-    """
-    if ("perfvm", "mode") not in fresh:
-        return
-    try:
-        mode = nova_conf.CONF.perfvm.mode
-    except ValueError as exc:
-        LOG.error(  # noqa: TRY400 - an operator's mistake needs no traceback
-            "PerfVMFilter %s until this is mended: %s", _MEANINGS["enforce"], exc
-        )
-        return
-    LOG.warning("[perfvm]mode is %s now: PerfVMFilter %s", mode, _MEANINGS[mode])

@@ -22,7 +22,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
-from nova_perfvm.placement.schemes import names_of, scheme_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.scheduler import numa_filter
 
@@ -32,6 +32,13 @@ _CODES: Final = {
     Level.FAILURE: Code.FAILURE,
 }
 
+# Of each option that a scheme rests on: the codes for a wrong value, and for a Nova
+# that has it no more.
+_OF_OPTIONS: Final = {
+    options.FALLBACK_QUERY.option: (codes.FALLBACK_QUERY, codes.FALLBACK_GONE),
+    options.ISOLATED_AGGREGATES.option: (codes.ISOLATION, codes.ISOLATION),
+    options.PIN_SET.option: (codes.PIN_SET, codes.PIN_SET),
+}
 # The first release of each series with Nova's fix of CVE-2026-46448
 # (OSSA-2026-022).  No older series has it, every later one does.
 _HINTS_DROPPED = ("31.3.1", "32.2.1", "33.0.2")
@@ -119,57 +126,20 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         )
         return _result([_of_nova(codes.HINTS_TAKEN, words)])
 
-    def check_fallback_query(self) -> Result:
-        """Return whether pinned VMs reach the hosts that the policy means."""
+    def check_settings(self) -> Result:
+        """Return whether the options are right on which the policy's scheme rests."""
         policy = _policy_or_none()
         if policy is None:
             return Result(Code.WARNING, "not checked: the policy cannot be read")
-        setting = options.fallback_query(policy)
-        if setting.option in nova_conf.CONF.workarounds:
-            found = _set(setting, codes.FALLBACK_QUERY)
-            if scheme_of(policy).enrolls:
-                # Pinned VMs come to no elastic host without it.
-                found = (one._replace(level=Level.FAILURE) for one in found)
-            return _result(found)
-        if not scheme_of(policy).enrolls:
-            return _result(())
-        words = (
-            f"this Nova has no {setting} any more: elastic hosts take no pinned VMs; "
-            f"move to placement: {names_of(lambda scheme: scheme.offers_slots)}"
-        )
-        return _result([_of_nova(codes.FALLBACK_GONE, words)])
-
-    def check_isolated_aggregates(self) -> Result:
-        """Return whether VMs without units are kept off elastic hosts."""
-        if not _for_elastic_hosts():
-            return _result(())
-        return _result(_set(options.ISOLATED_AGGREGATES, codes.ISOLATION))
-
-    def check_pin_set(self) -> Result:
-        """Return whether housekeeping CPUs of elastic hosts can still be declared."""
-        if not _for_elastic_hosts() or options.PIN_SET.option in nova_conf.CONF:
-            return _result(())
-        words = (
-            f"this Nova has no {options.PIN_SET} any more: elastic hosts cannot keep "
-            "CPUs for themselves"
-        )
-        return _result([_of_nova(codes.PIN_SET, words)])
+        return _result(_settings(policy))
 
     _upgrade_checks = (
         ("Policy", check_policy),
         ("Filters", check_filters),
         ("Mode", check_mode),
         ("Users' scheduler hints", check_rebuild_hint),
-        ("Fallback query", check_fallback_query),
-        ("Isolated aggregates", check_isolated_aggregates),
-        (options.PIN_SET.option, check_pin_set),
+        ("Options of Nova", check_settings),
     )
-
-
-def _for_elastic_hosts() -> bool:
-    """Return whether the policy can be read, and is for elastic hosts."""
-    policy = _policy_or_none()
-    return policy is not None and scheme_of(policy).enrolls
 
 
 def _of_nova(code: str, words: str) -> Finding:
@@ -197,11 +167,22 @@ def _filters() -> Iterator[Finding]:
         )
 
 
-def _set(setting: options.Setting, code: str) -> Iterator[Finding]:
-    """Judge an option that this Nova has."""
-    fault = setting.fault(str(nova_conf.CONF[setting.section][setting.option]))
-    if fault:
-        yield Finding.of(code, "nova.conf", fault, setting.remedy)
+def _settings(policy: Policy) -> Iterator[Finding]:
+    """Judge the options of a scheme, which this Nova may have no more."""
+    elastic = scheme_of(policy).enrolls
+    for setting in scheme_of(policy).settings():
+        conf_of = nova_conf.CONF
+        if setting.section != "DEFAULT":
+            conf_of = conf_of[setting.section]
+        wrong, gone = _OF_OPTIONS[setting.option]
+        if setting.option not in conf_of:
+            if elastic:
+                words = f"this Nova has not got {setting} any more: {setting.why}"
+                yield _of_nova(gone, words)
+        elif setting.values and (fault := setting.fault(str(conf_of[setting.option]))):
+            found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
+            # Without it elastic hosts take no pinned VM.
+            yield found._replace(level=Level.FAILURE) if elastic else found
 
 
 def main(argv: list[str] | None = None) -> int:

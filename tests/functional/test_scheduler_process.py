@@ -133,7 +133,7 @@ class NovaSchedulerTest(testtools.TestCase):
             typed = command.text.replace("/etc/nova/nova.conf", str(self.conf))
             subprocess.run(["sh", "-c", typed], check=True)
             scheduler.send_signal(signal.SIGHUP)
-            self.wait_for(f"[perfvm]mode is {mode} now")
+            self.wait_for("Option perfvm.mode changed from ", f"to [{mode}]")
             self.wait_for(f"PerfVMFilter {says}")
 
     def write(self, folder):

@@ -6,7 +6,9 @@ from nova.scheduler import host_manager
 from nova.virt import hardware
 from oslo_utils.fixture import uuidsentinel
 
+from nova_perfvm import rules
 from nova_perfvm.policy import HostShape
+from nova_perfvm.scheduler import residents
 
 objects.register_all()
 
@@ -117,3 +119,10 @@ def request_spec(
     if is_bfv is not None:
         spec.is_bfv = is_bfv
     return spec
+
+
+def reasons(judge, state, spec):
+    """Return why a filter refuses a host."""
+    request = judge._request(spec)
+    refused = rules.check_request(judge.policy, request)
+    return refused or judge._judge(request, state, residents.Residents([state]))[1]

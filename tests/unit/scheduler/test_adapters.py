@@ -15,27 +15,24 @@ class RequestFactsTest(testtools.TestCase):
         self.assertTrue(facts.pinned and facts.multiqueue and facts.volume_backed)
 
     def test_an_image_that_pins_is_seen_with_a_plain_flavor(self):
-        facts = adapters.request_facts(
-            states.request_spec(
-                vcpus=4, extra_specs={}, image_props={"hw_cpu_policy": "dedicated"}
-            )
-        )
+        image = {"hw_cpu_policy": "dedicated"}
+        spec = states.request_spec(vcpus=4, extra_specs={}, image_props=image)
+        facts = adapters.request_facts(spec)
         self.assertIsNone(facts.class_name)
         self.assertTrue(facts.pinned)
 
-    def test_multiqueue_of_the_image(self):
+    def test_multiqueue_of_flavor_and_image(self):
         specs = {k: v for k, v in states.HP_SPECS.items() if "multiqueue" not in k}
-        for props, expected in (
-            ({}, False),
-            ({"hw_vif_multiqueue_enabled": True}, True),
-            ({"hw_vif_multiqueue_enabled": False}, False),
+        on, off = ({"hw_vif_multiqueue_enabled": value} for value in (True, False))
+        for extra_specs, image, expected in (
+            (specs, {}, False),
+            (specs, on, True),
+            (specs, off, False),
+            # They contradict each other.
+            (states.HP_SPECS, off, False),
         ):
-            spec = states.request_spec(extra_specs=specs, image_props=props)
+            spec = states.request_spec(extra_specs=extra_specs, image_props=image)
             self.assertEqual(expected, adapters.request_facts(spec).multiqueue)
-
-    def test_flavor_and_image_that_contradict_each_other(self):
-        spec = states.request_spec(image_props={"hw_vif_multiqueue_enabled": False})
-        self.assertFalse(adapters.request_facts(spec).multiqueue)
 
     def test_requests_that_do_not_know_their_boot_source(self):
         spec = states.request_spec(is_bfv=None)
@@ -71,12 +68,6 @@ class HostFactsTest(testtools.TestCase):
         # Reserved pages are not for VMs.
         self.assertEqual([PagePool(4, 900, 10)], list(cell.mempages))
         self.assertEqual((1, 10), (len(cell.mempages), cell.mempages[0].used))
-
-    def test_computes_that_report_no_reserved_pages(self):
-        topology = states.numa_topology(mempages=[(4, 1000, 10, 100)])
-        del topology.cells[0].mempages[0]._obj_reserved
-        facts = adapters.host_facts(states.host_state(topology=topology))
-        self.assertEqual([PagePool(4, 1000, 10)], list(facts.cells[0].mempages))
 
     def test_hosts_without_a_topology(self):
         state = states.host_state()

@@ -43,42 +43,30 @@ class LookupMixin:
 
 
 class RunningVcpusTest(LookupMixin, testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.log = self.useFixture(fixtures.FakeLogger())
-
     def vcpus(self, found, cell=CELL):
         self.databases(found, cell)
         return instances.running_vcpus(states.request_spec())
 
-    def test_a_server_on_a_host_has_its_flavors_size(self):
-        self.assertEqual(18, self.vcpus(instance(vcpus=18)))
-        self.assertEqual(20, self.vcpus(instance(vm_state="error")))
-
-    def test_a_server_of_another_class(self):
-        self.assertIsNone(self.vcpus(instance(extra_specs={})))
-
-    def test_a_server_that_is_shelved_has_no_host(self):
-        shelved = instance(host=None, vm_state="shelved_offloaded")
-        self.assertEqual(20, self.vcpus(shelved))
-
-    def test_a_server_that_is_built_has_none_either(self):
-        self.assertIsNone(self.vcpus(instance(host=None, vm_state="building")))
+    def test_by_what_the_databases_have(self):
+        for found, expected in (
+            (instance(vcpus=18), 18),
+            (instance(vm_state="error"), 20),
+            (instance(extra_specs={}), None),
+            (instance(host=None, vm_state="shelved_offloaded"), 20),
+            (instance(host=None, vm_state="building"), None),
+            (exception.InstanceNotFound(instance_id="x"), None),
+        ):
+            self.assertEqual(expected, self.vcpus(found), found)
 
     def test_a_new_server_is_in_no_cell(self):
         self.assertIsNone(self.vcpus(instance(), cell=None))
         self.instances.assert_not_called()
 
-    def test_a_server_that_is_gone(self):
-        gone = exception.InstanceNotFound(instance_id="x")
-        self.assertIsNone(self.vcpus(gone))
-        self.assertEqual("", self.log.output)
-
     def test_databases_that_do_not_answer(self):
         """Better a new VM of a former size than a running one that is lost."""
-        down = db_exception.DBConnectionError("gone away")
-        self.assertEqual(20, self.vcpus(down))
-        self.assertIn("gone away", self.log.output)
+        log = self.useFixture(fixtures.FakeLogger())
+        self.assertEqual(20, self.vcpus(db_exception.DBConnectionError("gone away")))
+        self.assertIn("gone away", log.output)
 
 
 class FilterTest(LookupMixin, FilterCase):
@@ -108,20 +96,14 @@ classes:
         self.assertFalse(self.passes(vcpus=20, extra_specs={}))
         self.mappings.assert_not_called()
 
-    def test_a_move(self):
-        self.databases(instance())
-        self.assertTrue(self.passes(vcpus=20))
-        self.assertEqual(
-            [mock.call(mock.ANY, states.request_spec().instance_uuid)],
-            self.mappings.call_args_list,
-        )
-
-    def test_a_new_server_whatever_its_hints_say(self):
-        for hints in ({}, {"_nova_check_type": ["move"]}):
-            self.databases(instance(), cell=None)
-            self.assertFalse(self.passes(vcpus=20, hints=hints))
-        self.assertIn("flavor.vcpus", self.log.output)
-
-    def test_a_resize_to_a_former_size(self):
-        self.databases(instance(vcpus=18))
-        self.assertFalse(self.passes(vcpus=20))
+    def test_a_former_size(self):
+        for what, found, cell, hints, expected in (
+            ("a move", instance(), CELL, {}, True),
+            ("a new server", instance(), None, {}, False),
+            ("hints", instance(), None, {"_nova_check_type": ["move"]}, False),
+            ("a resize to it", instance(vcpus=18), CELL, {}, False),
+        ):
+            self.databases(found, cell)
+            self.assertEqual(expected, self.passes(vcpus=20, hints=hints), what)
+            asked = mock.call(mock.ANY, states.request_spec().instance_uuid)
+            self.assertEqual([asked], self.mappings.call_args_list)

@@ -140,26 +140,39 @@ class AlikeTest(NUMAFilterCase):
         self.spec = states.request_spec()
         self.hosts = [states.host_state(f"hp{number}") for number in range(5)]
 
-    def test_hosts_that_are_alike_are_judged_once(self):
+    def judged(self, expected, spec=None, passing=5):
+        """Check how often Nova is asked, and how many hosts pass."""
         with asked() as fit:
-            self.assertEqual(5, len(self.passing(self.hosts, self.spec)))
-        self.assertEqual(1, fit.call_count)
+            found = self.passing(self.hosts, spec or self.spec)
+        self.assertEqual((expected, passing), (fit.call_count, len(found)))
+
+    def test_hosts_that_are_alike_are_judged_once(self):
+        self.judged(1)
+        # The next request is judged anew.
+        for host in self.hosts:
+            for cell in host.numa_topology.cells:
+                cell.pin_cpus({min(cell.pcpuset)})
+        self.judged(1, passing=0)
+        self.assertEqual([[]] * 5, [host.allocation_candidates for host in self.hosts])
 
     def test_what_differs_is_judged_anew(self):
-        def pin(host):
-            host.numa_topology.cells[1].pin_cpus({20})
+        first, second, third, *_ = self.hosts
+        first.numa_topology.cells[1].pin_cpus({20})
+        second.numa_topology.cells[0].memory_usage = 1
+        third.ram_allocation_ratio = 1.5
+        self.judged(4)
+        # What else a cell holds is part of its state.
+        for number, host in enumerate(self.hosts):
+            host.numa_topology.cells[0].of_a_release_to_come = number
+        self.judged(5)
 
-        def fill(host):
-            host.numa_topology.cells[0].memory_usage = 1
-
-        def overcommit(host):
-            host.ram_allocation_ratio = 1.5
-
-        for host, change in zip(self.hosts, (pin, fill, overcommit), strict=False):
-            change(host)
-        with asked() as fit:
-            self.assertEqual(5, len(self.passing(self.hosts, self.spec)))
-        self.assertEqual(4, fit.call_count)
+    def test_who_asks_nothing(self):
+        self.judged(0, states.request_spec(vcpus=2, extra_specs={}))
+        for host in self.hosts:
+            for cell in host.numa_topology.cells:
+                cell.pin_cpus(set(cell.pcpuset))
+        rebuild = {"_nova_check_type": ["rebuild"]}
+        self.judged(0, states.request_spec(hints=rebuild))
 
     def test_devices_of_which_none_is_asked_for_count(self):
         # Nova tries the node without devices first, and keeps the size of pages
@@ -194,47 +207,13 @@ class AlikeTest(NUMAFilterCase):
         for judge in (numa_topology_filter.NUMATopologyFilter(), self.filter):
             self.assertEqual([host], list(judge.filter_all([host], self.spec)))
 
-    def test_the_next_request_is_judged_anew(self):
-        self.passing(self.hosts, self.spec)
-        for host in self.hosts:
-            for cell in host.numa_topology.cells:
-                cell.pin_cpus({min(cell.pcpuset)})
-        self.assertEqual([], self.passing(self.hosts, self.spec))
-        self.assertEqual([[]] * 5, [host.allocation_candidates for host in self.hosts])
-
-    def test_general_vms_ask_nothing(self):
-        general = states.request_spec(vcpus=2, extra_specs={})
-        with asked() as fit:
-            self.assertEqual(5, len(self.passing(self.hosts, general)))
-        self.assertEqual(0, fit.call_count)
-
-    def test_a_rebuild_asks_nothing(self):
-        rebuild = states.request_spec(hints={"_nova_check_type": ["rebuild"]})
-        for host in self.hosts:
-            for cell in host.numa_topology.cells:
-                cell.pin_cpus(set(cell.pcpuset))
-        before = [host.allocation_candidates for host in self.hosts]
-        with asked() as fit:
-            self.assertEqual(5, len(self.passing(self.hosts, rebuild)))
-        self.assertEqual(0, fit.call_count)
-        self.assertEqual(before, [h.allocation_candidates for h in self.hosts])
-
     def test_a_state_that_cannot_be_compared_is_judged_by_novas_own_code(self):
         class Unhashable:
             __hash__ = None
 
         for host in self.hosts[:2]:
             host.numa_topology.cells[0].of_a_release_to_come = Unhashable()
-        with asked() as fit:
-            self.assertEqual(5, len(self.passing(self.hosts, self.spec)))
-        self.assertEqual(3, fit.call_count)
-
-    def test_what_else_a_cell_holds_is_part_of_its_state(self):
-        for number, host in enumerate(self.hosts):
-            host.numa_topology.cells[0].of_a_release_to_come = number
-        with asked() as fit:
-            self.assertEqual(5, len(self.passing(self.hosts, self.spec)))
-        self.assertEqual(5, fit.call_count)
+        self.judged(3)
 
     def test_hosts_share_no_network_metadata(self):
         self.spec.network_metadata = objects.NetworkMetadata(

@@ -59,12 +59,6 @@ class WeigherCase(testtools.TestCase):
         return [objects.Aggregate(id=1, metadata=metadata, hosts=[])]
 
 
-class StartTest(WeigherCase):
-    def test_a_bad_policy_ends_the_process(self):
-        self.config.config(group="perfvm", policy_file="/nonexistent/perfvm.yaml")
-        self.assertRaises(SystemExit, weights.PerfVMWeigher)
-
-
 class WeightTest(WeigherCase):
     def test_weights_are_points_of_the_scale_whatever_else_is_in_the_list(self):
         hosts = [
@@ -115,9 +109,6 @@ class MultiplierTest(WeigherCase):
         self.hosts = [self.fewer, self.more]
         self.spec = states.request_spec(**GENERAL)
 
-    def test_nova_is_outvoted(self):
-        self.assertEqual(["more", "fewer"], self.order(self.hosts, self.spec))
-
     def test_one_point_is_worth_more_than_all_of_novas_unit_multipliers(self):
         nova = [
             weigher.weight_multiplier(self.fewer)
@@ -132,36 +123,30 @@ class MultiplierTest(WeigherCase):
             2 * CONF.perfvm.weight_multiplier, min(abs(m) for m in nova if abs(m) > 1)
         )
 
-    def test_a_host_that_fails_to_build_is_left_alone(self):
-        self.more.failed_builds = 1
-        self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
-
-    def test_no_say(self):
-        self.config.config(group="perfvm", weight_multiplier=0.0)
-        self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
-
-    def test_no_say_while_the_filter_observes(self):
-        self.assertEqual(["more", "fewer"], self.order(self.hosts, self.spec))
-        self.config.config(group="perfvm", mode="observe")
-        self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
+    def test_who_has_a_say(self):
+        ours, theirs = ["more", "fewer"], ["fewer", "more"]
+        for options, failed, expected in (
+            ({}, 0, ours),
+            # A host that fails to build is left alone.
+            ({}, 1, theirs),
+            ({"weight_multiplier": 0.0}, 0, theirs),
+            ({"weight_multiplier": 1000.0, "mode": "observe"}, 0, theirs),
+        ):
+            self.config.config(group="perfvm", **options)
+            self.more.failed_builds = failed
+            self.assertEqual(expected, self.order(self.hosts, self.spec), options)
 
     def test_spread(self):
         self.config.config(group="perfvm", weight_multiplier=-1000.0)
         hosts = [*self.hosts, self.open_host("untouched")]
         self.assertEqual("untouched", self.order(hosts, self.spec)[0])
 
-    def test_an_aggregate_of_its_own_mind(self):
-        for host in self.hosts:
-            host.aggregates = self.aggregate(perfvm_weight_multiplier="0")
-        self.assertEqual(["fewer", "more"], self.order(self.hosts, self.spec))
-
-    def test_hosts_with_no_say_count_as_hosts_without_slots(self):
+    def test_aggregates(self):
         untouched = self.open_host("untouched")
         untouched.aggregates = self.aggregate(perfvm_weight_multiplier="0")
+        # Hosts with no say count as hosts without slots.
         hosts = [self.more, untouched]
         self.assertEqual(["untouched", "more"], self.order(hosts, self.spec))
-
-    def test_a_typo_in_an_aggregate(self):
         self.more.aggregates = self.aggregate(perfvm_weight_multiplier="strong")
         self.assertEqual(["more", "fewer"], self.order(self.hosts, self.spec))
         self.assertIn("perfvm_weight_multiplier", self.log.output)
