@@ -65,7 +65,6 @@ RUN = {
     },
     f"{_ADMIN}/host-modes.rst": {
         "": f"{_OFFLINE}.test_hosts",
-        "for id in $(openstack server list": _COMMANDS,
         "openstack --os-placement-api-version": f"{_CLOUD}.test_aggregates_and_traits",
     },
     f"{_ADMIN}/host-playbook.rst": {"": f"{_OFFLINE}.test_hosts"},

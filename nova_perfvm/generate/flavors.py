@@ -150,7 +150,7 @@ def generate_flavors(
     if not flavors:
         which = "the policy" if class_name is None else f"class {class_name!r}"
         raise FlavorError(
-            f"{which} lists no flavors: add flavors to the class, or give memory sizes"
+            f"{which} has no flavors of such sizes: add them to the policy's class"
         )
     _check_names(flavors)
     return tuple(flavors)
@@ -193,27 +193,19 @@ def _flavors_of(
 
 def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
     """Yield the classes that have an exact number of vCPUs, with these sizes."""
-    for gigabytes in memory_gb:
-        if not 1 <= gigabytes <= _MAX_MEMORY_GB:
-            raise FlavorError(
-                f"{gigabytes} GB of memory: expected 1 to {_MAX_MEMORY_GB}"
-            )
-    exact = [vm_class for vm_class in classes if vm_class.vcpus is not None]
-    if not exact:
-        names = ", ".join(vm_class.name for vm_class in classes)
-        raise FlavorError(
-            f"memory sizes make flavors of classes with an exact number of vCPUs, and "
-            f"{names} has none: list its sizes in the policy file"
-        )
-    for vm_class in exact:
+    for vm_class in classes:
+        if vm_class.vcpus is None:
+            continue
+        template = vm_class.flavors or FlavorTemplate(_NAME_PATTERN, ())
         for gigabytes in memory_gb:
             fault = memory_fault(vm_class, gigabytes)
+            if not 1 <= gigabytes <= _MAX_MEMORY_GB:
+                fault = f"{gigabytes} GiB of memory: expected 1 to {_MAX_MEMORY_GB}"
             if fault is not None:
                 raise FlavorError(f"class {vm_class.name}: {fault}")
-        template = vm_class.flavors or FlavorTemplate(_NAME_PATTERN, ())
         root_gb = template.sizes[0].root_gb if template.sizes else 0
         sizes = tuple(
-            FlavorSize(vm_class.vcpus or 0, gigabytes, root_gb)
+            FlavorSize(vm_class.vcpus, gigabytes, root_gb)
             for gigabytes in dict.fromkeys(memory_gb)
         )
         yield replace(vm_class, flavors=replace(template, sizes=sizes))
@@ -222,13 +214,12 @@ def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[V
 def _check_names(flavors: Sequence[PolicyFlavor]) -> None:
     seen: set[str] = set()
     for flavor in flavors:
-        name = flavor.name
-        if name in seen:
-            raise FlavorError(
-                f"two flavors would be called {name!r}: put the field that tells them "
-                "apart, such as {memory_gb}, into the policy's flavor name"
+        fault = name_fault(flavor.name)
+        if flavor.name in seen:
+            fault = (
+                f"two flavors would be called {flavor.name!r}: a field tells them "
+                "apart, such as {memory_gb}"
             )
-        seen.add(name)
-        fault = name_fault(name)
         if fault is not None:
             raise FlavorError(f"{fault}; change the prefix or the policy's flavor name")
+        seen.add(flavor.name)

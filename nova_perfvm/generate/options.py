@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm import findings as codes
@@ -77,7 +76,6 @@ ENABLED_FILTERS: Final = Setting(
     "a fraction of the cost.",
     SCHEDULER,
 )
-_RIGHT_FILTERS: Final = f"list {FILTER}, then {NUMA_FILTER}, in {ENABLED_FILTERS}"
 WEIGHT_CLASSES: Final = Setting(
     "filter_scheduler",
     "weight_classes",
@@ -92,8 +90,7 @@ RETRIES: Final = Setting(
     "allocation_conflict_retry_count",
     ("1",),
     "With the default, 10, Placement grants more than the inventory when several "
-    "requests reach one host at once (seen on MariaDB: 160 of 40 PCPU). With 1 it "
-    "did not, and more VMs booted, as Nova retries itself.",
+    "requests reach one host at once. With 1 Nova itself retries.",
     PLACEMENT,
     default="10",
 )
@@ -103,14 +100,13 @@ DELETED_POLL: Final = Setting(
     "running_deleted_instance_poll_interval",
     ("60",),
     "A server that is deleted while this nova-compute is cut off leaves its guest "
-    "running. Nova gives its CPUs away again as soon as the host is back, and by "
-    "its own default of 1800 ends the guest half an hour later.",
+    "running, on CPUs that Nova gives away again.",
 )
 DELETED_ACTION: Final = Setting(
     "DEFAULT",
     "running_deleted_instance_action",
     ("reap",),
-    "Nova's default, said because of the others only shutdown ends such a guest.",
+    "Nova's default, which ends such a guest.",
 )
 DEDICATED_SET: Final = Setting(
     "compute",
@@ -188,21 +184,18 @@ def policy_file(path: str | None) -> Setting:
 
     :param path: of the policy that was used; None for the built-in one
     """
-    unset = Setting(
-        "perfvm",
-        "policy_file",
-        (),
-        "Left unset: this was made from the built-in policy, which is also what "
-        "nova-scheduler and nova-api then use.",
-        SCHEDULER,
-    )
-    if path is None:
-        return unset
+    values: tuple[str, ...] = (POLICY_FILE,)
     why = (
         "The file that this was made from, copied there on every controller; "
         "nova-api's nova.conf needs the line, too."
     )
-    return replace(unset, values=(POLICY_FILE,), why=why)
+    if path is None:
+        values = ()
+        why = (
+            "Left unset: this was made from the built-in policy, which is also what "
+            "nova-scheduler and nova-api then use."
+        )
+    return Setting("perfvm", "policy_file", values, why, SCHEDULER)
 
 
 def not_enforced(found: FileOptions) -> Iterator[str]:
@@ -229,32 +222,30 @@ def judge_filters(enabled: Sequence[str]) -> list[Finding]:
     The filter of the policy costs far less than those of NUMA topologies, of which
     there should be one, behind it.
     """
-    found = []
+    remedy = (
+        f"list {FILTER}, then {NUMA_FILTER}, and no {NOVAS_NUMA_FILTER}, in "
+        f"{ENABLED_FILTERS}, and restart {SCHEDULER}"
+    )
+    return [
+        Finding.of(code, "nova.conf", f"{ENABLED_FILTERS} {words}", remedy)
+        for code, words in _faults(enabled)
+    ]
+
+
+def _faults(enabled: Sequence[str]) -> Iterator[tuple[str, str]]:
     numa = [name for name in enabled if name in {NUMA_FILTER, NOVAS_NUMA_FILTER}]
-    for name, there, without in (
-        (FILTER, FILTER in enabled, "only Placement enforces the policy"),
-        (NUMA_FILTER, numa, "pinned VMs are sent to hosts that refuse them"),
-    ):
-        if not there:
-            found.append(_filters(codes.FILTER_MISSING, f"lacks {name}: {without}"))
-    if len(set(numa)) > 1:
-        words = f"lists {NUMA_FILTER} and {NOVAS_NUMA_FILTER}: every host is judged "
-        remedy = f"take {NOVAS_NUMA_FILTER} out of {ENABLED_FILTERS}"
-        found.append(_filters(codes.JUDGED_TWICE, f"{words}twice", remedy))
-        numa = [name for name in numa if name == NUMA_FILTER]
-    elif NOVAS_NUMA_FILTER in numa:
-        words = (
-            f"has {NOVAS_NUMA_FILTER}; {NUMA_FILTER} in its place gives the same "
-            "verdicts for a fraction of the cost"
-        )
-        found.append(_filters(codes.CHEAPER_FILTER, words))
-    if FILTER in enabled and numa and enabled.index(numa[0]) < enabled.index(FILTER):
+    if FILTER not in enabled:
+        words = f"lacks {FILTER}: only Placement enforces the policy"
+        yield codes.FILTER_MISSING, words
+    if not numa:
+        words = f"lacks {NUMA_FILTER}: pinned VMs are sent to hosts that refuse them"
+        yield codes.FILTER_MISSING, words
+    elif FILTER in enabled[enabled.index(numa[0]) :]:
         words = f"lists {numa[0]} before {FILTER}, which costs far less"
-        remedy = f"move {FILTER} before {numa[0]} in {ENABLED_FILTERS}"
-        found.append(_filters(codes.FILTER_ORDER, words, remedy))
-    return found
-
-
-def _filters(code: str, words: str, remedy: str = _RIGHT_FILTERS) -> Finding:
-    remedy = f"{remedy}, and restart {SCHEDULER}"
-    return Finding.of(code, "nova.conf", f"{ENABLED_FILTERS} {words}", remedy)
+        yield codes.FILTER_ORDER, words
+    if len(set(numa)) > 1:
+        words = f"lists {' and '.join(numa)}: every host is judged twice"
+        yield codes.JUDGED_TWICE, words
+    elif NOVAS_NUMA_FILTER in numa:
+        words = f"has {NOVAS_NUMA_FILTER}; {NUMA_FILTER} gives the same for less"
+        yield codes.CHEAPER_FILTER, words

@@ -12,11 +12,9 @@ from nova.tests.fixtures.libvirt import VIR_CONNECT_LIST_DOMAINS_ACTIVE as ACTIV
 from oslo_config import cfg
 
 from nova_perfvm.generate.hosts import (
-    HostConfigError,
     HostRequest,
     generate,
     rendering,
-    residents,
 )
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.sandbox.topology import pretended_topology
@@ -235,22 +233,14 @@ class HostConfigTest(base.FunctionalTest):
         (left,) = guests.listAllDomains(ACTIVE)
         self.assertEqual(second.id, left.UUIDString())
 
-    def test_resident_vms(self):
-        """A VM is in the way of a mode here exactly if it is in Nova's."""
+    def test_a_vm_in_the_way_of_a_mode(self):
+        """Why a host is drained first."""
         self.start_cloud()
         # General flavors forbid the trait, which has to exist for that.
         self.start_with("hp1", "2x20", self.policy, mode="dedicated")
         self.start_with("host1", "2x20", self.policy, mode="shared")
         self.boot(base.GENERAL_2, name="web", host="host1")
 
-        resident = residents.Resident("web", "shared")
-        request = HostRequest(
-            self.policy,
-            topology_of("2x20"),
-            "dedicated",
-            residents=(resident,),
-        )
-        self.assertRaises(HostConfigError, generate, request)
         # The pretended host's own CONF does not cover this check of the driver.
         nova_conf.CONF.set_override("cpu_dedicated_set", "0-39", "compute")
         refused = self.assertRaises(

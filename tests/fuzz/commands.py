@@ -204,9 +204,6 @@ class Cases:
         yield (*_HOST, rng.choice(_MODES), "--topology", self._odd, "-f", "json")
         yield from self._host_config(rng, "--topology", self._odd)
 
-    def _with_residents(self, rng):
-        yield from self._host_config(rng, "--topology", "2x20", "--servers", self._odd)
-
     def _host_config(self, rng, *arguments):
         """Configure a host into an empty directory, or over what was there."""
         output = self._directory / "output"
@@ -280,5 +277,4 @@ KINDS = (
     "snapshots",
     "topologies",
     "options",
-    "residents",
 )

@@ -57,7 +57,6 @@ hosts:
         shared: 30-39,^35
         memory_gb: 250
         siblings: ["20,30", "21,31"]
-        pages: {1GB: 100, 2MB: 1000}
 """
 
 _OPTIONS = """\
@@ -120,14 +119,6 @@ def topologies():
         for c in range(16)
     ]
     return (json.dumps({"cpus": rows}),)
-
-
-def residents():
-    """Return what ``openstack server show -f json`` prints."""
-    flavor = {"extra_specs": {"hw:cpu_policy": "dedicated"}}
-    image = {"properties": {"hw_cpu_policy": "shared"}}
-    server = {"name": "a", "status": "ACTIVE", "flavor": flavor, "image": image}
-    return (json.dumps(server), json.dumps({"servers": [server, server]}))
 
 
 FLAVOR = HP

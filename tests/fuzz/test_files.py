@@ -71,6 +71,3 @@ class FilesTest(FilesCase):
 
     def test_options(self):
         self.assert_foreseen("options", FILES)
-
-    def test_residents(self):
-        self.assert_foreseen("residents", FILES)

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 
 from nova_perfvm.generate.hosts import deployers, generate
@@ -69,9 +70,9 @@ class RecipeCase(OptionsCase):
     def write_files(self, tool, config):
         """Write a tool's files as ``--output-dir`` does; return the directory."""
         root = self.directory / "files"
-        for name in deployers.known_below(tool):
-            (root / name).unlink(missing_ok=True)
-        for name, text in deployers.below(tool, config).items():
+        shutil.rmtree(root, ignore_errors=True)
+        for path, text in deployers.files_of(tool, config).items():
+            name = path.lstrip("/")
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         return root

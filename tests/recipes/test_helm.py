@@ -6,11 +6,11 @@ import shutil
 
 import yaml
 
-from nova_perfvm.generate.hosts import kubernetes
+from nova_perfvm.generate.hosts import deployers
 from tests.recipes import base
 
 HOST = "compute1"
-PROVIDERS = kubernetes.PROVIDER_DIRECTORY
+PROVIDERS = deployers.PROVIDER_DIRECTORY
 
 
 class HelmTest(base.RecipeCase):

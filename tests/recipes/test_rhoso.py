@@ -47,7 +47,7 @@ class RHOSOTest(base.RecipeCase):
     def test_the_control_plane_has_these_fields(self):
         schema = strict(self.schema("openstackcontrolplanes"))
         for config in self.each_config():
-            files = deployers.FILES["rhoso"](config)
+            files = deployers.files_of("rhoso", config)
             patch = yaml.safe_load(files["openstackcontrolplane.yaml"])
             jsonschema.validate(patch, schema)
             wrong = copy.deepcopy(patch)
@@ -77,7 +77,7 @@ class RHOSOTest(base.RecipeCase):
             for entry in container["config_files"]
         }
         for config in self.each_config():
-            text = deployers.FILES["rhoso"](config)["nova-extra-config.yaml"]
+            text = deployers.files_of("rhoso", config)["nova-extra-config.yaml"]
             found = yaml.safe_load(text)
             self.assertIn(found["metadata"]["name"], named)
             for name in found["data"]:

@@ -12,7 +12,6 @@ from nova_perfvm.generate.hosts.request import (
     MODES,
     RESERVED_MEMORY_GB,
     HostRequest,
-    as_key,
 )
 from nova_perfvm.generate.hosts.topology import (
     Node,
@@ -32,7 +31,6 @@ __all__ = [
     "Node",
     "Topology",
     "TopologyError",
-    "as_key",
     "from_shape",
     "generate",
     "make_topology",

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the request for a host against the policy; find the classes it serves."""
+"""Check the request for a host against the policy; find the classes it serves.
+
+Messages name what was asked for by its own words (``shared nodes``), as the command
+line, the inventory file and plans each have another way to write it.
+"""
 
 from __future__ import annotations
-
-from typing import Final
 
 from nova_perfvm.generate.hosts.errors import HostConfigError
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.placement.schemes import names_of, scheme_of
-from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.printable import number_of
-
-# What Placement's inventory takes (a signed 32-bit integer).
-_MAX_INVENTORY: Final = 2**31 - 1
+from nova_perfvm.policy import VMClass
 
 
 def pinned_class(request: HostRequest) -> VMClass | None:
@@ -21,28 +19,24 @@ def pinned_class(request: HostRequest) -> VMClass | None:
     :raises HostConfigError: when it has to be named, or is not pinned
     :raises UnknownClassError: when the policy has none of that name
     """
-    policy, name, spell = request.policy, request.class_name, request.spell
+    policy, mode, name = request.policy, request.mode, request.class_name
     named = None if name is None else policy.get_class(name)
-    if request.mode == "shared":
+    if mode == "shared":
         if named is not None and named.pinned:
             raise HostConfigError(
-                f"class {name} is pinned and a shared host has no CPUs for it: use "
-                f"{spell('mode', 'dedicated')}, or leave {spell('class')} out"
+                f"class {name} is pinned, and a shared host has no CPUs for it: use "
+                "mode dedicated"
             )
         return None
-    if named is not None and not named.pinned:
+    pinned = policy.pinned_classes
+    if named is None and len(pinned) == 1:
+        return pinned[0]
+    if named is None or not named.pinned:
+        names = ", ".join(vm_class.name for vm_class in pinned) or "none"
         raise HostConfigError(
-            f"class {name} shares CPUs, and {spell('class')} names the pinned class of "
-            f"a host: use {spell('mode', 'shared')} for {name}"
+            f"mode {mode} is for one pinned class: name it; the policy has {names}"
         )
-    if named is None and len(policy.pinned_classes) != 1:
-        names = ", ".join(vm_class.name for vm_class in policy.pinned_classes)
-        raise HostConfigError(
-            f"{spell('mode', request.mode)} is for one pinned class, and the policy "
-            f"has {names or 'none'}: name it by {spell('class')}, or use "
-            f"{spell('mode', 'shared')}"
-        )
-    return named or policy.pinned_classes[0]
+    return named
 
 
 def check_mode(request: HostRequest) -> None:
@@ -50,51 +44,42 @@ def check_mode(request: HostRequest) -> None:
 
     :raises HostConfigError: with the remedy
     """
-    mode, spell, scheme = request.mode, request.spell, scheme_of(request.policy)
+    mode, scheme = request.mode, scheme_of(request.policy)
     if mode not in scheme.modes:
         known = names_of(lambda other: mode in other.modes)
-        *others, last = scheme.modes
-        usable = f"{', '.join(others)} or {last}"
         raise HostConfigError(
             f"{mode} hosts need placement: {known}, and the policy has placement: "
-            f"{scheme.name}: change it, which holds for the whole cloud and its "
-            f"flavors, or use {spell('mode', usable)}"
+            f"{scheme.name}, whose modes are {', '.join(scheme.modes)}"
         )
-    if mode == "mixed":
-        _check_mixed(request)
-    if mode != "mixed" and request.shared_nodes != 1:
-        raise HostConfigError(
-            f"{spell('shared_nodes')} is for {spell('mode', 'mixed')} alone: leave it "
-            "out"
-        )
-
-
-def _check_mixed(request: HostRequest) -> None:
-    policy, spell = request.policy, request.spell
-    greedy = [c.name for c in policy.pinned_classes if c.exclusive == "host"]
+    if mode != "mixed":
+        if request.shared_nodes != 1:
+            raise HostConfigError(
+                f"shared nodes are of mixed hosts, not of {mode} ones"
+            )
+        return
+    greedy = [c.name for c in request.policy.pinned_classes if c.exclusive == "host"]
     if greedy:
         raise HostConfigError(
             f"a mixed host serves several classes, and {', '.join(greedy)} has "
-            "exclusive: host: set exclusive: cell, which keeps the classes on "
-            f"different NUMA nodes, or use {spell('mode', 'dedicated or shared')}"
+            "exclusive: host: set exclusive: cell, or use mode dedicated or shared"
         )
     nodes = len(request.topology.nodes)
     if not 1 <= request.shared_nodes < nodes:
         raise HostConfigError(
-            f"{spell('shared_nodes', request.shared_nodes)}: a mixed host divides its "
-            f"NUMA nodes, and this one has {nodes}: some are to be left for pinned "
-            f"VMs, or use {spell('mode', 'dedicated or shared')}"
+            f"{request.shared_nodes} shared NUMA nodes of {nodes}: a mixed host has at "
+            "least one of each kind"
         )
 
 
-def served_classes(
-    policy: Policy, mode: str, vm_class: VMClass | None
-) -> list[VMClass]:
-    """Return the classes whose VMs come to a host."""
-    pinned = [] if vm_class is None else [vm_class]
-    if mode == "dedicated":
-        return pinned
-    return pinned + [c for c in policy.classes if not c.pinned]
+def served_classes(request: HostRequest, pinned: VMClass | None) -> list[VMClass]:
+    """Return the classes whose VMs come to a host.
+
+    :param pinned: the pinned class that it is for, None for none
+    """
+    own = [] if pinned is None else [pinned]
+    if request.mode == "dedicated":
+        return own
+    return own + [c for c in request.policy.classes if not c.pinned]
 
 
 def check_reserve(request: HostRequest) -> None:
@@ -102,24 +87,20 @@ def check_reserve(request: HostRequest) -> None:
 
     :raises HostConfigError: with the largest possible value
     """
-    most = min(len(node.cores) for node in request.topology.nodes) - 1
-    if not 0 <= request.reserve <= most:
-        raise HostConfigError(
-            f"{request.spell('reserve', request.reserve)}: the host's smallest NUMA "
-            f"node has {number_of(most + 1, 'core')}, expected 0 to {most}"
-        )
-    if request.reserve_memory_gb < 0:
-        raise HostConfigError(
-            f"--reserve-memory-gb {request.reserve_memory_gb}: expected 0 or more"
-        )
-    for node in request.topology.nodes:
-        # Of a node without memory nothing can be kept.
-        if node.memory_mb and node.memory_mb <= request.reserve_memory_gb * 1024:
-            raise HostConfigError(
-                f"NUMA node {node.id} has {node.memory_mb} MiB of memory, and "
-                f"{request.reserve_memory_gb} GiB of each node are kept for the host: "
-                "lower --reserve-memory-gb, or check --memory-gb"
-            )
+    nodes = request.topology.nodes
+    cores = min(len(node.cores) for node in nodes) - 1
+    # Of a node without memory nothing can be kept.
+    known = [node.memory_mb for node in nodes if node.memory_mb]
+    for what, wanted, most in (
+        ("reserved cores of each NUMA node", request.reserve, cores),
+        (
+            "reserved GiB of each NUMA node",
+            request.reserve_memory_gb,
+            (min(known, default=2**41) - 1) // 1024,
+        ),
+    ):
+        if not 0 <= wanted <= most:
+            raise HostConfigError(f"{wanted} {what}: this host can spare 0 to {most}")
 
 
 def iops_capacity(
@@ -129,31 +110,24 @@ def iops_capacity(
 
     :returns: for ``read`` and ``write``, if a class guarantees it: the host's
         capacity and the guarantee, both in I/O operations per second
-    :raises HostConfigError: when a capacity is missing, superfluous or out of range
+    :raises HostConfigError: when a capacity is missing or superfluous
     """
+    counted = classes if scheme_of(request.policy).counts else []
     found = {}
-    counts = scheme_of(request.policy).counts
     for kind, capacity in (("read", request.read_iops), ("write", request.write_iops)):
-        amounts = {c.name: getattr(c.disk, f"{kind}_iops") or 0 for c in classes}
-        name = max(amounts, key=amounts.__getitem__, default="")
-        most = amounts[name] if name and counts else 0
-        if not most:
-            if capacity is not None:
-                raise HostConfigError(
-                    f"--{kind}-iops {capacity}: no class of this host has a guarantee "
-                    f"that Placement would count: leave the option out, or set "
-                    f"disk.{kind}_iops in the policy"
-                )
-            continue
-        if capacity is None:
+        amounts = [getattr(c.disk, f"{kind}_iops") or 0 for c in counted]
+        most = max(amounts, default=0)
+        if most and capacity is None:
             raise HostConfigError(
-                f"class {name} guarantees {most} {kind} operations per second: say by "
+                f"VMs are promised {most} {kind} operations per second: say by "
                 f"--{kind}-iops what this host's disks give (measured with several VMs "
                 "at once, not with one)"
             )
-        if not 1 <= capacity <= _MAX_INVENTORY:
+        if capacity is not None and not most:
             raise HostConfigError(
-                f"--{kind}-iops {capacity}: expected 1 to {_MAX_INVENTORY}"
+                f"--{kind}-iops {capacity}: no class of this host has a guarantee that "
+                "Placement counts: leave it out"
             )
-        found[kind] = (capacity, most)
+        if capacity is not None:
+            found[kind] = (capacity, most)
     return found

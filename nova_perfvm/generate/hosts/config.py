@@ -24,7 +24,6 @@ class HostConfig:
     :ivar classes: those whose VMs come to it
     :ivar iops: for ``read`` and ``write`` the capacity, and the guarantee
     :ivar cells: the NUMA nodes that nova-compute will report, without VMs
-    :ivar room: VMs of the class that fit the empty host
     :ivar slots: VMs of the class that it may hold
     :ivar nova: nova.conf of the host
     :ivar provider: content of provider.yaml, None where the host needs none
@@ -42,7 +41,6 @@ class HostConfig:
     cpus: CPUSets
     memory: tuple[NodeMemory, ...]
     cells: tuple[NUMACell, ...]
-    room: int
     slots: int
     nova: tuple[Setting, ...]
     provider: dict[str, Any] | None

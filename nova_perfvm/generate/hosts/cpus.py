@@ -60,43 +60,35 @@ def divide_cpus(request: HostRequest, vm_class: VMClass | None) -> CPUSets:
 
     :param vm_class: the pinned class that the host is for, None for none
     """
-    topology = request.topology
-    owned, shared = _nodes(request)
+    nodes, reserve = request.topology.nodes, request.reserve
+    owned, shared = nodes, nodes[:0]
+    if request.mode == "shared":
+        owned, shared = shared, owned
+    elif request.mode == "mixed":
+        owned, shared = (
+            nodes[: -request.shared_nodes],
+            nodes[-request.shared_nodes :],
+        )
+    whole = _cpus(owned, slice(reserve, None))
     one_thread = vm_class is not None and vm_class.smt == "cores"
-    housekeeping = _cpus(topology.nodes, 0, request.reserve)
-    pinnable = _cpus(owned, request.reserve, None, first_thread=one_thread)
-    idle = _cpus(owned, request.reserve, None) - pinnable
+    pinnable = _cpus(owned, slice(reserve, None), 1) if one_thread else whole
     elastic = request.mode == "elastic"
     return CPUSets(
         dedicated=frozenset() if elastic else pinnable,
-        shared=_cpus(shared, request.reserve, None),
+        shared=_cpus(shared, slice(reserve, None)),
         either=pinnable if elastic else frozenset(),
-        housekeeping=housekeeping,
-        idle=idle,
+        housekeeping=_cpus(nodes, slice(reserve)),
+        idle=whole - pinnable,
     )
 
 
-def _nodes(request: HostRequest) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """Return the nodes of pinned VMs, and those of VMs that only share."""
-    nodes = request.topology.nodes
-    if request.mode == "shared":
-        return (), nodes
-    if request.mode == "mixed":
-        return nodes[: -request.shared_nodes], nodes[-request.shared_nodes :]
-    return nodes, ()
-
-
 def _cpus(
-    nodes: Iterable[Node],
-    first: int,
-    last: int | None,
-    *,
-    first_thread: bool = False,
+    nodes: Iterable[Node], cores: slice, threads: int | None = None
 ) -> frozenset[int]:
-    """Return the CPUs of each node's cores from one index to before another."""
+    """Return the CPUs of some cores of each node.
+
+    :param threads: the first so many of each core; None for all
+    """
     return frozenset(
-        cpu
-        for node in nodes
-        for core in node.cores[first:last]
-        for cpu in (core[:1] if first_thread else core)
+        cpu for node in nodes for core in node.cores[cores] for cpu in core[:threads]
     )

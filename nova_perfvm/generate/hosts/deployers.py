@@ -12,8 +12,14 @@ Where each tool takes overrides:
   ``tasks/*_post_install.yml``).  Its config_template writes an option once for each
   key of a mapping without values.
 * oslo.config reads directories ``nova.conf.d`` and ``placement.conf.d`` by itself.
-
-Those on Kubernetes are in :mod:`nova_perfvm.generate.hosts.kubernetes`.
+* OpenStack-Helm's charts have values: ``conf.nova`` of all services, and below
+  ``conf.overrides`` what a host alone has (helm-toolkit, ``daemonset_overrides``).  An
+  option that is there several times is a ``multistring``.  Files come by
+  ``pod.mounts``.
+* The operators of RHOSO put ``customServiceConfig`` behind their own configuration
+  (nova-operator, placement-operator).  Of the ConfigMap ``nova-extra-config``, hosts
+  read files ``*nova*.conf`` in order, and ``provider*.yaml`` (edpm-ansible, role
+  edpm_nova).
 """
 
 from __future__ import annotations
@@ -21,107 +27,165 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from nova_perfvm.generate.hosts import kubernetes, rendering
+from nova_perfvm.generate import options
+from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.hosts.config import HostConfig
-from nova_perfvm.generate.options import Setting, by_section
+from nova_perfvm.generate.options import Setting
 
-_KOLLA: Final = "/etc/kolla/config"
-_OSA: Final = "/etc/openstack_deploy"
-_HOST: Final = kubernetes.HOST
-_PLAIN: Final = {
-    rendering.NOVA_CONF: "/etc/nova/nova.conf.d/50-perfvm-compute.conf",
-    rendering.PROVIDER_YAML: f"{kubernetes.PROVIDER_DIRECTORY}/perfvm.yaml",
-    rendering.SCHEDULER_CONF: "/etc/nova/nova.conf.d/50-perfvm-scheduler.conf",
-    rendering.PLACEMENT_CONF: "/etc/placement/placement.conf.d/50-perfvm.conf",
-}
-# Each tool's files that may be there; a host without a provider.yaml has fewer.
-KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
-    "kolla": (
-        f"{_KOLLA}/nova/{_HOST}/nova.conf",
-        f"{_KOLLA}/nova/nova-scheduler.conf",
-        f"{_KOLLA}/placement.conf",
-        f"host_vars/{_HOST}.yml",
-    ),
-    "osa": (
-        f"{_OSA}/host_vars/{_HOST}.yml",
-        f"{_OSA}/group_vars/nova_scheduler.yml",
-        f"{_OSA}/group_vars/placement_all.yml",
-    ),
-    "plain": tuple(_PLAIN.values()),
-    "helm": kubernetes.HELM,
-    "rhoso": kubernetes.RHOSO,
-}
+PROVIDER_DIRECTORY: Final = "/etc/nova/provider_config"
+
+# What a file says of a host; nothing where the host needs no such file.
+_Content = Callable[[HostConfig], Any]
 
 
-def kolla_files(config: HostConfig) -> dict[str, str]:
-    """Return the files of Kolla-Ansible by path; host_vars beside its inventory."""
-    own = rendering.as_files(config)
-    files = [
-        own[rendering.NOVA_CONF],
-        own[rendering.SCHEDULER_CONF],
-        own[rendering.PLACEMENT_CONF],
-    ]
-    if config.provider is not None:
-        files.append(
-            rendering.as_yaml({"nova_cell_compute_provider_config": config.provider})
-        )
-    return dict(zip(KNOWN["kolla"], files, strict=False))
+def _kolla_host(config: HostConfig) -> dict[str, Any]:
+    if config.provider is None:
+        return {}
+    return {"nova_cell_compute_provider_config": config.provider}
 
 
-def osa_files(config: HostConfig) -> dict[str, str]:
-    """Return the files of OpenStack-Ansible by path."""
-    host: dict[str, Any] = {"nova_nova_conf_overrides": _overrides(config.nova)}
+def _overrides(name: str, settings: Iterable[Setting]) -> dict[str, Any]:
+    """Return a variable of OpenStack-Ansible, as config_template has options."""
+    return {name: options.by_section(settings, dict.fromkeys)}
+
+
+def _osa_host(config: HostConfig) -> dict[str, Any]:
+    host = _overrides("nova_nova_conf_overrides", config.nova)
     if config.provider is not None:
         host["nova_provider_overrides"] = [
             {"name": "perfvm", "content": config.provider}
         ]
-    scheduler = {"nova_nova_conf_overrides": _overrides(config.scheduler)}
-    placement = {"placement_placement_conf_overrides": _overrides(config.placement)}
-    files = [
-        rendering.as_yaml(host),
-        rendering.as_yaml(scheduler),
-        rendering.as_yaml(placement),
+    return host
+
+
+def _values(settings: Iterable[Setting]) -> dict[str, dict[str, Any]]:
+    """Return options by section, as helm-toolkit's ``to_oslo_conf`` has them."""
+    return options.by_section(
+        settings, lambda values: {"type": "multistring", "values": list(values)}
+    )
+
+
+def _helm_nova(config: HostConfig) -> dict[str, Any]:
+    """Return values of the chart nova; ``HOST`` is the host's name."""
+    mounts = {}
+    if _policy_of(config):
+        mount = {"mountPath": options.POLICY_FILE, "subPath": "perfvm.yaml"}
+        source = {"configMap": {"name": "nova-perfvm-policy"}}
+        for reader in ("nova_scheduler", "nova_api_osapi"):
+            mounts[reader] = _mount(reader, "perfvm-policy", mount, source)
+    if config.provider is not None:
+        mounts["nova_compute"] = _mount(
+            "nova_compute",
+            "perfvm-provider",
+            {"mountPath": PROVIDER_DIRECTORY},
+            {"hostPath": {"path": PROVIDER_DIRECTORY}},
+        )
+    host = {"name": "HOST", "conf": {"nova": _values(config.nova)}}
+    return {
+        "conf": {
+            "nova": _values(config.scheduler),
+            "overrides": {"nova_compute": {"hosts": [host]}},
+        },
+        "pod": {"mounts": mounts},
+    }
+
+
+def _mount(
+    pod: str, name: str, mount: dict[str, str], source: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        pod: {
+            "volumeMounts": [{"name": name, **mount, "readOnly": True}],
+            "volumes": [{"name": name, **source}],
+        }
+    }
+
+
+def _policy_of(config: HostConfig) -> list[Setting]:
+    """Return the option that names the policy's file, where there is one."""
+    wanted = options.policy_file(None).key
+    return [
+        setting
+        for setting in config.scheduler
+        if setting.key == wanted and setting.values
     ]
-    return dict(zip(KNOWN["osa"], files, strict=True))
 
 
-def plain_files(config: HostConfig) -> dict[str, str]:
-    """Return the files of services that read their own directories, by path."""
-    own = rendering.as_files(config)
-    return {_PLAIN[name]: text for name, text in own.items()}
+def _rhoso_plane(config: HostConfig) -> dict[str, Any]:
+    """Return a patch of the control plane."""
+    nova = {"schedulerServiceTemplate": _custom(config.scheduler)}
+    policy = _policy_of(config)
+    if policy:
+        nova["apiServiceTemplate"] = _custom(policy)
+    placement = _custom(config.placement)
+    return {"spec": {"nova": {"template": nova}, "placement": {"template": placement}}}
 
 
-FILES: Final[Mapping[str, Callable[[HostConfig], dict[str, str]]]] = {
-    "kolla": kolla_files,
-    "osa": osa_files,
-    "plain": plain_files,
-    "helm": kubernetes.helm_files,
-    "rhoso": kubernetes.rhoso_files,
+def _custom(settings: Iterable[Setting]) -> dict[str, str]:
+    return {"customServiceConfig": options.as_ini(settings)}
+
+
+def _rhoso_hosts(config: HostConfig) -> dict[str, Any]:
+    """Return the ConfigMap of a node set's hosts."""
+    data = {"50-nova-perfvm.conf": options.as_ini(config.nova)}
+    if config.provider is not None:
+        data["provider-perfvm.yaml"] = rendering.as_yaml(config.provider)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "nova-extra-config", "namespace": "openstack"},
+        "data": data,
+    }
+
+
+_KOLLA: Final = "/etc/kolla/config"
+_OSA: Final = "/etc/openstack_deploy"
+_PROVIDER: Final = f"{PROVIDER_DIRECTORY}/perfvm.yaml"
+# Each tool's files by path, with what is in them.
+TOOLS: Final[Mapping[str, Mapping[str, _Content]]] = {
+    "kolla": {
+        f"{_KOLLA}/nova/HOST/nova.conf": rendering.nova_conf,
+        f"{_KOLLA}/nova/nova-scheduler.conf": rendering.scheduler_conf,
+        f"{_KOLLA}/placement.conf": rendering.placement_conf,
+        "host_vars/HOST.yml": _kolla_host,
+    },
+    "osa": {
+        f"{_OSA}/host_vars/HOST.yml": _osa_host,
+        f"{_OSA}/group_vars/nova_scheduler.yml": lambda config: _overrides(
+            "nova_nova_conf_overrides", config.scheduler
+        ),
+        f"{_OSA}/group_vars/placement_all.yml": lambda config: _overrides(
+            "placement_placement_conf_overrides", config.placement
+        ),
+    },
+    "plain": {
+        "/etc/nova/nova.conf.d/50-perfvm-compute.conf": rendering.nova_conf,
+        _PROVIDER: lambda config: config.provider,
+        "/etc/nova/nova.conf.d/50-perfvm-scheduler.conf": rendering.scheduler_conf,
+        "/etc/placement/placement.conf.d/50-perfvm.conf": rendering.placement_conf,
+    },
+    "helm": {
+        "nova.yaml": _helm_nova,
+        "placement.yaml": lambda config: {
+            "conf": {"placement": _values(config.placement)}
+        },
+        _PROVIDER: lambda config: config.provider,
+    },
+    "rhoso": {
+        "openstackcontrolplane.yaml": _rhoso_plane,
+        "nova-extra-config.yaml": _rhoso_hosts,
+    },
 }
 
 
-def as_text(tool: str, config: HostConfig) -> str:
-    """Return all files of a tool, each below a line with its path.
+def files_of(tool: str, config: HostConfig) -> dict[str, str]:
+    """Return the text of each of a tool's files by its path.
 
-    :param tool: a key of :data:`FILES`
+    :param tool: a key of :data:`TOOLS`
     """
-    files = FILES[tool](config)
-    return "\n".join(f"# ==> {path}\n{text}" for path, text in files.items())
-
-
-def below(tool: str, config: HostConfig) -> dict[str, str]:
-    """Return all files of a tool by their path below a directory.
-
-    :param tool: a key of :data:`FILES`
-    """
-    return {path.lstrip("/"): text for path, text in FILES[tool](config).items()}
-
-
-def known_below(tool: str) -> tuple[str, ...]:
-    """Return every path that :func:`below` may have for a tool."""
-    return tuple(path.lstrip("/") for path in KNOWN[tool])
-
-
-def _overrides(settings: Iterable[Setting]) -> dict[str, dict[str, Any]]:
-    """Return options by section, as config_template has them."""
-    return by_section(settings, dict.fromkeys)
+    made = {path: content(config) for path, content in TOOLS[tool].items()}
+    return {
+        path: content if isinstance(content, str) else rendering.as_yaml(content)
+        for path, content in made.items()
+        if content
+    }

@@ -15,7 +15,6 @@ from nova_perfvm.generate.hosts.memory import NodeMemory, divide_memory
 from nova_perfvm.generate.hosts.nova_conf import nova_settings
 from nova_perfvm.generate.hosts.provider import provider_document
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.generate.hosts.residents import refuse_residents
 from nova_perfvm.generate.hosts.topology import Topology
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.rules.slots import host_slots
@@ -32,13 +31,9 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     admission.check_mode(request)
     admission.check_reserve(request)
     vm_class = admission.pinned_class(request)
-    classes = admission.served_classes(request.policy, request.mode, vm_class)
+    classes = admission.served_classes(request, vm_class)
     iops = admission.iops_capacity(request, classes)
     cpus = divide_cpus(request, vm_class)
-    if request.residents is not None:
-        refuse_residents(
-            request.residents, dedicated=bool(cpus.dedicated), shared=bool(cpus.shared)
-        )
     shares = divide_memory(request, cpus, classes)
     cells = _cells(request.topology, cpus, shares)
     # Memory that is not known is no limit.
@@ -53,7 +48,6 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         cpus=cpus,
         memory=shares,
         cells=cells,
-        room=room,
         slots=count,
         nova=nova_settings(cpus, shares, classes),
         provider=provider_document(request, vm_class, count, iops),

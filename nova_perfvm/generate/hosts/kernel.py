@@ -20,15 +20,13 @@ class KernelAdvice:
     :ivar tuned_profile: the profile of tuned
     :ivar isolated_cores: for /etc/tuned/cpu-partitioning-variables.conf; empty
         with other profiles
-    :ivar host_cpus: for CPUAffinity in /etc/systemd/system.conf; empty: not set
-    :ivar why: reasons, and what they depend on
+    :ivar cpu_affinity: for CPUAffinity in /etc/systemd/system.conf; empty: not set
     """
 
     arguments: tuple[str, ...]
     tuned_profile: str
     isolated_cores: str
-    host_cpus: str
-    why: tuple[str, ...]
+    cpu_affinity: str
 
 
 def advise_kernel(
@@ -40,32 +38,19 @@ def advise_kernel(
     idle = cpus.idle if cpus.housekeeping or cpus.shared else frozenset()
     isolated = cpus.dedicated | idle
     arguments = ["numa_balancing=disable"] if cpus.dedicated else []
-    profile, cores, why = "virtual-host", "", []
+    profile, cores = "virtual-host", ""
     if cpus.dedicated and topology.cpus - isolated:
         profile, cores = "cpu-partitioning", cpuset.format_cpus(isolated)
+        # Never isolcpus=domain: QEMU's emulator and vhost threads may run on all CPUs
+        # of their VM, and would all stay on one.
         arguments += [
             f"nohz_full={cores}",
             f"rcu_nocbs={cores}",
             f"isolcpus=managed_irq,{cores}",
         ]
-        why.append(
-            "tuned's cpu-partitioning sets nohz_full, rcu_nocbs and isolcpus itself. "
-            "Never isolcpus=domain here: QEMU's emulator and vhost threads may run on "
-            "all CPUs of their VM, and would all stay on one."
-        )
-    elif cpus.pinnable:
-        why.append(
-            "No nohz_full, rcu_nocbs or isolcpus: the host's own work, or general VMs, "
-            "share these CPUs, and need the ticks and the balancing."
-        )
     arguments += _huge_pages(memory)
-    if any(share.page_kb for share in memory):
-        why.append(
-            "hugepages for each node need kernel 5.15 or newer, and are taken at boot, "
-            "when memory is not fragmented."
-        )
-    host_cpus = "" if cpus.dedicated else cpuset.format_cpus(cpus.housekeeping)
-    return KernelAdvice(tuple(arguments), profile, cores, host_cpus, tuple(why))
+    cpu_affinity = "" if cpus.dedicated else cpuset.format_cpus(cpus.housekeeping)
+    return KernelAdvice(tuple(arguments), profile, cores, cpu_affinity)
 
 
 def _huge_pages(memory: Sequence[NodeMemory]) -> Iterator[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nova_perfvm import cpuset
@@ -38,55 +38,36 @@ def _fault(what: str) -> TopologyError:
 def _from_rows(rows: Sequence[Any], source: str) -> Topology:
     """Read the rows of ``lscpu -J -e``, one for each CPU."""
     cores: dict[int, dict[tuple[int, int], list[int]]] = {}
-    for number, row in enumerate(rows):
-        where = f"{source}: row {number + 1}"
-        if not isinstance(row, dict):
-            raise _fault(f"{where} is no object")
+    for index, row in enumerate(rows, 1):
+        where = f"{source}: row {index}"
+        if not isinstance(row, dict) or not {"cpu", "core", "node"} <= row.keys():
+            raise _fault(f"{where}: expected columns cpu, core and node")
         if str(row.get("online", "yes")).lower() in {"no", "n", "false"}:
             continue
-        for column in ("cpu", "core"):
-            if column not in row:
-                raise _fault(
-                    f"{where}: no column {column!r}, so which CPUs share a core is not "
-                    "known"
-                )
         cpu = _number(row["cpu"], where, "cpu")
-        if "online" not in row and _known(row, "core") is None:
-            raise _fault(
-                f"{where}: CPU {cpu} has no core, as if it were offline, and there is "
-                "no column 'online'"
-            )
         # Old kernels count cores anew in each socket.
-        socket = _number(_known(row, "socket") or 0, where, "socket")
+        socket = _number(_known(row.get("socket")), where, "socket")
         core = (socket, _number(row["core"], where, "core"))
-        # Without NUMA there is no such column, unless it was asked for.
-        node = _number(_known(row, "node") or 0, where, "node")
+        # Kernels without NUMA have no node.
+        node = _number(_known(row["node"]), where, "node")
         cores.setdefault(node, {}).setdefault(core, []).append(cpu)
-    if len(rows) and all(isinstance(r, dict) and "node" not in r for r in rows):
-        assumptions = [f"{source} has no column 'node': taken for one NUMA node"]
-    else:
-        assumptions = []
     return make_topology(
         (
             Node(node, tuple(tuple(sorted(threads)) for threads in groups.values()))
             for node, groups in cores.items()
         ),
         source,
-        assumptions,
     )
 
 
-def _known(row: Mapping[str, Any], column: str) -> Any:
-    """Return the value of a column; None where it is unknown."""
-    value = row.get(column)
-    return None if value == "-" else value
+def _known(value: Any) -> Any:
+    """Return a value; 0 where it is unknown."""
+    return 0 if value in (None, "-") else value
 
 
 def _number(value: Any, where: str, column: str) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        number = -1
-    if isinstance(value, (bool, float)) or not 0 <= number <= cpuset.MAX_CPU:
-        raise _fault(f"{where}: {column} is {value!r}, expected 0 to {cpuset.MAX_CPU}")
-    return number
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        text = str(value)
+        if text.isdecimal() and len(text) <= 9 and int(text) <= cpuset.MAX_CPU:
+            return int(text)
+    raise _fault(f"{where}: {column} is {value!r}, expected 0 to {cpuset.MAX_CPU}")

@@ -45,34 +45,26 @@ def divide_memory(
     :raises HostConfigError: when classes want different pages of the same
         memory, or a node has less than one page
     """
-    pinned = [vm_class for vm_class in classes if vm_class.pinned]
-    shared = [vm_class for vm_class in classes if not vm_class.pinned]
-    if request.mode == "mixed":
-        sizes = {True: _page_kb(pinned), False: _page_kb(shared)}
-    else:
-        size = _page_kb(classes)
-        sizes = {True: size, False: size}
-    return tuple(
-        _node_memory(
-            node, request.reserve_memory_gb, sizes[not node.cpus & cpus.shared]
-        )
-        for node in request.topology.nodes
-    )
+    shares = []
+    for node in request.topology.nodes:
+        mine = classes
+        if request.mode == "mixed":
+            shared = bool(node.cpus & cpus.shared)
+            mine = [vm_class for vm_class in classes if vm_class.pinned != shared]
+        shares.append(_node_memory(node, request.reserve_memory_gb, _page_kb(mine)))
+    return tuple(shares)
 
 
 def _page_kb(classes: Iterable[VMClass]) -> int | None:
     wanted = {vm_class.name: _huge_kb(vm_class) for vm_class in classes}
-    if len(set(wanted.values())) > 1:
-        listed = ", ".join(
-            f"{name}: {'small' if size is None else f'{size // 1024} MiB'}"
-            for name, size in wanted.items()
-        )
+    sizes = set(wanted.values())
+    if len(sizes) > 1:
         raise HostConfigError(
-            f"classes that share memory want pages of different sizes ({listed}), and "
-            "huge pages are set aside when the host boots: give them the same "
+            f"classes {' and '.join(wanted)} share memory and want pages of different "
+            "sizes, which are set aside when the host boots: give them the same "
             "mem_page_size, or hosts of their own"
         )
-    return next(iter(wanted.values()), None)
+    return sizes.pop() if sizes else None
 
 
 def _huge_kb(vm_class: VMClass) -> int | None:
@@ -89,12 +81,11 @@ def _huge_kb(vm_class: VMClass) -> int | None:
 
 
 def _node_memory(node: Node, reserve_gb: int, page_kb: int | None) -> NodeMemory:
-    reserved_mb = reserve_gb * 1024
-    if node.memory_mb is None:
-        return NodeMemory(node.id, None, reserved_mb, page_kb)
-    if node.memory_mb == 0:
-        return NodeMemory(node.id, 0, 0, page_kb)
-    vms_mb = node.memory_mb - reserved_mb
+    if not node.memory_mb:
+        # Unknown, or none: of none nothing can be kept.
+        kept_mb = reserve_gb * 1024 if node.memory_mb is None else 0
+        return NodeMemory(node.id, node.memory_mb, kept_mb, page_kb)
+    vms_mb = node.memory_mb - reserve_gb * 1024
     if page_kb is not None:
         # What does not fill a page stays with the host.
         vms_mb -= vms_mb % (page_kb // 1024)
@@ -103,5 +94,4 @@ def _node_memory(node: Node, reserve_gb: int, page_kb: int | None) -> NodeMemory
                 f"NUMA node {node.id} has no room for a page of {page_kb // 1024} MiB "
                 f"beside {reserve_gb} GiB for the host: lower --reserve-memory-gb"
             )
-        reserved_mb = node.memory_mb - vms_mb
-    return NodeMemory(node.id, vms_mb, reserved_mb, page_kb)
+    return NodeMemory(node.id, vms_mb, node.memory_mb - vms_mb, page_kb)

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from nova_perfvm.generate.hosts.residents import Resident
 from nova_perfvm.generate.hosts.topology import Topology
 from nova_perfvm.placement.schemes import Mode
 from nova_perfvm.policy import Policy
@@ -18,16 +16,6 @@ MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")
 # which is about 1 GiB for a VM of 20 vCPUs.  Nova's default, 512 MiB a host,
 # is less than one such VM takes.
 RESERVED_MEMORY_GB: Final = 4
-
-
-def as_option(key: str, value: object = "") -> str:
-    """Write it as on the command line: ``--shared-nodes 2``."""
-    return f"--{key.replace('_', '-')} {value}".rstrip()
-
-
-def as_key(key: str, value: object = "") -> str:
-    """Write it as in a file: ``shared_nodes: 2``."""
-    return f"{key}: {value}" if value != "" else key
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +30,6 @@ class HostRequest:
     :ivar read_iops: what the host's disks give in reads per second, None if
         the policy guarantees none
     :ivar write_iops: the same for writes
-    :ivar residents: the VMs that are on the host; None if that is not known
-    :ivar spell: how messages write a key, such as ``mode``, with a value or without
     """
 
     policy: Policy
@@ -55,5 +41,3 @@ class HostRequest:
     shared_nodes: int = 1
     read_iops: int | None = None
     write_iops: int | None = None
-    residents: tuple[Resident, ...] | None = None
-    spell: Callable[..., str] = as_option

@@ -40,15 +40,13 @@ class Topology:
 
     :ivar nodes: the NUMA nodes that have CPUs, in the kernel's order
     :ivar source: where this was read, for messages
-    :ivar assumptions: what the source does not say and was taken for granted
-    :ivar numbering: assumptions about which CPU is where, which do not matter if all
-        CPUs of the host are treated alike
+    :ivar numbering: what was taken for granted about which CPU is where; empty where
+        the source says it
     """
 
     nodes: tuple[Node, ...]
     source: str
-    assumptions: tuple[str, ...] = ()
-    numbering: tuple[str, ...] = ()
+    numbering: str = ""
 
     @property
     def cpus(self) -> frozenset[int]:
@@ -63,12 +61,8 @@ class Topology:
     @property
     def memory_mb(self) -> int | None:
         """Memory of all nodes in MiB, None if that of one is not known."""
-        total = 0
-        for node in self.nodes:
-            if node.memory_mb is None:
-                return None
-            total += node.memory_mb
-        return total
+        known = [n.memory_mb for n in self.nodes if n.memory_mb is not None]
+        return sum(known) if len(known) == len(self.nodes) else None
 
     @property
     def shape(self) -> HostShape | None:
@@ -93,12 +87,7 @@ class Topology:
         return replace(self, nodes=nodes)
 
 
-def make_topology(
-    nodes: Iterable[Node],
-    source: str,
-    assumptions: Iterable[str] = (),
-    numbering: Iterable[str] = (),
-) -> Topology:
+def make_topology(nodes: Iterable[Node], source: str) -> Topology:
     """Return a topology of the nodes that have CPUs.
 
     A node of memory alone (CXL, persistent memory) takes no pinned VM.
@@ -118,7 +107,7 @@ def make_topology(
         raise TopologyError(
             f"{source}: CPUs {cpuset.format_cpus(twice)} are listed twice"
         )
-    return Topology(kept, source, tuple(assumptions), tuple(numbering))
+    return Topology(kept, source)
 
 
 def from_shape(shape: HostShape) -> Topology:
@@ -147,18 +136,10 @@ def from_shape(shape: HostShape) -> Topology:
         )
         for node in range(shape.cells)
     )
-    numbering = () if len(nodes) == shape.threads == 1 else (_numbering(nodes),)
-    return Topology(nodes, str(shape), numbering=numbering)
-
-
-def _numbering(nodes: tuple[Node, ...]) -> str:
     listed = "; ".join(f"node {n.id}: {cpuset.format_cpus(n.cpus)}" for n in nodes)
-    first = nodes[0].cores[0]
-    pairs = (
-        f", and CPUs {cpuset.format_cpus(first)} share a core" if len(first) > 1 else ""
+    numbering = (
+        f"a shape does not say which CPU is where; taken for granted: {listed}. Many "
+        "hosts are numbered otherwise: compare with lscpu -e=CPU,NODE,CORE on the "
+        "host, or use --topology FILE"
     )
-    return (
-        f"a shape does not say which CPU is where; taken for granted: {listed}{pairs}. "
-        "Many hosts are numbered otherwise (even numbers on node 0): compare with "
-        "lscpu -e=CPU,NODE,CORE on the host, or use --local or --topology FILE"
-    )
+    return Topology(nodes, str(shape), numbering)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -11,20 +11,15 @@ from typing import Annotated, Final, Literal
 from nova_perfvm import cpuset
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import parse_document
-from nova_perfvm.documents.keys import NAME, Expected, Form, count, matching, some
+from nova_perfvm.documents.keys import NAME, Expected, Form, count, some
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import HostCell, HostPages
-from nova_perfvm.generate.hosts import HostRequest, admission, as_key, cpus, from_shape
+from nova_perfvm.facts.snapshot import HostCell
+from nova_perfvm.generate.hosts import HostRequest, admission, cpus, from_shape
 from nova_perfvm.policy import HostShape, Policy
 
-_UNITS_KB: Final = {"KB": 1, "MB": 1024, "GB": 1024 * 1024}
-_SMALL_KB: Final = 4
 _MOST: Final = 2**31 - 1
 _MemoryGB = Annotated[int, count(1, _MOST, "GiB")]
-_PageSize = Annotated[
-    str, matching(r"[1-9]\d{0,8}(KB|MB|GB)", "a page size such as 2MB or 1GB")
-]
 
 
 @dataclass(frozen=True)
@@ -35,10 +30,6 @@ class InventoryCell:
     shared: frozenset[int] = frozenset()
     memory_gb: _MemoryGB | None = None
     siblings: tuple[frozenset[int], ...] = ()
-    pages: Annotated[
-        Mapping[_PageSize, Annotated[int, count(0, _MOST, "pages")]],
-        Expected("a mapping of page sizes to numbers of pages: {1GB: 200}"),
-    ] = field(default_factory=dict)
 
     def mistakes(self) -> Iterator[Mistake]:
         """List what contradicts itself."""
@@ -58,31 +49,9 @@ class InventoryCell:
                     f"found {found!r}, of which another core has CPUs",
                 )
             paired |= core
-        if self.pages and not self.memory_gb:
-            yield Mistake(("memory_gb",), "missing; pages are of this memory")
-        elif self._small_kb < 0:
-            yield Mistake(
-                ("pages",),
-                f"{-self._small_kb // 1024 or 1} MiB more than the NUMA node's memory",
-            )
-        names: dict[int, str] = {}
-        for name in self.pages:
-            first = names.setdefault(_size_kb(name), name)
-            if first != name:
-                message = f"the same size as {first}: give their sum to one"
-                yield Mistake(("pages", name), message)
-
-    @property
-    def _small_kb(self) -> int:
-        """Memory that is in none of the given pages: it has small ones."""
-        given = sum(_size_kb(name) * n for name, n in self.pages.items())
-        return (self.memory_gb or 0) * _UNITS_KB["GB"] - given
 
     def host_cell(self, number: int) -> HostCell:
         """Return the cell that a snapshot has."""
-        pools = {_size_kb(name): n for name, n in self.pages.items()}
-        if pools and not any(size <= 64 for size in pools):
-            pools[_SMALL_KB] = self._small_kb // _SMALL_KB
         mine = self.dedicated | self.shared
         return HostCell(
             id=number,
@@ -90,7 +59,6 @@ class InventoryCell:
             pcpuset=self.dedicated,
             memory_mb=(self.memory_gb or 0) * 1024,
             siblings=tuple(core & mine for core in self.siblings if core & mine),
-            mempages=tuple(HostPages(size, pools[size]) for size in sorted(pools)),
         )
 
 
@@ -111,14 +79,9 @@ class InventoryHost:
 
     def mistakes(self) -> Iterator[Mistake]:
         """List what is missing, or there twice."""
-        if not self.cells:
-            if self.shape is None or self.mode is None:
-                yield Mistake((), "expected shape and mode, or cells")
-            return
-        for key in ("shape", "mode", "class_name", "memory_gb"):
-            if getattr(self, key) is not None:
-                shown = key.removesuffix("_name")
-                yield Mistake((shown,), "remove it: cells say it all")
+        described = (self.shape, self.mode, self.class_name, self.memory_gb)
+        if any(described) if self.cells else None in described[:2]:
+            yield Mistake((), "expected shape and mode, or cells alone")
         taken: dict[int, int] = {}
         for index, cell in enumerate(self.cells):
             mine = cell.dedicated | cell.shared
@@ -143,7 +106,6 @@ class InventoryHost:
             class_name=self.class_name,
             reserve=self.reserve,
             shared_nodes=self.shared_nodes,
-            spell=as_key,
         )
         admission.check_mode(request)
         admission.check_reserve(request)
@@ -196,7 +158,3 @@ def parse(
 
     parse_document("inventory", InventoryFile, text, source, check=build)
     return found
-
-
-def _size_kb(name: str) -> int:
-    return int(name[:-2]) * _UNITS_KB[name[-2:]]

@@ -10,17 +10,17 @@ from typing import TypeAlias
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.policy import Policy, VMClass
 
-_REMEDY = "mend or uninstall the package that it comes from"
-
 
 class PropertiesError(PerfVMError):
     """A generator that cannot be used; ``generator`` names it."""
 
-    def __init__(self, generator: str, fault: str, remedy: str = _REMEDY) -> None:
+    def __init__(self, generator: str, fault: str) -> None:
         """Say whose fault it is, and what to do."""
         self.generator = generator
-        self.fault = fault
-        super().__init__(f"properties extension {generator} {fault}: {remedy}")
+        super().__init__(
+            f"properties extension {generator} {fault}: mend or uninstall the package "
+            "that it comes from"
+        )
 
 
 class PropertiesConflictError(PerfVMError):
@@ -96,30 +96,20 @@ def _ask(
 ) -> Properties:
     try:
         given = generate(policy, vm_class)
+        pairs = [*given.flavor.items(), *given.image.items()]
     except Exception as exc:
         # Other people's code: whatever it raises is its fault, and the name
         # says whose.
         message = f"failed for class {vm_class.name!r}: {type(exc).__name__}: {exc}"
         raise PropertiesError(name, message) from exc
-    if not isinstance(given, Properties):
-        raise PropertiesError(
-            name, f"returned {type(given).__name__}, expected {Properties.__name__}"
-        )
-    for mapping in (given.flavor, given.image):
-        if not isinstance(mapping, Mapping):
+    for key, value in pairs:
+        # Nova or Glance would store anything else otherwise, or not at all.
+        if not _is_text(key) or not _is_text(value) or set(key) & set("= "):
             raise PropertiesError(
-                name, f"gave {type(mapping).__name__} for properties, expected a dict"
+                name, f"gave {key!r}={value!r}, expected a word and a printable text"
             )
-        for key, value in mapping.items():
-            _check(name, key, value)
     return given
 
 
-def _check(name: str, key: object, value: object) -> None:
-    """Refuse what Nova or Glance would store as something else, or not at all."""
-    if not isinstance(key, str) or not key.isprintable() or set(key) & set("= "):
-        raise PropertiesError(name, f"gave the key {key!r}, expected a word without =")
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise PropertiesError(
-            name, f"gave {key}={value!r}, expected a printable text that is not empty"
-        )
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != "" and value.isprintable()

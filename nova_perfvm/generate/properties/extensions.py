@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 from stevedore import extension
 
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.generate.properties.combine import PropertiesError
 
@@ -17,36 +18,22 @@ NAMESPACE: Final = "nova_perfvm.properties"
 def load_generators() -> dict[str, Generator]:
     """Return all registered generators by ``name (module:function)``.
 
-    :raises PropertiesError: when one cannot be imported, is no function, or a
-        built-in one is not registered
+    :raises PropertiesError: when one cannot be imported
+    :raises PerfVMError: when a built-in one is not registered
     """
     manager = extension.ExtensionManager(
         NAMESPACE, on_load_failure_callback=_raise_load_failure
     )
-    found = sorted(
-        (_label(ext.entry_point), ext.name, ext.plugin) for ext in manager.extensions
-    )
-    return check_generators(found)
-
-
-def check_generators(found: list[tuple[str, str, Any]]) -> dict[str, Generator]:
-    """Return generators by label, from ``(label, name, plugin)`` of each.
-
-    :raises PropertiesError: as :func:`load_generators`
-    """
-    for label, _, plugin in found:
-        if not callable(plugin):
-            raise PropertiesError(
-                label, f"is a {type(plugin).__name__}, expected a function"
-            )
     # Without entry points (a source tree that is only on the path) there would
     # be flavors without pinning, which look as good as others.
-    missing = sorted(set(BUILT_IN) - {name for _, name, _ in found})
+    missing = sorted(BUILT_IN.keys() - manager.names())
     if missing:
-        raise PropertiesError(
-            ", ".join(missing), "is not registered", "install nova-perfvm again"
+        raise PerfVMError(
+            f"{', '.join(missing)} of {NAMESPACE} are not registered: install "
+            "nova-perfvm again"
         )
-    return {label: plugin for label, _, plugin in found}
+    found = {_label(ext.entry_point): ext.plugin for ext in manager.extensions}
+    return dict(sorted(found.items()))
 
 
 def _label(entry_point: EntryPoint) -> str:

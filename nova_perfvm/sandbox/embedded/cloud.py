@@ -406,5 +406,5 @@ def _configured(
         "dedicated": "".join(options.get("cpu_dedicated_set", ())) or None,
         "shared": "".join(options.get("cpu_shared_set", ())) or None,
         "vcpu_pin_set": "".join(options.get("vcpu_pin_set", ())) or None,
-        "provider_yaml": rendering.provider_yaml(config) if config.provider else None,
+        "provider_yaml": rendering.as_files(config).get(rendering.PROVIDER_YAML),
     }

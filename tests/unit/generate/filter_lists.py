@@ -9,7 +9,7 @@ LISTS = (
     (
         "ComputeFilter,PerfVMFilter,NUMATopologyFilter",
         [codes.CHEAPER_FILTER],
-        "PerfVMNUMATopologyFilter in its place gives the same verdicts",
+        "PerfVMNUMATopologyFilter gives the same for less",
     ),
     (
         "PerfVMNUMATopologyFilter,PerfVMFilter",
@@ -18,7 +18,7 @@ LISTS = (
     ),
     (
         "NUMATopologyFilter,PerfVMFilter",
-        [codes.CHEAPER_FILTER, codes.FILTER_ORDER],
+        [codes.FILTER_ORDER, codes.CHEAPER_FILTER],
         "lists NUMATopologyFilter before PerfVMFilter",
     ),
     (
@@ -26,15 +26,9 @@ LISTS = (
         [codes.JUDGED_TWICE],
         "every host is judged twice",
     ),
-    # To take Nova's out is all that there is to do.
-    (
-        "NUMATopologyFilter,PerfVMFilter,PerfVMNUMATopologyFilter",
-        [codes.JUDGED_TWICE],
-        "lists PerfVMNUMATopologyFilter and NUMATopologyFilter",
-    ),
     (
         "PerfVMNUMATopologyFilter,PerfVMFilter,NUMATopologyFilter",
-        [codes.JUDGED_TWICE, codes.FILTER_ORDER],
+        [codes.FILTER_ORDER, codes.JUDGED_TWICE],
         "lists PerfVMNUMATopologyFilter before PerfVMFilter",
     ),
     (

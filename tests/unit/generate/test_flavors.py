@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
+import itertools
 
 import hypothesis
 import testtools
@@ -98,11 +99,15 @@ class GenerateFlavorsTest(testtools.TestCase):
         none = with_class(HIGH, flavors=None)
         split = with_class(HIGH, numa_nodes=4, mem_page_size="1GB")
         for words, policy, options in (
-            ("general has none", POLICY, {"class_name": "general", "memory_gb": [4]}),
-            ("0 GB", POLICY, {"memory_gb": [0]}),
-            ("2097152 GB", POLICY, {"memory_gb": [2**21]}),
+            (
+                "'general' has no flavors of such sizes",
+                POLICY,
+                {"class_name": "general", "memory_gb": [4]},
+            ),
+            ("0 GiB", POLICY, {"memory_gb": [0]}),
+            ("2097152 GiB", POLICY, {"memory_gb": [2**21]}),
             ("66 GiB cannot be split evenly over 4", split, {"memory_gb": [64, 66]}),
-            ("lists no flavors", none, {"class_name": "high-performance"}),
+            ("has no flavors", none, {"class_name": "high-performance"}),
             ("{memory_gb}", named("hp"), {"memory_gb": [64, 128]}),
             # Names that Nova or its client refuses.
             ("change the prefix", named("hp\n{memory_gb}"), {}),
@@ -155,17 +160,6 @@ class GenerateFlavorsTest(testtools.TestCase):
         standard = {"trait:HW_CPU_X86_AVX": "required", "resources:VGPU": "1"}
         self.assertEqual([], list(placement_names(standard)))
 
-    def test_an_extension_cannot_rename_the_class(self):
-        def rename(policy, vm_class):
-            return Properties(flavor={"perfvm:class": "other"})
-
-        self.assertRaises(
-            PropertiesConflictError,
-            generate_flavors,
-            POLICY,
-            generators={"acme": rename},
-        )
-
 
 class ImagePropertiesTest(testtools.TestCase):
     def test_of_a_class_and_of_all(self):
@@ -173,17 +167,25 @@ class ImagePropertiesTest(testtools.TestCase):
         self.assertEqual({}, generate_image_properties(POLICY, class_name="general"))
         self.assertEqual(HIGH_IMAGE, generate_image_properties(POLICY))
 
-    def test_no_image_serves_classes_that_differ(self):
+    def test_extensions_that_contradict(self):
+        def rename(policy, vm_class):
+            return Properties(flavor={"perfvm:class": "other"})
+
         def by_class(policy, vm_class):
             return Properties(image={"os_distro": vm_class.name})
 
-        error = self.assertRaises(
-            PropertiesConflictError,
-            generate_image_properties,
-            POLICY,
-            generators={"acme": by_class},
-        )
-        self.assertIn("'general' from class general", str(error))
+        for generate, extension, words in (
+            (generate_flavors, rename, "'other' from acme"),
+            # No image serves classes that differ.
+            (generate_image_properties, by_class, "'general' from class general"),
+        ):
+            error = self.assertRaises(
+                PropertiesConflictError,
+                generate,
+                POLICY,
+                generators={"acme": extension},
+            )
+            self.assertIn(words, str(error))
 
 
 class NovaTest(testtools.TestCase):
@@ -216,20 +218,17 @@ class NovaTest(testtools.TestCase):
                 for key, value in flavor.extra_specs.items():
                     validators.validate(key, value)
 
-    def test_high_performance_is_pinned_in_one_node_with_queues(self):
-        for flavor in generate_flavors(POLICY, class_name="high-performance"):
-            for image in ({}, properties_of(POLICY, HIGH).image):
-                topology, multiqueue = self.constraints(flavor, image)
-                self.assertEqual(1, len(topology.cells))
-                self.assertEqual(set(range(20)), topology.cells[0].pcpuset)
-                self.assertTrue(multiqueue)
-
     def test_one_image_serves_both_classes(self):
-        image = generate_image_properties(POLICY)
-        for flavor in generate_flavors(POLICY, class_name="general"):
+        images = ({}, generate_image_properties(POLICY))
+        for flavor, image in itertools.product(generate_flavors(POLICY), images):
             topology, multiqueue = self.constraints(flavor, image)
-            self.assertIsNone(topology)
-            self.assertEqual(flavor.vcpus > 1, multiqueue)
+            if flavor.class_name == GENERAL.name:
+                self.assertIsNone(topology)
+                self.assertEqual(bool(image) and flavor.vcpus > 1, bool(multiqueue))
+            else:
+                (cell,) = topology.cells
+                self.assertEqual(set(range(20)), cell.pcpuset)
+                self.assertTrue(multiqueue)
 
     def test_flavors_refuse_what_an_image_smuggles(self):
         threads = exception.CPUThreadPolicyConfigurationInvalid
@@ -258,15 +257,16 @@ class NovaTest(testtools.TestCase):
                 (flavor, *_) = generate_flavors(POLICY, class_name=name)
                 self.assertRaises(error, self.constraints, flavor, image)
 
-    def test_without_the_policy_an_image_would_pin(self):
-        (flavor, *_) = generate_flavors(POLICY, class_name="general")
-        silent = dataclasses.replace(flavor, extra_specs={})
+    def test_images_alone(self):
+        """They pin VMs of flavors that say nothing, and no thread policy counts."""
+        general, high = (
+            generate_flavors(POLICY, class_name=name)[0]
+            for name in ("general", "high-performance")
+        )
+        silent = dataclasses.replace(general, extra_specs={})
         topology, _ = self.constraints(silent, {"hw_cpu_policy": "dedicated"})
         self.assertEqual({0}, topology.cells[0].pcpuset)
-
-    def test_a_thread_policy_of_the_image_has_no_effect(self):
-        (flavor, *_) = generate_flavors(POLICY, class_name="high-performance")
-        topology, _ = self.constraints(flavor, {"hw_cpu_thread_policy": "isolate"})
+        topology, _ = self.constraints(high, {"hw_cpu_thread_policy": "isolate"})
         self.assertEqual("prefer", topology.cells[0].cpu_thread_policy)
 
     def test_page_sizes_mean_the_same_to_nova(self):

@@ -159,8 +159,7 @@ def _against_policy(
         holds=offer == wanted,
         # Fewer slots only leave room unused.
         otherwise=Level.FAILURE if wrong else Level.WARNING,
-        remedy="nova-perfvm host config --local writes provider.yaml; restart "
-        "nova-compute",
+        remedy="nova-perfvm host config writes provider.yaml; restart nova-compute",
     )
 
 

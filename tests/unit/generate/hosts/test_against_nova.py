@@ -1,28 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Nova itself says to generated files, without a service."""
 
-import itertools
 import pathlib
 import subprocess
 import sys
-import types
 from unittest import mock
 
 import fixtures
 import testtools
 from hypothesis import given, settings
 from nova import conf as nova_conf
-from nova import exception
 from nova.compute import provider_config
 from nova.virt.libvirt import driver
 from oslo_config import fixture as config_fixture
 
 from nova_perfvm import conf as perfvm_conf
 from nova_perfvm import cpuset
-from nova_perfvm.generate.hosts import HostConfigError, rendering
-from nova_perfvm.generate.hosts.cpus import CPUSets
-from nova_perfvm.generate.hosts.residents import Resident, refuse_residents
-from nova_perfvm.sandbox import releases
+from nova_perfvm.generate.hosts import rendering
 from tests.unit.generate.hosts.requests import configs, configured, policy_of
 
 CPU_OPTIONS = (
@@ -30,7 +24,6 @@ CPU_OPTIONS = (
     ("compute", "cpu_dedicated_set"),
     ("compute", "cpu_shared_set"),
 )
-ALL = frozenset(range(8))
 # As nova-compute starts: the options first, and then the manager.
 READ_PERIODIC = """
 import sys
@@ -120,49 +113,10 @@ class ProviderTest(NovaCase):
         ):
             directory = self.useFixture(fixtures.TempDir()).path
             path = pathlib.Path(directory) / "provider.yaml"
-            path.write_text(rendering.provider_yaml(config))
+            path.write_text(rendering.as_yaml(config.provider))
             found = provider_config.get_provider_configs(directory)
             self.assertEqual(["$COMPUTE_NODE"], list(found))
             (expected,) = config.provider["providers"]
             self.assertEqual(
                 expected | {"__source_file": "provider.yaml"}, found["$COMPUTE_NODE"]
             )
-
-
-class ResidentsTest(NovaCase):
-    def test_refused_exactly_where_nova_does_not_start(self):
-        half = frozenset(range(4))
-        kinds = (
-            CPUSets(dedicated=ALL),
-            CPUSets(shared=ALL),
-            CPUSets(dedicated=half, shared=ALL - half),
-            CPUSets(either=ALL),
-            CPUSets(either=half, housekeeping=ALL - half),
-        )
-        for cpus, policy in itertools.product(kinds, ("shared", "dedicated", "mixed")):
-            with self.subTest(f"{policy} on {cpus}"):
-                self.set_sets(cpus)
-                self.assertEqual(
-                    self.nova_refuses(policy), self.we_refuse(policy, cpus)
-                )
-
-    def nova_refuses(self, policy):
-        topology = types.SimpleNamespace(cpu_policy=policy, cpu_pinning=set())
-        instance = types.SimpleNamespace(deleted=False, numa_topology=topology)
-        libvirt = mock.Mock(capabilities={"supports_pcpus": True})
-        try:
-            getattr(releases.pin_check_owner(), releases.PIN_CHECK)(libvirt, [instance])
-        except exception.InvalidConfiguration:
-            return True
-        return False
-
-    def we_refuse(self, policy, cpus):
-        try:
-            refuse_residents(
-                [Resident("vm", policy)],
-                dedicated=bool(cpus.dedicated),
-                shared=bool(cpus.shared),
-            )
-        except HostConfigError:
-            return True
-        return False

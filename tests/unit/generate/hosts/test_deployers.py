@@ -15,7 +15,6 @@ from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import deployers, generate, rendering
 from tests.unit.generate.hosts.requests import configured, host_request, policy_of
 
-ROOT = pathlib.Path(__file__).parents[4]
 CONFIGS = {
     "dedicated": {},
     "smt": {"shape": "2x21x2", "reserve": 1},
@@ -79,104 +78,69 @@ class OptionsCase(testtools.TestCase):
         }
 
 
-class DeployersCase(OptionsCase):
-    def each(self):
+class DeployersTest(OptionsCase):
+    """Nova and Placement read the same of each tool's files as of a host's own."""
+
+    def each(self, tool):
+        """Yield each configuration with a tool's files, those of YAML as data."""
         for name, requested in CONFIGS.items():
             with self.subTest(name):
-                yield configured(**requested)
+                config = configured(**requested)
+                files = deployers.files_of(tool, config)
+                known = list(deployers.TOOLS[tool])
+                self.assertEqual([path for path in known if path in files], list(files))
+                yield (
+                    config,
+                    [
+                        yaml.safe_load(files.get(path, "null"))
+                        if path.endswith((".yml", ".yaml"))
+                        else files[path]
+                        for path in known
+                    ],
+                )
 
-
-class DeployersTest(DeployersCase):
     def provider(self, text):
         (self.directory / "provider.yaml").write_text(text)
         return provider_config.get_provider_configs(str(self.directory))
 
     def test_kolla(self):
-        for config in self.each():
-            files = deployers.kolla_files(config)
-            names = ("nova/HOST/nova.conf", "nova/nova-scheduler.conf")
-            both = "".join(files[f"/etc/kolla/config/{name}"] for name in names)
-            self.assertEqual(self.expected(config), self.values(both))
-            self.assertIn(
-                "allocation_conflict_retry_count = 1",
-                files["/etc/kolla/config/placement.conf"],
-            )
-            if config.provider is None:
-                self.assertNotIn("host_vars/HOST.yml", files)
-                continue
-            variables = yaml.safe_load(files["host_vars/HOST.yml"])
-            found = variables["nova_cell_compute_provider_config"]
+        for config, (nova, scheduler, placement, host) in self.each("kolla"):
+            self.assertEqual(self.expected(config), self.values(nova + scheduler))
+            self.assertIn("allocation_conflict_retry_count = 1", placement)
+            found = host and host["nova_cell_compute_provider_config"]
             self.assertEqual(config.provider, found)
-            self.assertIn("$COMPUTE_NODE", self.provider(yaml.safe_dump(found)))
+            if found:
+                self.assertIn("$COMPUTE_NODE", self.provider(yaml.safe_dump(found)))
 
     def test_openstack_ansible(self):
-        for config in self.each():
-            host, scheduler, placement = (
-                yaml.safe_load(text) for text in deployers.osa_files(config).values()
-            )
+        for config, (host, scheduler, placement) in self.each("osa"):
             both = merged(host["nova_nova_conf_overrides"])
             both += merged(scheduler["nova_nova_conf_overrides"])
             self.assertEqual(self.expected(config), self.values(both))
-            self.assertEqual(
-                {"placement": {"allocation_conflict_retry_count": "1"}},
-                placement["placement_placement_conf_overrides"],
-            )
+            self.assertEqual({"placement_placement_conf_overrides": RETRIES}, placement)
             (own,) = host.get("nova_provider_overrides", [{"content": None}])
             self.assertEqual(config.provider, own["content"])
 
     def test_plain(self):
-        for config in self.each():
-            files = deployers.plain_files(config)
-            names = ("50-perfvm-compute.conf", "50-perfvm-scheduler.conf")
-            both = "".join(files[f"/etc/nova/nova.conf.d/{name}"] for name in names)
-            self.assertEqual(self.expected(config), self.values(both))
-            text = files.get("/etc/nova/provider_config/perfvm.yaml")
-            self.assertEqual(config.provider, yaml.safe_load(text) if text else None)
+        for config, (nova, provider, scheduler, _) in self.each("plain"):
+            self.assertEqual(self.expected(config), self.values(nova + scheduler))
+            self.assertEqual(config.provider, provider)
 
-    def test_each_file_is_below_its_path(self):
-        config = configured()
-        for tool, files in deployers.FILES.items():
-            text = deployers.as_text(tool, config)
-            for path, content in files(config).items():
-                self.assertIn(f"# ==> {path}\n{content}", text)
-
-    def test_every_path_that_there_may_be_is_known(self):
-        for config in self.each():
-            for tool, files in deployers.FILES.items():
-                found = list(files(config))
-                some = [path for path in deployers.KNOWN[tool] if path in found]
-                self.assertEqual(some, found)
-                below = deployers.below(tool, config)
-                self.assertFalse([path for path in below if path.startswith("/")])
-                self.assertEqual(set(), set(below) - set(deployers.known_below(tool)))
-
-
-class KubernetesTest(DeployersCase):
     def test_openstack_helm(self):
-        for config in self.each():
-            files = deployers.FILES["helm"](config)
-            nova = yaml.safe_load(files["nova.yaml"])
+        for config, (nova, placement, provider) in self.each("helm"):
             (host,) = nova["conf"]["overrides"]["nova_compute"]["hosts"]
             text = helm_ini(nova["conf"]["nova"]) + helm_ini(host["conf"]["nova"])
             self.assertEqual(self.expected(config), self.values(text))
-            self.assertEqual(
-                {"placement": {"allocation_conflict_retry_count": "1"}},
-                yaml.safe_load(files["placement.yaml"])["conf"]["placement"],
-            )
-            path = "/etc/nova/provider_config/perfvm.yaml"
-            mounts = nova.get("pod", {}).get("mounts", {})
-            self.assertEqual(config.provider is not None, path in files)
-            self.assertEqual(path in files, "nova_compute" in mounts)
-            if path in files:
-                self.assertEqual(config.provider, yaml.safe_load(files[path]))
+            self.assertEqual({"conf": {"placement": RETRIES}}, placement)
+            self.assertEqual(config.provider, provider)
+            mounts = nova["pod"]["mounts"]
+            self.assertEqual(provider is not None, "nova_compute" in mounts)
+            if provider:
                 (mount,) = mounts["nova_compute"]["nova_compute"]["volumeMounts"]
-                self.assertTrue(path.startswith(f"{mount['mountPath']}/"))
+                self.assertEqual("/etc/nova/provider_config", mount["mountPath"])
 
     def test_rhoso(self):
-        for config in self.each():
-            plane, extra = map(
-                yaml.safe_load, deployers.FILES["rhoso"](config).values()
-            )
+        for config, (plane, extra) in self.each("rhoso"):
             nova = plane["spec"]["nova"]["template"]
             text = nova["schedulerServiceTemplate"]["customServiceConfig"]
             data = extra["data"]
@@ -195,17 +159,16 @@ class KubernetesTest(DeployersCase):
         """nova-scheduler and nova-api get a file; the built-in policy has none."""
         for path, readers in ((None, set()), ("perfvm.yaml", READERS)):
             config = generate(host_request(), path)
-            nova = yaml.safe_load(deployers.FILES["helm"](config)["nova.yaml"])
-            mounts = nova["pod"]["mounts"]
+            nova = yaml.safe_load(deployers.files_of("helm", config)["nova.yaml"])
             found = {
                 name
-                for name in mounts
-                for mount in mounts[name][name]["volumeMounts"]
+                for name, own in nova["pod"]["mounts"].items()
+                for mount in own[name]["volumeMounts"]
                 if mount["mountPath"] == options.POLICY_FILE
             }
             self.assertEqual(readers, found)
             plane = yaml.safe_load(
-                deployers.FILES["rhoso"](config)["openstackcontrolplane.yaml"]
+                deployers.files_of("rhoso", config)["openstackcontrolplane.yaml"]
             )
             template = plane["spec"]["nova"]["template"]
             self.assertEqual(bool(readers), "apiServiceTemplate" in template)
@@ -215,6 +178,7 @@ class KubernetesTest(DeployersCase):
                 self.assertEqual(options.POLICY_FILE, conf.perfvm.policy_file)
 
 
+RETRIES = {"placement": {"allocation_conflict_retry_count": "1"}}
 READERS = {"nova_scheduler", "nova_api_osapi"}
 
 

@@ -95,7 +95,7 @@ class NamesTest(testtools.TestCase):
     def test_files_have_the_paths_of_plain_packages(self):
         for name in ("own_conf", "own_provider"):
             (path,) = re.findall(r"default\('(.*)'\)", self.own[name])
-            self.assertIn(path, deployers.KNOWN["plain"])
+            self.assertIn(path, deployers.TOOLS["plain"])
 
     def test_the_checks_of_preflight(self):
         titles = [c.title for c in audit.selected(audit.Selection.PREFLIGHT)]
@@ -130,12 +130,6 @@ class NamesTest(testtools.TestCase):
 
 
 class DocumentTest(testtools.TestCase):
-    def test_host_config_tells_the_files_as_it_writes_them(self):
-        config = configured(mode="dedicated")
-        document = rendering.as_document(config)
-        self.assertEqual(rendering.as_files(config), document["files"])
-        self.assertIn("cpu_dedicated_set", document["files"][rendering.NOVA_CONF])
-
     def test_files_that_it_has_written_are_known_by_their_first_lines(self):
         look = playbook.files()["look.yml"]
         (word,) = re.findall(r"'(\S+)' not in conf_before", look)

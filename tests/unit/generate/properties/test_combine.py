@@ -51,27 +51,26 @@ class CombineTest(testtools.TestCase):
         def broken(policy, vm_class):
             raise KeyError("x")
 
-        error = self.assertRaises(
-            PropertiesError, combine, {"acme": broken}, POLICY, GENERAL
-        )
-        self.assertEqual("acme", error.generator)
-        self.assertIn("KeyError: 'x'", str(error))
-        self.assertNotIn("\n", str(error))
-
-    def test_what_nova_would_not_store_as_it_is(self):
-        for bad in (
-            lambda policy, vm_class: {"k": "v"},
-            lambda policy, vm_class: None,
-            giving({"k": True}),
-            giving({"k": ""}),
-            giving({"k": "a\nb"}),
-            giving({"k=l": "v"}),
-            giving({"k l": "v"}),
-            giving({1: "v"}),
-            giving(None, {"k": 1}),
-            lambda policy, vm_class: Properties(flavor=None),
+        for bad, words in (
+            (broken, "KeyError: 'x'"),
+            (7, "TypeError"),
+            (lambda policy, vm_class: {"k": "v"}, "AttributeError"),
+            (lambda policy, vm_class: Properties(flavor=None), "AttributeError"),
+            # What Nova would not store as it is.
+            (giving({"k": True}), "'k'=True"),
+            (giving({"k": ""}), "'k'=''"),
+            (giving({"k": "a\nb"}), "'a\\nb'"),
+            (giving({"k=l": "v"}), "'k=l'"),
+            (giving({"k l": "v"}), "'k l'"),
+            (giving({1: "v"}), "1='v'"),
+            (giving(None, {"k": 1}), "'k'=1"),
         ):
-            self.assertRaises(PropertiesError, combine, {"acme": bad}, POLICY, GENERAL)
+            error = self.assertRaises(
+                PropertiesError, combine, {"acme": bad}, POLICY, GENERAL
+            )
+            self.assertEqual("acme", error.generator)
+            self.assertIn(words, str(error))
+            self.assertNotIn("\n", str(error))
 
 
 class MergeTest(testtools.TestCase):
