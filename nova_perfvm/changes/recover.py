@@ -37,8 +37,8 @@ def recovery(policy: Policy, snapshot: Snapshot) -> Recovery:
             ),
         )
     judging, seen = as_if(policy, snapshot)
-    settings = replace(settings_for(judging), assumed=False)
-    planning = Planning(judging, seen, settings, PlanOptions(max_moves=MOST_MOVES))
+    options = PlanOptions(max_moves=MOST_MOVES)
+    planning = Planning(judging, seen, settings_for(judging), options)
     plan = goals.defragment(planning, judging.pinned_classes[0])
     return Recovery(
         slots=plan.gained,

@@ -8,7 +8,7 @@ VM, *free* if Placement and the rules would give it to one now, and otherwise
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nova_perfvm.diagnose.arrivals import arrived, shares
 from nova_perfvm.diagnose.explain.verdicts import (
@@ -56,7 +56,7 @@ def host_capacity(
 
     Hosts on which a class never has a slot have a total of 0.
     """
-    settings = replace(settings or settings_for(policy), assumed=False)
+    settings = settings or settings_for(policy)
     requests = [(c, request_of_class(policy, c)) for c in policy.pinned_classes]
     return tuple(
         _slots(policy, view, vm_class, request, settings)

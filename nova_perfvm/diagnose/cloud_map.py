@@ -114,12 +114,11 @@ def document(overview: Overview) -> Document:
         )
     ]
     lines, texts = _Numbered[str](), _Numbered[Text]()
-    names = {found.id: found.name for found in snapshot.servers}
 
     def text(verdict: HostVerdict) -> int:
         if verdict.accepted:
             return 0
-        said = tuple(lines(words(reason, names)) for reason in verdict.reasons)
+        said = tuple(lines(words(reason)) for reason in verdict.reasons)
         return texts((verdict.code, said)) + 1
 
     verdicts = [

@@ -15,33 +15,22 @@ from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
-from nova_perfvm.diagnose.explain.verdicts import HostVerdict
-from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
-from nova_perfvm.osc.formats.explained import Reasons, Remedy, Said
+from nova_perfvm.osc.formats.explained import Reasons, Remedy
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
+from nova_perfvm.rules import describe_cells
 
 # Whoever waits for a VM does not wait for more.
 _MOST_MOVES: Final = 3
 # More names than that make no table.
 _MOST_NAMES: Final = 8
 _COLUMNS: Final = ("Result", "Reason", "Count", "Hosts", "Detail", "Fix")
-_LONG_COLUMNS: Final = (
-    "Host",
-    "Result",
-    "Service",
-    "Placement",
-    "Rules",
-    "NUMA Nodes",
-    "Source of NUMA Nodes",
-    "Notes",
-    "Fix",
-)
+_LONG_COLUMNS: Final = ("Host", "Result", "Reason", "NUMA Nodes", "Detail", "Fix")
 
 
 class Hosts(FormattableColumn[Sequence[str]]):
@@ -96,12 +85,16 @@ class Explain(LookingLister):
             offered=self._offered(parsed_args, request, settings, snapshot),
         )
         self.remark(found.notes)
+        if parsed_args.nova_conf is None:
+            self.remark(
+                ["nova-scheduler is taken to be set up for the policy: see --nova-conf"]
+            )
         self.remark([_headline(found)])
         if not (found.accepting or found.request_reasons):
             self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
         if parsed_args.long:
-            return _LONG_COLUMNS, list(_long(found))
+            return _LONG_COLUMNS, list(_long(policy, found))
         return _COLUMNS, list(_short(found))
 
     def _offered(
@@ -133,10 +126,10 @@ def _headline(found: Explanation) -> str:
     if found.request_reasons:
         return (
             "no host would take it: the request is not of its class: "
-            f"{found.say(found.request_reasons)}"
+            f"{'; '.join(map(explain.words, found.request_reasons))}"
         )
-    best = explain.smallest(found.fixes)
-    remedy = f"smallest fix found: {best}" if best else "no fix found"
+    best, *_ = found.rows()
+    remedy = f"smallest fix found: {best.fix}" if best.fix else "no fix found"
     return f"none of {number_of(total, 'host')} would take it; {remedy}"
 
 
@@ -160,47 +153,27 @@ def _offered_plan(
             yield from command(move).splitlines()
 
 
-def _said(
-    found: Explanation, verdict: HostVerdict, reasons: Sequence[Reason], otherwise: str
-) -> Reasons:
-    """Return reasons of a host, and what is said where there are none."""
-    text = found.say(reasons) or otherwise
-    return Reasons(Said(verdict.view.name, reasons, text, found.names))
-
-
 def _short(found: Explanation) -> Iterator[tuple[Any, ...]]:
     for row in found.rows():
+        code = row.shown.code
         yield (
-            "refused" if row.code else "accepted",
-            row.code,
+            "refused" if code else "accepted",
+            code,
             len(row.hosts),
             Hosts(row.hosts),
-            _said(found, row.shown, row.shown.reasons, row.detail),
+            Reasons(row.shown),
             Remedy(row.fix),
         )
 
 
-def _long(found: Explanation) -> Iterator[tuple[Any, ...]]:
-    for verdict, fix in zip(found.verdicts, found.fixes, strict=True):
+def _long(policy: Policy, found: Explanation) -> Iterator[tuple[Any, ...]]:
+    for row in found.by_host():
+        view, code = row.shown.view, row.shown.code
         yield (
-            verdict.view.name,
-            "accepted" if verdict.accepted else "refused",
-            _said(found, verdict, verdict.service, "up"),
-            _said(found, verdict, verdict.placement, "offered"),
-            Reasons(
-                Said(
-                    verdict.view.name,
-                    verdict.rules + verdict.numa,
-                    "\n".join(
-                        f"{reason.code}: {explain.words(reason)}"
-                        for reason in verdict.rules + verdict.numa
-                    )
-                    or "allowed",
-                    found.names,
-                )
-            ),
-            "\n".join(verdict.cells),
-            verdict.view.compute.cells_source,
-            "\n".join(verdict.notes),
-            Remedy(fix),
+            view.name,
+            "refused" if code else "accepted",
+            code,
+            "\n".join(describe_cells(policy, found.request.facts, view.facts)),
+            Reasons(row.shown),
+            Remedy(row.fix),
         )

@@ -6,7 +6,6 @@ candidate: the filters are then not even asked.  Here each host is judged by
 both, from a snapshot.
 """
 
-from nova_perfvm.diagnose.explain.fixes import smallest
 from nova_perfvm.diagnose.explain.report import (
     Explanation,
     NotFoundError,
@@ -28,6 +27,5 @@ __all__ = [
     "judge",
     "request_of",
     "settings_for",
-    "smallest",
     "words",
 ]

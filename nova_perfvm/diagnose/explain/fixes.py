@@ -7,7 +7,7 @@ it is one server or two; of more, another set may be smaller.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from nova_perfvm import constants as const
@@ -16,35 +16,18 @@ from nova_perfvm.diagnose.explain.leaving import Leaving
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
-    accepts,
-    judge,
+    offer,
 )
-from nova_perfvm.diagnose.hosts import OfferFault, stale_traits
-from nova_perfvm.facts import Reason
+from nova_perfvm.diagnose.hosts import stale_traits
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import number_of
 from nova_perfvm.rules import REFUSALS
 
 # So many servers are tried two by two; on a host with more, one by one.
 _MOST_PAIRED = 24
-
-# What no server that leaves can change; of the rules, each says it itself.
-_STANDING = frozenset(
-    {
-        const.NOVA_AVAILABILITY_ZONE,
-        const.NOVA_TENANT_AGGREGATE,
-        const.PLACEMENT_NO_PROVIDER,
-        const.PLACEMENT_NO_INVENTORY,
-        const.PLACEMENT_TRAIT_MISSING,
-        const.PLACEMENT_TRAIT_FORBIDDEN,
-        const.PLACEMENT_ISOLATED,
-        const.CELLS_UNKNOWN,
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -53,13 +36,11 @@ class Fix:
 
     :ivar host: its name
     :ivar steps: in words, first what the service needs
-    :ivar frees: what the servers give back, in words; empty without servers
     :ivar servers: those to be moved away
     """
 
     host: str
     steps: tuple[str, ...] = ()
-    frees: str = ""
     servers: tuple[Server, ...] = ()
 
     @property
@@ -70,12 +51,9 @@ class Fix:
         return len(self.servers), vcpus, len(self.steps) + before, self.host
 
     def __str__(self) -> str:
-        """Return one sentence, such as ``host hp2: free 8 pCPUs ...``."""
-        parts = list(self.steps)
-        if self.servers:
-            frees = f"free {self.frees}: " if self.frees else ""
-            parts.append(f"{frees}{moves.describe(self.servers)}")
-        return f"host {self.host}: {'; '.join(parts)}"
+        """Return one sentence, such as ``host hp2: migrate a (ID)``."""
+        parts = (*self.steps, moves.describe(self.servers))
+        return f"host {self.host}: {'; '.join(filter(None, parts))}"
 
 
 def fix_for(
@@ -92,48 +70,34 @@ def fix_for(
     if verdict.accepted:
         return None
     view, steps = _served(verdict)
-    reasons = verdict.reasons
     for reason in verdict.rules:
         refusal = REFUSALS.get(reason.code)
         if refusal and refusal.fix:
             step, view = refusal.fix(reason.data, view)
-            steps = (*steps, step)
-            reasons = judge(policy, request, view, settings).reasons
-    for stale in _stale(policy, view, reasons):
-        steps = (*steps, f"remove {stale.stale_trait}: {stale.remedy}")
-        view = _without_trait(view, stale.stale_trait)
-        reasons = judge(policy, request, view, settings).reasons
-    if any(_is_standing(reason) for reason in reasons):
-        return None
+            steps.append(step)
+    forbidden = {
+        reason.data["trait"]
+        for reason in verdict.placement
+        if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
+    }
+    for stale in stale_traits(policy, view) if forbidden else ():
+        if stale.stale_trait in forbidden:
+            steps.append(f"remove {stale.stale_trait}: {stale.remedy}")
+            view = _without_trait(view, stale.stale_trait)
 
     def enough(servers: Sequence[Server]) -> bool:
-        after = view.without(servers)
-        return accepts(policy, request, after, settings)
+        return offer(policy, request, view.without(servers), settings) is not None
 
     # Nobody makes room for himself.
     others = [server for server in view.servers if server.id != request.server]
     if not enough(others):
         return None
-    others = [server for server in others if leaving.can(server)]
-    servers = _smallest(others, enough)
+    servers = _smallest([s for s in others if leaving.can(s)], enough)
     if servers is None:
         leaving.stuck.append(view.name)
     if servers is None or not (servers or steps):
         return None
-    return Fix(view.name, steps, _freed(view, servers), servers)
-
-
-def _stale(
-    policy: Policy, view: HostView, reasons: Iterable[Reason]
-) -> list[OfferFault]:
-    """Return the traits that keep a request off, and that are left of slots."""
-    forbidden = {
-        reason.data["trait"]
-        for reason in reasons
-        if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
-    }
-    found = stale_traits(policy, view) if forbidden else ()
-    return [fault for fault in found if fault.stale_trait in forbidden]
+    return Fix(view.name, tuple(steps), servers)
 
 
 def _without_trait(view: HostView, trait: str) -> HostView:
@@ -141,40 +105,24 @@ def _without_trait(view: HostView, trait: str) -> HostView:
     return replace(view, tree=(replace(top, traits=top.traits - {trait}), *others))
 
 
-def _is_standing(reason: Reason) -> bool:
-    refusal = REFUSALS.get(reason.code)
-    if refusal is None:
-        return reason.code in _STANDING
-    return refusal.standing or reason.code.startswith(("flavor.", "request."))
-
-
 def smallest(fixes: Iterable[Fix | None]) -> Fix | None:
     """Return the smallest of several."""
     return min((fix for fix in fixes if fix), key=lambda fix: fix.cost, default=None)
 
 
-def _served(verdict: HostVerdict) -> tuple[HostView, tuple[str, ...]]:
+def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:
     """Return the host with a service that runs, and what that takes."""
     view, host = verdict.view, verdict.view.compute
     steps = []
-    if not host.up:
-        steps.append(
-            "end its being forced down (openstack compute service set --up)"
-            if host.forced_down
-            else "start nova-compute"
-        )
+    if host.forced_down:
+        steps.append("end its being forced down (openstack compute service set --up)")
+    elif not host.up:
+        steps.append("start nova-compute")
     if not host.enabled:
         steps.append("enable nova-compute (openstack compute service set --enable)")
-    view = replace(
-        view,
-        compute=replace(host, up=True, enabled=True),
-        tree=tuple(
-            # nova-compute takes it away itself.
-            replace(provider, traits=provider.traits - {DISABLED})
-            for provider in view.tree
-        ),
-    )
-    return view, tuple(steps)
+    view = replace(view, compute=replace(host, up=True, enabled=True))
+    # nova-compute takes it away itself.
+    return (_without_trait(view, DISABLED) if view.tree else view), steps
 
 
 def _smallest(
@@ -193,32 +141,10 @@ def _smallest(
         fewer = [other for other in kept if other is not server]
         if enough(fewer):
             kept = fewer
-    if len(kept) == len(ordered):
-        # Each is needed.
-        return tuple(kept)
-    most = 2 if len(ordered) <= _MOST_PAIRED else 1
-    for count in range(1, min(most, len(kept)) + 1):
-        for some in itertools.combinations(ordered, count):
-            if enough(some):
-                return some
+    if len(kept) < len(ordered):
+        most = 2 if len(ordered) <= _MOST_PAIRED else 1
+        for count in range(1, min(most, len(kept)) + 1):
+            for some in itertools.combinations(ordered, count):
+                if enough(some):
+                    return some
     return tuple(kept)
-
-
-def _freed(view: HostView, servers: Sequence[Server]) -> str:
-    """Return what is free afterwards that matters: pinned CPUs, units, or the rest."""
-    found = []
-    pins = {cpu for server in servers for cpu in server.pinned_cpus}
-    for cell in view.facts.cells:
-        own = len(cell.pinned_cpus & pins)
-        if own:
-            found.append(f"{own} pCPUs on NUMA node {cell.id}")
-    gone = {server.id for server in servers}
-    totals: Mapping[str, int] = {
-        provider.name: units
-        for provider in view.tree
-        if (units := sum(n for c, n in provider.units().items() if c in gone))
-    }
-    found += [f"{number_of(units, 'unit')} of {name}" for name, units in totals.items()]
-    if not found and servers:
-        found = [f"{sum(server.vcpus for server in servers)} vCPUs"]
-    return ", ".join(found)

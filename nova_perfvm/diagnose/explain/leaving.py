@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts would take a server that leaves its own, each judged by itself."""
+"""Whether another host would take a server that leaves its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, accepts
+from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, offer
 from nova_perfvm.facts.demand import RequestError
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
@@ -13,7 +13,7 @@ from nova_perfvm.policy import Policy
 
 
 class Leaving:
-    """The hosts that would take servers of a cloud as it is.
+    """Whether servers of a cloud as it is could leave their hosts.
 
     Servers that ask for the same are judged once.
 
@@ -35,31 +35,23 @@ class Leaving:
         self._snapshot = snapshot
         self._views = tuple(views)
         self._settings = settings
-        self._taking: dict[str, tuple[HostView, ...]] = {}
+        self._takers: dict[str, set[str]] = {}
         self.stuck: list[str] = []
-
-    def takers(self, server: Server) -> Iterator[str]:
-        """Yield the names of the other hosts that would take a server."""
-        for view in self._taking_of(server):
-            if view.host != server.host:
-                yield view.name
 
     def can(self, server: Server) -> bool:
         """Return whether a server can leave its host, offloaded or to another."""
-        # The first taker decides: there may be as many as hosts, for each server.
-        return not moves.goes_elsewhere(server) or any(self.takers(server))
-
-    def _taking_of(self, server: Server) -> tuple[HostView, ...]:
+        if not moves.goes_elsewhere(server):
+            return True
         try:
             request = moves.request_of(self._snapshot, server)
         except RequestError:
             # nova-api would refuse its flavor and image today.
-            return ()
+            return False
         asked = repr(replace(request, server=""))
-        if asked not in self._taking:
-            self._taking[asked] = tuple(
-                view
+        if asked not in self._takers:
+            self._takers[asked] = {
+                view.host
                 for view in self._views
-                if accepts(self._policy, request, view, self._settings)
-            )
-        return self._taking[asked]
+                if offer(self._policy, request, view, self._settings) is not None
+            }
+        return bool(self._takers[asked] - {server.host})

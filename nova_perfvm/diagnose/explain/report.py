@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """One question answered: the verdicts on all hosts, grouped, with what helps."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain.fixes import Fix, fix_for, smallest
+from nova_perfvm.diagnose.explain.fixes import Fix, fix_for
 from nova_perfvm.diagnose.explain.leaving import Leaving
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
     judge_all,
 )
-from nova_perfvm.diagnose.explain.words import words
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
@@ -32,8 +31,6 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import check_request
 
-# For more servers it is not looked where they could go.
-_MOST_MOVED = 4
 # More names make no line.
 _MOST_NAMED = 8
 
@@ -48,16 +45,12 @@ class NotFoundError(PerfVMError):
 class Row:
     """Hosts that the same speaks against.
 
-    :ivar code: codes of the layers' first reasons; empty: they would take it
     :ivar shown: the verdict on the host that stands for all
-    :ivar detail: of that host, in words
     :ivar fix: the smallest of theirs
     """
 
-    code: str
     hosts: tuple[str, ...]
     shown: HostVerdict
-    detail: str
     fix: Fix | None
 
 
@@ -75,45 +68,34 @@ class Explanation:
     request_reasons: tuple[Reason, ...]
     fixes: tuple[Fix | None, ...]
     notes: tuple[str, ...]
-    names: Mapping[str, str]
 
     @property
     def accepting(self) -> tuple[str, ...]:
         """The hosts that would take it."""
         return tuple(v.view.name for v in self.verdicts if v.accepted)
 
-    def say(self, reasons: Iterable[Reason]) -> str:
-        """Return reasons in words, one a line."""
-        return "\n".join(words(reason, self.names) for reason in reasons)
+    def by_host(self) -> list[Row]:
+        """Return a row for each host."""
+        pairs = zip(self.verdicts, self.fixes, strict=True)
+        return [Row((found.view.name,), found, fix) for found, fix in pairs]
 
     def rows(self) -> list[Row]:
         """Group the hosts; those that would take it first, then by what helps."""
-        groups: dict[str, list[int]] = {}
-        for index, verdict in enumerate(self.verdicts):
-            groups.setdefault(verdict.code, []).append(index)
-        rows = []
-        for code, members in groups.items():
-            verdicts = [self.verdicts[index] for index in members]
-            best = smallest(self.fixes[index] for index in members)
+        groups: dict[str, list[Row]] = {}
+        for row in self.by_host():
+            groups.setdefault(row.shown.code, []).append(row)
+        rows = [
             # The host that the remedy is for shows the arithmetic.
-            shown = next(
-                (v for v in verdicts if best and v.view.name == best.host), verdicts[0]
-            )
-            rows.append(
-                Row(
-                    code=code,
-                    hosts=tuple(verdict.view.name for verdict in verdicts),
-                    shown=shown,
-                    detail=self.say(shown.reasons) or "\n".join(shown.notes),
-                    fix=best,
-                )
-            )
+            replace(min(mine, key=_order), hosts=tuple(row.hosts[0] for row in mine))
+            for mine in groups.values()
+        ]
         return sorted(rows, key=_order)
 
 
 def _order(row: Row) -> tuple[bool, bool, tuple[int, int, int, str], int, str]:
     cost = row.fix.cost if row.fix else (0, 0, 0, "")
-    return bool(row.code), row.fix is None, cost, -len(row.hosts), row.code
+    code = row.shown.code
+    return bool(code), row.fix is None, cost, -len(row.hosts), code
 
 
 def request_of(
@@ -152,14 +134,11 @@ def request_of(
     chosen = None
     if image is not None:
         if snapshot.images is None:
-            gap = next((gap for gap in snapshot.gaps if gap.startswith("images")), "")
             raise NotFoundError(
-                f"the images could not be listed ({gap}): leave --image out, and the "
-                "image is taken to ask for nothing"
+                "the images could not be listed: leave --image out, and the image is "
+                "taken to ask for nothing"
             )
-        # A hidden one only if no other is called so, as the client does.
-        shown = [i for i in snapshot.images if not i.hidden and image in {i.id, i.name}]
-        chosen = _one("image", image, shown or snapshot.images)
+        chosen = _one("image", image, snapshot.images)
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
     request = request_for(
@@ -181,8 +160,8 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
         return found[0]
     if not found:
         raise NotFoundError(
-            f"there is no {kind} {name!r}: see openstack {kind} list"
-            f"{' --all-projects' if kind == 'server' else ''}"
+            f"there is no {kind} {name!r}: see openstack {kind} list --all"
+            f"{'-projects' if kind == 'server' else ''}"
         )
     ids = ", ".join(thing.id for thing in found[:5])
     raise NotFoundError(f"{len(found)} {kind}s are called {name!r}: name the ID: {ids}")
@@ -227,51 +206,38 @@ def explain(
             )
         if not views:
             raise NotFoundError(unknown_host(host, (v.host for v in everything)))
-    verdicts = judge_all(policy, request, views, settings, cloud=everything)
-    notes = []
-    if offered is not None:
-        compared = [_compared(verdict, offered) for verdict in verdicts]
-        verdicts = tuple(verdict for verdict, _ in compared)
-        notes += [note for _, note in compared if note]
+    names = {view.name for view in views}
+    # Aggregates of the other hosts may keep a project off these.
+    judged = everything if settings.tenants else views
+    verdicts = tuple(
+        verdict if offered is None else _compared(verdict, offered)
+        for verdict in judge_all(policy, request, judged, settings)
+        if verdict.view.name in names
+    )
     leaving = Leaving(policy, snapshot, everything, settings)
     fixes = tuple(fix_for(policy, request, v, settings, leaving) for v in verdicts)
-    reasons = check_request(policy, request.facts)
-    best = smallest(fixes)
-    if not any(v.accepted for v in verdicts):
-        if best is not None:
-            notes += _moves(leaving, best)
-        elif leaving.stuck:
-            hosts = some_of(leaving.stuck, _MOST_NAMED)
-            notes.append(f"servers are in the way that no other host takes: {hosts}")
-    return Explanation(
-        request=request,
-        verdicts=verdicts,
-        request_reasons=reasons,
-        fixes=fixes,
-        notes=(*_warnings(request, verdicts), *notes),
-        names={server.id: server.name for server in snapshot.servers},
-    )
-
-
-def _compared(verdict: HostVerdict, offered: frozenset[str]) -> tuple[HostVerdict, str]:
-    """Let Placement's own answer count, and say where it is another."""
-    view = verdict.view
-    theirs = view.compute.provider in offered
-    if theirs == (not verdict.placement):
-        return verdict, ""
-    if theirs:
-        note = (
-            f"host {view.name}: Placement itself offers it, though by its inventories "
-            f"and allocations: {'; '.join(words(r) for r in verdict.placement)}"
+    notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]
+    if request.unseen:
+        notes.append(
+            f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "
+            "looked at"
         )
-        return replace(verdict, placement=()), note
-    if view.tree and DISABLED in view.tree[0].traits:
-        # The service says so already.
-        return verdict, ""
-    note = (
-        f"host {view.name}: Placement itself does not offer it; the reason is unknown"
-    )
-    return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),)), note
+    if leaving.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
+        hosts = some_of(leaving.stuck, _MOST_NAMED)
+        notes.append(f"servers are in the way that no other host takes: {hosts}")
+    reasons = check_request(policy, request.facts)
+    return Explanation(request, verdicts, reasons, fixes, tuple(notes))
+
+
+def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
+    """Let Placement's own answer count."""
+    view = verdict.view
+    if view.compute.provider in offered:
+        return replace(verdict, placement=())
+    # That a service is disabled it says itself.
+    if verdict.placement or (view.tree and DISABLED in view.tree[0].traits):
+        return verdict
+    return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),))
 
 
 def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:
@@ -282,22 +248,3 @@ def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:
             f"NUMA nodes of {number_of(count, 'host')} are {ASSUMED}: no API shows "
             "them; --from-nova-db reads them on a controller, --inventory from a file"
         )
-
-
-def _warnings(request: Request, verdicts: Iterable[HostVerdict]) -> Iterator[str]:
-    yield from assumed_cells(verdict.view.compute for verdict in verdicts)
-    if request.unseen:
-        yield (
-            f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "
-            "looked at"
-        )
-
-
-def _moves(leaving: Leaving, fix: Fix) -> Iterator[str]:
-    """Return where the servers of a fix could go, each taken by itself."""
-    if len(fix.servers) > _MOST_MOVED:
-        return
-    for server in filter(moves.goes_elsewhere, fix.servers):
-        there = tuple(leaving.takers(server))
-        more = f" and {len(there) - 3} more" if len(there) > 3 else ""
-        yield f"{server.name} would fit {', '.join(there[:3])}{more}"

@@ -9,7 +9,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell, Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN
+from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.generate.options import (
     ENABLED_FILTERS,
     FALLBACK_QUERY,
@@ -21,7 +21,7 @@ from nova_perfvm.generate.options import (
 )
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import check_host, decide, describe_cells, resolve_class
+from nova_perfvm.rules import check_host, decide, resolve_class
 from nova_perfvm.rules.host.dedicated_cpus import NO_NUMA
 
 TENANT_KEY: Final = "filter_tenant_id"
@@ -29,7 +29,6 @@ TENANT_KEY: Final = "filter_tenant_id"
 # Options of nova-scheduler, which no API shows.
 _TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
 TENANT_OPTION: Final = ("scheduler", "limit_tenants_to_placement_aggregate")
-_REQUIRED_OPTION: Final = ("scheduler", "placement_aggregate_required_for_tenants")
 
 
 @dataclass(frozen=True)
@@ -39,17 +38,13 @@ class SchedulerSettings:
     :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
     :ivar isolated: whether aggregates that want a trait are for such requests
     :ivar tenants: whether projects with aggregates of their own stay in them
-    :ivar aggregate_required: whether those without, then, come to no host
     :ivar multitenancy: whether other projects are kept off such aggregates
-    :ivar assumed: whether these are what the policy needs, not what is set
     """
 
     fallback: bool
     isolated: bool
     tenants: bool = False
-    aggregate_required: bool = False
     multitenancy: bool = True
-    assumed: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,9 +55,6 @@ class HostVerdict:
     :ivar placement: why Placement does not offer it
     :ivar rules: why the rules refuse it
     :ivar numa: why Nova's NUMATopologyFilter does, which the scheduler asks last
-    :ivar cells: the arithmetic of each NUMA node, in words
-    :ivar notes: what the verdict rests on
-    :ivar allocation: what Placement would give, by provider's UUID
     """
 
     view: HostView
@@ -70,9 +62,6 @@ class HostVerdict:
     placement: tuple[Reason, ...]
     rules: tuple[Reason, ...]
     numa: tuple[Reason, ...] = ()
-    cells: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    allocation: Mapping[str, Mapping[str, int]] | None = None
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -99,16 +88,16 @@ def settings_for(
     :param options: of its nova.conf; without them it is taken to be set up as
         the policy needs it
     """
-    assumed = options is None
+    filters = _TENANT_FILTER
     if options is None:
         options = {s.key: s.values[0] for s in wanted(policy, SCHEDULER)}
+    else:
+        filters = options.get(ENABLED_FILTERS.key, "")
     return SchedulerSettings(
         fallback=not is_true(options.get(FALLBACK_QUERY.key, "")),
         isolated=is_true(options.get(ISOLATED_AGGREGATES.key, "")),
         tenants=is_true(options.get(TENANT_OPTION, "")),
-        aggregate_required=is_true(options.get(_REQUIRED_OPTION, "")),
-        multitenancy=assumed or _TENANT_FILTER in options.get(ENABLED_FILTERS.key, ""),
-        assumed=assumed,
+        multitenancy=_TENANT_FILTER in filters,
     )
 
 
@@ -116,25 +105,14 @@ def judge(
     policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
 ) -> HostVerdict:
     """Return the verdict on one host."""
-    answer, notes = _placement(view, request, settings)
     rules = rules_against(policy, request.facts, view)
     return HostVerdict(
         view=view,
         service=tuple(_service(view, request, settings)),
-        placement=answer.reasons,
+        placement=_ask(view, request, settings).reasons,
         rules=rules,
         numa=() if rules else _numa(request, view),
-        cells=_cells(policy, request, view, settings),
-        notes=tuple(notes),
-        allocation=None if answer.reasons else answer.allocation,
     )
-
-
-def accepts(
-    policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
-) -> bool:
-    """Return whether a host would take a request, without saying why not."""
-    return offer(policy, request, view, settings) is not None
 
 
 def offer(
@@ -158,14 +136,13 @@ def offer(
         or any(_service(view, request, settings))
     ):
         return None
-    answer, _ = _ask(view, request, settings)
+    answer = _ask(view, request, settings)
     return None if answer.reasons else answer.allocation
 
 
 def offers(request: Request, view: HostView, settings: SchedulerSettings) -> bool:
     """Return whether a host would take a request if no rule was asked."""
-    answer, _ = _ask(view, request, settings)
-    return not answer.reasons and not _numa(request, view)
+    return not _ask(view, request, settings).reasons and not _numa(request, view)
 
 
 def judge_all(
@@ -173,23 +150,18 @@ def judge_all(
     request: Request,
     views: Iterable[HostView],
     settings: SchedulerSettings,
-    *,
-    cloud: Iterable[HostView] | None = None,
 ) -> tuple[HostVerdict, ...]:
-    """Return the verdict on each host.
+    """Return the verdict on each host of a cloud.
 
-    :param cloud: all hosts there are, where these are not: aggregates elsewhere
-        decide, too, where a project may go
+    :param views: of all hosts: aggregates elsewhere decide, too, where a project
+        may go
     """
     views = tuple(views)
     verdicts = tuple(judge(policy, request, view, settings) for view in views)
-    own = own_hosts(request.project, views if cloud is None else cloud, settings)
+    own = own_hosts(request.project, views, settings)
     if own is None:
         return verdicts
-    reason = Reason(
-        const.NOVA_TENANT_AGGREGATE,
-        {"project": request.project, "aggregates": "others" if own else "none"},
-    )
+    reason = Reason(const.NOVA_TENANT_AGGREGATE, {"project": request.project})
     return tuple(
         verdict
         if verdict.view.host in own
@@ -204,7 +176,7 @@ def own_hosts(
     """Return the only hosts that Placement is asked about for a project.
 
     None where it is asked about all: those in aggregates of the project's own, if
-    it has any or nova-scheduler wants one.
+    it has any.
 
     :param project: its ID, empty if not known
     :param views: all hosts of the cloud
@@ -218,7 +190,7 @@ def own_hosts(
         for key, value in aggregate.metadata.items()
         if key.startswith(TENANT_KEY) and value == project
     )
-    return own if own or settings.aggregate_required else None
+    return own or None
 
 
 def _service(
@@ -244,71 +216,19 @@ def _service(
             for part in value.split(",")
         }
         if owners and request.project not in owners:
-            yield Reason(
-                const.NOVA_TENANT_AGGREGATE,
-                {"project": request.project, "aggregates": "of others"},
-            )
+            yield Reason(const.NOVA_TENANT_AGGREGATE, {"project": request.project})
 
 
-def _placement(
-    view: HostView, request: Request, settings: SchedulerSettings
-) -> tuple[Answer, list[str]]:
-    answer, way = _ask(view, request, settings)
-    notes = [way] if way else []
-    if not settings.assumed:
-        return answer, notes
-    # Nothing shows how these are set: say so where it would matter.
-    fallback, isolated = settings.fallback, settings.isolated
-    for value, option, changed in (
-        (fallback, FALLBACK_QUERY, replace(settings, fallback=not fallback)),
-        (not isolated, ISOLATED_AGGREGATES, replace(settings, isolated=not isolated)),
-    ):
-        other, _ = _ask(view, request, changed)
-        if bool(other.reasons) != bool(answer.reasons):
-            does = "refuses it" if other.reasons else "offers it"
-            notes.append(
-                f"Placement {does} if {option} is {value} "
-                f"(taken to be {not value}; --nova-conf tells)"
-            )
-    return answer, notes
-
-
-def _ask(
-    view: HostView, request: Request, settings: SchedulerSettings
-) -> tuple[Answer, str]:
-    """Return what Placement has, and how else it was asked for."""
+def _ask(view: HostView, request: Request, settings: SchedulerSettings) -> Answer:
+    """Return what Placement has, asked once more for VCPU if need be."""
     answer = ask(view, request.demand, isolated=settings.isolated)
-    if answer.reasons and settings.fallback and request.fallback is not None:
-        other = ask(view, request.fallback, isolated=settings.isolated)
-        if not other.reasons:
-            return other, "offered for VCPU in place of PCPU"
-        if not any("PCPU" in p.inventories for p in view.tree):
-            # Such a host is meant to be found by the second request.
-            return other, ""
-    return answer, ""
-
-
-def _cells(
-    policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
-) -> tuple[str, ...]:
-    """Return the arithmetic of each NUMA node, or what is known instead.
-
-    Where Placement counts VCPU alone, cells are assumed to be of CPUs of either
-    kind.  That is of use where Nova asks for VCPU in place of PCPU; elsewhere it
-    would show CPUs as free that nobody offers.
-    """
-    lines = describe_cells(policy, request.facts, view.facts)
-    guessed = view.compute.cells_source == ASSUMED and not any(
-        "PCPU" in provider.inventories for provider in view.tree
-    )
-    if not lines or not guessed or (settings.fallback and request.fallback):
-        return lines
-    vcpus = sum(provider.total("VCPU") for provider in view.tree)
-    line = (
-        f"Placement counts {vcpus} VCPU and no PCPU: no CPU is offered to pinned VMs; "
-        "whether one could be is in no API: see --from-nova-db and --inventory"
-    )
-    return (line,)
+    if not answer.reasons or not settings.fallback or request.fallback is None:
+        return answer
+    other = ask(view, request.fallback, isolated=settings.isolated)
+    if other.reasons and any("PCPU" in p.inventories for p in view.tree):
+        # Such a host is meant to be found by the first request.
+        return answer
+    return other
 
 
 def rules_against(

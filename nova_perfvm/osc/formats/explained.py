@@ -3,54 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from cliff.columns import FormattableColumn
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain import words
 from nova_perfvm.diagnose.explain.fixes import Fix
-from nova_perfvm.facts import Reason
-from nova_perfvm.facts.snapshot import Server
-
-# The first of these that a reason has is what was asked for, or was there.
-_EXPECTED: Final = ("expected", "need", "amount", "max", "trait", "missing")
-_OBSERVED: Final = ("found", "free", "free_mb", "count", "now", "provider", "children")
-
-
-class Said(NamedTuple):
-    """Reasons that a host refuses, and their words for people.
-
-    :ivar names: of servers, by their IDs
-    """
-
-    host: str
-    reasons: Sequence[Reason]
-    text: str
-    names: Mapping[str, str]
+from nova_perfvm.diagnose.explain.verdicts import HostVerdict
 
 
 class Reasons(FormattableColumn[Any]):
-    """Reasons of one host."""
+    """Why a host refuses a server."""
 
     def human_readable(self) -> str:
-        """Return their words, one a line."""
-        said: Said = self._value
-        return said.text
+        """Return the reasons in words, one a line."""
+        return "\n".join(map(words, self._value.reasons))
 
-    def machine_readable(self) -> list[dict[str, Any]]:
+    def machine_readable(self) -> list[dict[str, str]]:
         """Return the fields of each; none where the host takes the server."""
+        found: HostVerdict = self._value
         return [
-            {
-                "code": reason.code,
-                "host": self._value.host,
-                "cell": _plain(reason.data.get("cell")),
-                "expected": _first(reason.data, _EXPECTED),
-                "observed": _observed(reason.data),
-                "message": words(reason, self._value.names),
-            }
-            for reason in self._value.reasons
+            {"code": reason.code, "host": found.view.name, "message": words(reason)}
+            for reason in found.reasons
         ]
 
 
@@ -59,7 +34,7 @@ class Remedy(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         """Return it as one sentence."""
-        return str(self._value) if self._value else ""
+        return str(self._value or "")
 
     def machine_readable(self) -> dict[str, Any] | None:
         """Return its fields; None where none is known."""
@@ -69,38 +44,13 @@ class Remedy(FormattableColumn[Any]):
         return {
             "host": fix.host,
             "steps": list(fix.steps),
-            "frees": fix.frees,
-            "servers": [_leaves(server) for server in fix.servers],
+            "servers": [
+                {
+                    "server": server.id,
+                    "name": server.name,
+                    "command": moves.migrate(server.id, server.status),
+                }
+                for server in fix.servers
+            ],
             "message": str(fix),
         }
-
-
-def _leaves(server: Server) -> dict[str, str]:
-    action, _, _ = moves.describe([server]).rpartition(f" {server}")
-    return {
-        "server": server.id,
-        "name": server.name,
-        "action": action,
-        "command": moves.migrate(server.id, server.status),
-    }
-
-
-def _observed(data: Mapping[str, Any]) -> Any:
-    if "capacity" in data and "used" in data:
-        return max(0, data["capacity"] - data["used"])
-    return _first(data, _OBSERVED)
-
-
-def _first(data: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    return next((_plain(data[key]) for key in keys if key in data), None)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, frozenset | set):
-        return sorted(map(_plain, value))
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | None) else str(value)
