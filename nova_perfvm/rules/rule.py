@@ -78,7 +78,6 @@ class Refusal(NamedTuple):
     :ivar audit: the audit's code for a server that runs against it; empty where
         the audit looks at what servers do to each other instead
     :ivar remedy: what the audit proposes for such a server
-    :ivar standing: whether it stays whatever servers leave the host
     :ivar fix: what to do to the host instead, where something can be done
     """
 
@@ -88,7 +87,6 @@ class Refusal(NamedTuple):
     advice: str
     audit: str = ""
     remedy: Literal["resize", "migrate", "rebuild"] = "resize"
-    standing: bool = False
     fix: Callable[[dict[str, Any], HostView], HostFix] | None = None
 
     def because(self, **figures: Any) -> Reason:

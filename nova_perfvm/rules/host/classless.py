@@ -22,7 +22,6 @@ CLASSLESS_PINNED: Final = Refusal(
         "labelled``)"
     ),
     audit=findings.CLASSLESS_PINNED,
-    standing=True,
 )
 
 

@@ -16,14 +16,12 @@ NO_NUMA: Final = Refusal(
     lambda _: "the compute reports no NUMA nodes",
     meaning="the compute reports no NUMA nodes",
     advice="none: it is no libvirt/KVM host",
-    standing=True,
 )
 NO_DEDICATED_CPUS: Final = Refusal(
     "host.no_dedicated_cpus",
     lambda _: "no CPU of the host may be pinned: [compute]cpu_dedicated_set is not set",
     meaning="only ``cpu_shared_set`` is configured",
     advice="none: it is a host of general VMs",
-    standing=True,
 )
 MODE_MIXED: Final = Refusal(
     "host.mode_mixed",
@@ -33,7 +31,6 @@ MODE_MIXED: Final = Refusal(
     ),
     meaning="shared and dedicated CPUs, under ``exclusive: host``",
     advice="divide by hosts, or use ``exclusive: cell``",
-    standing=True,
 )
 
 

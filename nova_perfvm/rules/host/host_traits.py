@@ -55,7 +55,6 @@ TRAIT_MISSING: Final = Refusal(
     ),
     audit=findings.WRONG_HOST,
     remedy="migrate",
-    standing=True,
     fix=_fix,
 )
 

@@ -18,7 +18,6 @@ LABEL_AMBIGUOUS: Final = Refusal(
     ),
     meaning="several pinned classes, one of them exclusive",
     advice="one aggregate, and so one host, for each",
-    standing=True,
 )
 
 

@@ -15,7 +15,6 @@ LABEL_UNKNOWN: Final = Refusal(
     ),
     meaning="an aggregate's ``perfvm:class`` is not declared",
     advice="correct the aggregate's metadata",
-    standing=True,
 )
 
 

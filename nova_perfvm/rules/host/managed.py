@@ -22,7 +22,6 @@ NOT_MANAGED: Final = Refusal(
     advice="add the host to an aggregate with ``perfvm:class``",
     audit=findings.HOST_NOT_MANAGED,
     remedy="migrate",
-    standing=True,
 )
 
 

@@ -25,7 +25,6 @@ NOT_A_REBUILD: Final = Refusal(
         "upgrade Nova; a server that was created with the hint "
         "is moved to no host: make a new one of its volume"
     ),
-    standing=True,
 )
 
 

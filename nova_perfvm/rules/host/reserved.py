@@ -15,7 +15,6 @@ CLASS_RESERVED: Final = Refusal(
     advice="none needed, or change the aggregate",
     audit=findings.HOST_RESERVED,
     remedy="migrate",
-    standing=True,
 )
 
 

@@ -26,7 +26,6 @@ CELL_TOO_SMALL: Final = Refusal(
     ),
     meaning="no node has the CPUs of one VM",
     advice="none: such hosts are for other classes",
-    standing=True,
 )
 NO_FREE_SLOT: Final = Refusal(
     "host.no_free_slot",
@@ -45,7 +44,6 @@ CELL_MEMORY: Final = Refusal(
     ),
     meaning="no node has the memory of one VM",
     advice="a smaller flavor",
-    standing=True,
 )
 NO_FREE_MEMORY: Final = Refusal(
     "host.no_free_memory",

@@ -12,7 +12,6 @@ NO_SHARED_CPUS: Final = Refusal(
     lambda _: "no CPU of the host may be shared: [compute]cpu_shared_set is not set",
     meaning="only ``cpu_dedicated_set`` is configured",
     advice="none: it is a host of pinned VMs",
-    standing=True,
 )
 
 

@@ -20,7 +20,6 @@ UNITS_LACKING: Final = Refusal(
     ),
     meaning="an elastic host, whatever its labels say, and the flavor has no units",
     advice="use a generated flavor",
-    standing=True,
 )
 
 

@@ -22,7 +22,6 @@ UNREADABLE: Final = Refusal(
         "for each host. If the error's name begins with DB, see that the database of "
         "the host's cell answers; otherwise restart nova-compute, which reports anew"
     ),
-    standing=True,
 )
 
 
