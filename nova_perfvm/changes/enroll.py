@@ -24,7 +24,6 @@ from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.facts.snapshot import Aggregate, Provider
 from nova_perfvm.generate import labels
 from nova_perfvm.placement.schemes import Child, names_of, scheme_of
@@ -224,15 +223,13 @@ def _give(
 ) -> Iterator[do.Change]:
     """Yield the steps that add what servers lack to their allocations."""
     for consumer, lacking in shares.lacking.items():
-        by_uuid = {_uuid(view, name, known): lacking[name] for name in lacking}
-        name = view.describe(consumer)
-        if consumer not in shares.lost:
-            yield do.AddUnits(consumer, name, by_uuid)
-            continue
-        resources = {view.root.uuid: shares.lost[consumer]} | {
-            uuid: {const.RC_UNIT: amount} for uuid, amount in by_uuid.items()
+        resources: dict[str, dict[str, int]] = {
+            _uuid(view, child, known): {const.RC_UNIT: amount}
+            for child, amount in lacking.items()
         }
-        yield do.Allocate(consumer, name, resources)
+        if consumer in shares.lost:
+            resources[view.root.uuid] = shares.lost[consumer]
+        yield do.Allocate(consumer, view.describe(consumer), resources)
 
 
 def _names(
@@ -285,7 +282,7 @@ def _leave_others(view: HostView, trait: str) -> Iterator[do.Change]:
     """Return the steps out of aggregates for another number of children."""
     for aggregate in _others(view, trait):
         if view.host in aggregate.hosts:
-            yield do.LeaveAggregate(aggregate.name, view.host)
+            yield do.RemoveHost(aggregate.name, view.host)
         if aggregate.made_by_enroll and aggregate.hosts <= {view.host}:
             yield do.DeleteAggregate(aggregate.name)
 
@@ -348,5 +345,4 @@ def _set_root(
         view.root.name,
         traits,
         view.root.traits if before is None else before,
-        opens=bool(elastic_traits(traits)),
     )

@@ -17,18 +17,13 @@ from nova_perfvm.changes.steps import Change, CreateName, Left, Plan
 from nova_perfvm.changes.sync import assignments, differences
 from nova_perfvm.facts.snapshot.resources import Flavor
 from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
-from nova_perfvm.printable import some_of
 
 _MARK: Final = "nova-perfvm: class "
 
-_NOT_SELECTED: Final = "of this policy, and not selected"
-_NOT_LISTED: Final = (
-    "not listed by this policy: delete it (openstack flavor delete); servers keep the "
-    "flavor that they were made with"
+_NOT_SYNCED: Final = (
+    "not selected, or no longer listed by the policy: then delete it (openstack flavor "
+    "delete); servers keep the flavor that they were made with"
 )
-
-# As many are named; the rest is counted.
-_NAMED_USERS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -36,14 +31,11 @@ class SeenFlavor(Flavor):
     """A flavor as Nova shows it, with the fields that sync compares.
 
     :ivar swap_mb: swap disk in MiB
-    :ivar users: servers that were made with it, or resized to it; None where
-        that was not looked up
     """
 
     ephemeral_gb: int = 0
     swap_mb: int = 0
     description: str | None = None
-    users: tuple[str, ...] | None = None
 
     @property
     def marked(self) -> bool:
@@ -58,16 +50,12 @@ class SeenFlavor(Flavor):
 
 @dataclass(frozen=True)
 class CreateFlavor(Change):
-    """Create a flavor with all its extra specs, or not at all.
-
-    :ivar id: the ID to create it with; None lets Nova choose
-    """
+    """Create a flavor with all its extra specs, or not at all."""
 
     words = "create flavor {0.name}, {0.detail}"
     action = "create"
     kind = "flavor"
     flavor: PolicyFlavor
-    id: str | None = None
 
     @property
     def name(self) -> str:
@@ -87,18 +75,6 @@ class CreateFlavor(Change):
     def description(self) -> str:
         """The description that marks it as the policy's from its creation on."""
         return _MARK + self.flavor.class_name
-
-
-@dataclass(frozen=True)
-class DeleteFlavor(Change):
-    """Delete a flavor that no server was made with."""
-
-    words = "delete flavor {0.name}, {0.detail}"
-    action = "delete"
-    kind = "flavor"
-    id: str
-    name: str
-    detail: str
 
 
 @dataclass(frozen=True)
@@ -146,20 +122,13 @@ def plan_flavors(
     known: Collection[str] = (),
     *,
     adopt: Collection[str] = (),
-    recreate: bool = False,
-    listed: Collection[str] = (),
 ) -> Plan:
     """Return the steps from the flavors of a cloud to those of a policy.
 
-    :param observed: all flavors of the cloud, private ones too; with their users if
-        :func:`resized` finds a difference
+    :param observed: all flavors of the cloud, private ones too
     :param known: custom traits and resource classes that Placement knows
     :param adopt: names of flavors to take over although nothing marks them as a
         policy's
-    :param recreate: delete flavors of another size that no server uses, and
-        create them anew
-    :param listed: names of all flavors of the policy, of which desired may be a
-        selection
     """
     by_name = {flavor.name: flavor for flavor in observed}
     names = {flavor.name for flavor in desired}
@@ -179,7 +148,7 @@ def plan_flavors(
         if seen is None:
             changes.append(CreateFlavor(flavor))
             continue
-        fault = _foreign(seen, adopt) or _other_size(seen, flavor, recreate=recreate)
+        fault = _foreign(seen, adopt) or _other_size(seen, flavor)
         if fault:
             refusals.append(fault)
             continue
@@ -188,39 +157,15 @@ def plan_flavors(
         if not steps:
             left.append(Left("flavor", flavor.name, "as the policy says"))
     left += [
-        Left("flavor", name, _NOT_SELECTED if name in listed else _NOT_LISTED)
+        Left("flavor", name, _NOT_SYNCED)
         for name, seen in by_name.items()
         if name not in names and seen.claims
     ]
     return Plan(() if refusals else tuple(changes), tuple(refusals), tuple(left))
 
 
-def resized(seen: SeenFlavor, flavor: PolicyFlavor) -> tuple[str, ...]:
-    """Return how an existing flavor's size, which Nova cannot change, differs."""
-    pairs = (
-        ("vCPUs", seen.vcpus, flavor.vcpus),
-        ("MiB of memory", seen.memory_mb, flavor.memory_mb),
-        ("GiB of root disk", seen.disk_gb, flavor.root_gb),
-        ("GiB of ephemeral disk", seen.ephemeral_gb, 0),
-        ("MiB of swap", seen.swap_mb, 0),
-    )
-    return tuple(
-        f"{has} {unit} where the policy says {wanted}"
-        for unit, has, wanted in pairs
-        if has != wanted
-    )
-
-
 def _steps(seen: SeenFlavor, flavor: PolicyFlavor) -> Iterator[Change]:
     found = differences(seen.extra_specs, flavor.extra_specs)
-    other_size = resized(seen, flavor)
-    if other_size:
-        # The old flavor gets all extra specs of the new one first: if nova-api refuses
-        # one of them, the old flavor still exists.
-        yield SetSpecs(seen.id, seen.name, flavor.extra_specs, found.changed)
-        yield DeleteFlavor(seen.id, seen.name, "; ".join(other_size))
-        yield CreateFlavor(flavor, seen.id)
-        return
     if found.set:
         yield SetSpecs(seen.id, seen.name, found.set, found.changed)
     for key, value in found.surplus.items():
@@ -237,29 +182,25 @@ def _foreign(seen: SeenFlavor, adopt: Collection[str]) -> str | None:
     )
 
 
-def _other_size(
-    seen: SeenFlavor, flavor: PolicyFlavor, *, recreate: bool
-) -> str | None:
-    """Return why a flavor of another size stays, None if it need not."""
-    found = resized(seen, flavor)
+def _other_size(seen: SeenFlavor, flavor: PolicyFlavor) -> str | None:
+    """Return how a flavor's size differs, which Nova cannot change; None if not."""
+    pairs = (
+        ("vCPUs", seen.vcpus, flavor.vcpus),
+        ("MiB of memory", seen.memory_mb, flavor.memory_mb),
+        ("GiB of root disk", seen.disk_gb, flavor.root_gb),
+        ("GiB of ephemeral disk", seen.ephemeral_gb, 0),
+        ("MiB of swap", seen.swap_mb, 0),
+    )
+    found = [
+        f"{has} {unit} where the policy says {wanted}"
+        for unit, has, wanted in pairs
+        if has != wanted
+    ]
     if not found:
         return None
-    fault = f"flavor {seen.name} has {', '.join(found)}, which Nova cannot change"
-    if seen.users is None or seen.users:
-        users = some_of(seen.users or ("servers",), _NAMED_USERS)
-        return (
-            f"{fault}, and is used by {users}: give the "
-            "policy's flavor another name (flavors: name in the policy), sync, resize "
-            "these servers to it, and delete the old one"
-        )
-    if not seen.public:
-        return (
-            f"{fault}, and is private: delete it, sync, and limit the new one to its "
-            "projects yourself"
-        )
-    if not recreate:
-        return (
-            f"{fault}; no server uses it: --recreate deletes it and creates it anew "
-            "with the same ID"
-        )
-    return None
+    return (
+        f"flavor {seen.name} has {', '.join(found)}, which Nova cannot change: delete "
+        f"it if no server uses it (openstack server list --all-projects --flavor "
+        f"{seen.name}); otherwise give the policy's flavor another name (flavors: name "
+        "in the policy), sync, and resize these servers to it"
+    )

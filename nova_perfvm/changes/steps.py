@@ -1,18 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps by which a cloud is changed; a run may end after any of them.
+"""The steps by which a cloud is changed, and what each does to a snapshot of one.
 
-Every run decides by what it sees, not by what an earlier one did.  So a step that
-is taken twice, or that another run takes meanwhile, must do no harm.
+A run may end after any of them, and every run decides by what it sees, not by what an
+earlier one did.  So a step that is taken twice, or that another run takes meanwhile,
+must do no harm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import CREATED, Inventory, isolating
+from nova_perfvm.facts.placement_request import elastic_traits
+from nova_perfvm.facts.snapshot import (
+    CREATED,
+    DISABLED_REASON,
+    Aggregate,
+    Inventory,
+    Provider,
+    Snapshot,
+    isolating,
+)
+from nova_perfvm.placement.candidates import DISABLED
+
+# Of aggregates that there are in no cloud.
+_NAMESPACE: Final = uuid.UUID("6f0d5c1e-64b7-4b3a-9d0b-0f1f0c8a8f5d")
+
+
+def with_changes(seen: Snapshot, changes: Iterable[Change]) -> Snapshot:
+    """Return a cloud when changes have been made to it.
+
+    What Nova does by itself then, it has done, too: a host's provider is in the
+    aggregates of the host, and has a trait while the host is disabled.  Generations
+    are left as they are.
+
+    :raises ValueError: when Placement would refuse a change
+    """
+    for change in changes:
+        seen = change.made(seen)
+    return seen
 
 
 @dataclass(frozen=True)
@@ -30,6 +60,10 @@ class Change:
     def __str__(self) -> str:
         return self.words.format(self)
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud after the step; see :func:`with_changes`."""
+        raise NotImplementedError(repr(self))
+
 
 @dataclass(frozen=True)
 class CreateName(Change):
@@ -41,6 +75,10 @@ class CreateName(Change):
     name: str
     kind: str
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which Placement knows it."""
+        return replace(seen, names=seen.names | {self.name})
+
 
 @dataclass(frozen=True)
 class DeleteName(Change):
@@ -50,6 +88,12 @@ class DeleteName(Change):
     name: str
     kind: str
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which it is gone, or the same."""
+        if any(self.name in {*p.traits, *p.inventories} for p in seen.providers):
+            return seen
+        return replace(seen, names=seen.names - {self.name})
+
 
 @dataclass(frozen=True)
 class CreateAggregate(Change):
@@ -57,6 +101,17 @@ class CreateAggregate(Change):
 
     words = "create aggregate {0.name}"
     name: str
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud with one more aggregate, that is bare."""
+        made = Aggregate(
+            id=1 + max((a.id for a in seen.aggregates), default=0),
+            uuid=str(uuid.uuid5(_NAMESPACE, self.name)),
+            name=self.name,
+            metadata={},
+            hosts=frozenset(),
+        )
+        return replace(seen, aggregates=(*seen.aggregates, made))
 
 
 @dataclass(frozen=True)
@@ -84,31 +139,50 @@ class IsolateAggregate(Change):
         label = f" and {const.CLASS_KEY}={self.label}" if self.label else ""
         return f"set trait:{self.trait}=required{label} on aggregate {self.name}"
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which the aggregate has the metadata."""
+        (found,) = (a for a in seen.aggregates if a.name == self.name)
+        metadata = {**found.metadata, **self.metadata}
+        return _with_aggregate(seen, replace(found, metadata=metadata))
+
 
 @dataclass(frozen=True)
-class AddHost(Change):
+class _Membership(Change):
+    """A change of the hosts of an aggregate."""
+
+    look_again = True
+    member: ClassVar[bool]
+    name: str
+    host: str
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which Nova, and by it Placement, has it so."""
+        (found,) = (a for a in seen.aggregates if a.name == self.name)
+        hosts = found.hosts - {self.host} | ({self.host} if self.member else set())
+        seen = _with_aggregate(seen, replace(found, hosts=hosts))
+        for host in seen.hosts:
+            if host.host == self.host:
+                provider = seen.provider_by_uuid[host.provider]
+                known = provider.aggregates - {found.uuid}
+                known |= {found.uuid} if self.member else set()
+                seen = _with(seen, host.provider, aggregates=known)
+        return seen
+
+
+@dataclass(frozen=True)
+class AddHost(_Membership):
     """Put a host into an aggregate."""
 
     words = "put {0.host} into aggregate {0.name}"
-    look_again = True
-    name: str
-    host: str
+    member = True
 
 
 @dataclass(frozen=True)
-class RemoveHost(Change):
+class RemoveHost(_Membership):
     """Take a host out of an aggregate."""
 
     words = "take {0.host} out of aggregate {0.name}"
-    name: str
-    host: str
-
-
-@dataclass(frozen=True)
-class LeaveAggregate(RemoveHost):
-    """Take a host out of an aggregate whose trait is another than the host's."""
-
-    look_again = True
+    member = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +191,11 @@ class DeleteAggregate(Change):
 
     words = "delete aggregate {0.name}, which has no host left"
     name: str
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud without the aggregate."""
+        kept = tuple(a for a in seen.aggregates if a.name != self.name)
+        return replace(seen, aggregates=kept)
 
 
 @dataclass(frozen=True)
@@ -128,6 +207,10 @@ class SetProviderAggregates(Change):
     uuid: str
     name: str
     aggregates: frozenset[str]
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which Placement has it so."""
+        return _with(seen, self.uuid, aggregates=self.aggregates)
 
 
 @dataclass(frozen=True)
@@ -142,6 +225,21 @@ class SetService(Change):
     def __str__(self) -> str:
         return f"{'enable' if self.enabled else 'disable'} nova-compute on {self.host}"
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which the service, and so its host's trait, is so."""
+        reason = None if self.enabled else DISABLED_REASON
+        status = frozenset() if self.enabled else frozenset({DISABLED})
+        mine = [host for host in seen.hosts if host.service == self.id]
+        for host in mine:
+            traits = seen.provider_by_uuid[host.provider].traits - {DISABLED}
+            seen = _with(seen, host.provider, traits=traits | status)
+        changed = {
+            host.provider: replace(host, enabled=self.enabled, disabled_reason=reason)
+            for host in mine
+        }
+        hosts = tuple(changed.get(host.provider, host) for host in seen.hosts)
+        return replace(seen, hosts=hosts)
+
 
 @dataclass(frozen=True)
 class CreateChild(Change):
@@ -152,6 +250,12 @@ class CreateChild(Change):
     uuid: str
     name: str
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud with one more provider."""
+        made = Provider(self.uuid, self.name, 0)
+        seen = replace(seen, providers=(*seen.providers, made))
+        return _with(seen, self.uuid, **_below(seen, self.parent))
+
 
 @dataclass(frozen=True)
 class AdoptChild(Change):
@@ -161,6 +265,10 @@ class AdoptChild(Change):
     parent: str
     uuid: str
     name: str
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which it is in the tree."""
+        return _with(seen, self.uuid, **_below(seen, self.parent))
 
 
 @dataclass(frozen=True)
@@ -176,24 +284,36 @@ class DetachChild(Change):
     uuid: str
     name: str
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which it is the top of a tree of its own."""
+        seen = _with(seen, self.uuid, parent=None, root=self.uuid)
+        if not seen.provider_by_uuid[self.uuid].detached:
+            raise ValueError(f"{self.name} is not empty")
+        return seen
+
 
 @dataclass(frozen=True)
 class SetTraits(Change):
-    """Set all traits of a provider.
-
-    :ivar opens: VMs with units may come from now on
-    """
+    """Set all traits of a provider."""
 
     uuid: str
     name: str
     traits: frozenset[str]
     before: frozenset[str] = frozenset()
-    opens: bool = False
+
+    @property
+    def opens(self) -> bool:
+        """Whether VMs with units may come from now on."""
+        return bool(elastic_traits(self.traits))
 
     def __str__(self) -> str:
         added = [f"+{trait}" for trait in sorted(self.traits - self.before)]
         removed = [f"-{trait}" for trait in sorted(self.before - self.traits)]
         return f"set traits of provider {self.name}: {' '.join(added + removed)}"
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which it has these."""
+        return _with(seen, self.uuid, traits=self.traits)
 
 
 @dataclass(frozen=True)
@@ -213,6 +333,12 @@ class SetInventory(Change):
         )
         return f"set inventory of provider {self.name}: {text}"
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which it has these."""
+        if seen.provider_by_uuid[self.uuid].allocations and not self.inventories:
+            raise ValueError(f"{self.name} is in use")
+        return _with(seen, self.uuid, inventories=dict(self.inventories))
+
 
 @dataclass(frozen=True)
 class DeleteChild(Change):
@@ -222,32 +348,17 @@ class DeleteChild(Change):
     uuid: str
     name: str
 
-
-@dataclass(frozen=True)
-class AddUnits(Change):
-    """Add units to what a running server has, and leave the rest as it is.
-
-    :ivar units: by provider
-    """
-
-    look_again = True
-    server: str
-    name: str
-    units: Mapping[str, int]
-
-    @property
-    def resources(self) -> Mapping[str, Mapping[str, int]]:
-        """The amounts by provider and resource class."""
-        return {uuid: {const.RC_UNIT: units} for uuid, units in self.units.items()}
-
-    def __str__(self) -> str:
-        amounts = " + ".join(str(amount) for amount in self.units.values())
-        return f"add {amounts} units to the allocation of {self.name}"
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud without it."""
+        if not seen.provider_by_uuid[self.uuid].detached:
+            raise ValueError(f"nova-compute may know {self.name}")
+        kept = tuple(p for p in seen.providers if p.uuid != self.uuid)
+        return replace(seen, providers=kept)
 
 
 @dataclass(frozen=True)
 class Allocate(Change):
-    """Allocate to a running server what Placement has lost, units included.
+    """Add to the allocation of a running server what it lacks.
 
     :ivar resources: amounts by provider and resource class
     """
@@ -265,6 +376,16 @@ class Allocate(Change):
         ]
         return f"allocate {', '.join(amounts)} to {self.name}"
 
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which it has all that, too."""
+        for provider, resources in self.resources.items():
+            held = seen.provider_by_uuid[provider].allocations
+            more = Counter(held.get(self.server, {}))
+            more.update(resources)
+            allocations = {**held, self.server: dict(more)}
+            seen = _with(seen, provider, allocations=allocations)
+        return seen
+
 
 @dataclass(frozen=True)
 class RemoveUnits(Change):
@@ -278,6 +399,34 @@ class RemoveUnits(Change):
     consumer: str
     name: str
     providers: frozenset[str]
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which it has none."""
+        for provider in self.providers:
+            found = seen.provider_by_uuid[provider]
+            kept = dict(found.allocations.get(self.consumer, {}))
+            kept.pop(const.RC_UNIT, None)
+            rest = found.without({self.consumer}).allocations
+            allocations = {**rest, **({self.consumer: kept} if kept else {})}
+            seen = _with(seen, provider, allocations=allocations)
+        return seen
+
+
+def _below(seen: Snapshot, uuid: str) -> dict[str, str]:
+    """Return what says that a provider is below another one."""
+    parent = seen.provider_by_uuid[uuid]
+    return {"parent": parent.uuid, "root": parent.root or parent.uuid}
+
+
+def _with(seen: Snapshot, uuid: str, **facts: Any) -> Snapshot:
+    """Return a cloud in which some facts of a provider are others."""
+    providers = (replace(p, **facts) if p.uuid == uuid else p for p in seen.providers)
+    return replace(seen, providers=tuple(providers))
+
+
+def _with_aggregate(seen: Snapshot, changed: Aggregate) -> Snapshot:
+    aggregates = (changed if a.id == changed.id else a for a in seen.aggregates)
+    return replace(seen, aggregates=tuple(aggregates))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nova_perfvm.changes.steps import AddUnits, Allocate
+from nova_perfvm.changes.steps import Allocate
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import ConflictError
@@ -15,9 +15,7 @@ from nova_perfvm.facts.host_view import HostView
 CONCURRENT: Final = "placement.concurrent_update"
 
 
-def allocate(
-    api: API, step: Allocate | AddUnits, held: dict[str, Any], view: HostView
-) -> None:
+def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> None:
     """Add what a server lacks on a host to its allocation.
 
     Nova changes an allocation when it begins to move the server.  The allocation is

@@ -203,9 +203,8 @@ class Applier:
         self._api.placement("DELETE", f"/resource_providers/{change.uuid}")
         self._generations.pop(change.uuid, None)
 
-    @_apply.register(do.AddUnits)
-    @_apply.register(do.Allocate)
-    def _(self, change: do.AddUnits | do.Allocate) -> None:
+    @_apply.register
+    def _(self, change: do.Allocate) -> None:
         if self._view is None:
             raise AssertionError(f"planned on no host: {change!r}")
         allocate(

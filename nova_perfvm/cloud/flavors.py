@@ -4,25 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.flavors import (
     CreateFlavor,
-    DeleteFlavor,
     SeenFlavor,
     SetSpecs,
     UnsetSpec,
     plan_flavors,
-    resized,
 )
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, ConflictError, openstack_errors
+from nova_perfvm.cloud.errors import CloudError, openstack_errors
 from nova_perfvm.cloud.sync import Failed, carry_out
 from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 
@@ -34,15 +31,7 @@ def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
     :raises CloudError: when a request fails
     """
     known = known_names(api, all_placement_names(desired))
-    by_name = {flavor.name: flavor for flavor in desired}
-    observed = []
-    for seen in flavors(api):
-        wanted = by_name.get(seen.name)
-        if wanted and resized(seen, wanted):
-            observed.append(replace(seen, users=users(api, seen.id)))
-        else:
-            observed.append(seen)
-    return plan_flavors(desired, observed, known, **options)
+    return plan_flavors(desired, flavors(api), known, **options)
 
 
 def sync(
@@ -84,17 +73,6 @@ def flavors(api: API) -> list[SeenFlavor]:
 
 
 @openstack_errors()
-def users(api: API, flavor: str) -> tuple[str, ...]:
-    """Return name and ID of the servers of all projects that have a flavor.
-
-    :param flavor: its ID
-    """
-    query = urlencode({"all_tenants": "1", "flavor": flavor})
-    found = api.nova_list(f"/servers?{query}", "servers")
-    return tuple(f"{server['name']} ({server['id']})" for server in found)
-
-
-@openstack_errors()
 def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]:
     """Return those traits and resource classes, as (kind, name), that exist."""
     known: set[str] = set()
@@ -114,10 +92,6 @@ def _apply(change: do.Change, api: API) -> None:
             Applier(api).apply(change)
         case CreateFlavor():
             _create(api, change)
-        case DeleteFlavor():
-            if users(api, change.id):
-                raise ConflictError(f"flavor {change.name} is in use now", 409)
-            api.nova("DELETE", f"/flavors/{quote(change.id)}")
         case SetSpecs():
             _set_specs(api, change.id, change.extra_specs)
         case UnsetSpec():
@@ -136,8 +110,6 @@ def _create(api: API, change: CreateFlavor) -> None:
         "ram": flavor.memory_mb,
         "disk": flavor.root_gb,
     }
-    if change.id is not None:
-        body["id"] = change.id
     with openstack_errors():
         made = api.nova("POST", "/flavors", {"flavor": body}, key="flavor")["id"]
     try:

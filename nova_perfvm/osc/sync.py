@@ -16,14 +16,12 @@ from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.cloud import flavors, images
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.sync import Failed
-from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import Table, argument, class_argument, flag
+from nova_perfvm.osc.base import Table, argument, class_argument
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
-from nova_perfvm.policy import Policy
 
 # Carries a plan out, and tells of each change before.
 Sync = Callable[[Callable[[Change], None]], list[Failed]]
@@ -97,25 +95,16 @@ class SyncFlavors(SyncCommand):
             help="take over a flavor of this name that does not say it is of a policy; "
             "may be repeated",
         ),
-        flag(
-            "--recreate",
-            "delete flavors of another size that no server uses, and create them "
-            "anew with the same ID",
-        ),
     )
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Return what makes the plan, and what carries one out."""
         policy = self.checked_policy(parsed_args)
         chosen = (self.cloud, flavors_of(policy, parsed_args))
-        options: dict[str, Any] = {
-            "adopt": parsed_args.adopt,
-            "recreate": parsed_args.recreate,
-            "listed": _names_of(policy, parsed_args.prefix),
-        }
+        adopt = parsed_args.adopt
         return (
-            partial(flavors.plan, *chosen, **options),
-            partial(flavors.sync, *chosen, **options),
+            partial(flavors.plan, *chosen, adopt=adopt),
+            partial(flavors.sync, *chosen, adopt=adopt),
         )
 
 
@@ -146,14 +135,6 @@ class SyncImages(SyncCommand):
             desired = {tag: desired[tag]} if not parsed_args.images else desired
         chosen = (self.cloud, desired, tag, parsed_args.images)
         return partial(images.plan, *chosen), partial(images.sync, *chosen)
-
-
-def _names_of(policy: Policy, prefix: str) -> frozenset[str]:
-    """Return the names of all flavors of a policy, with and without a prefix."""
-    if not policy.lists_flavors:
-        return frozenset()
-    names = [flavor.name for flavor in generate_flavors(policy)]
-    return frozenset([*names, *(prefix + name for name in names)])
 
 
 def _row(step: Any, failed: Iterable[Failed]) -> tuple[str, ...]:

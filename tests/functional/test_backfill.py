@@ -4,7 +4,7 @@
 import fixtures
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.steps import AddUnits
+from nova_perfvm.changes.steps import Allocate
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
@@ -60,7 +60,7 @@ class TestBackfill(BackfillCase):
         original = Applier.apply
 
         def apply(applier, change):
-            if isinstance(change, AddUnits):
+            if isinstance(change, Allocate):
                 self.assertEqual(("disabled", DISABLED_REASON), self.service("h1"))
                 raise CloudError("Placement is gone")
             original(applier, change)

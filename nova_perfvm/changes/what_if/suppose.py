@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from nova_perfvm.changes.effects import with_changes
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.migrations.goals import drain
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
+from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.changes.what_if.new_hosts import NewHosts, with_new_hosts
 from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.diagnose.hosts import expected_slots, slot_class

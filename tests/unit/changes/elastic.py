@@ -4,7 +4,7 @@
 import dataclasses
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.effects import with_changes
+from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.facts.snapshot import (
     ComputeHost,

@@ -262,7 +262,7 @@ class BackfillTest(PlanCase):
         changes = plan_enroll(POLICY, view(server("a")), backfill=True).changes
         kinds = [type(change) for change in changes]
         off, on = (i for i, kind in enumerate(kinds) if kind is do.SetService)
-        self.assertLess(off, kinds.index(do.AddUnits))
+        self.assertLess(off, kinds.index(do.Allocate))
         self.assertEqual(len(kinds) - 1, on)
 
     def test_a_service_that_was_off_stays_so(self):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from nova_perfvm.changes.flavors import (
     CreateFlavor,
-    DeleteFlavor,
     SeenFlavor,
     SetSpecs,
     UnsetSpec,
@@ -34,7 +33,6 @@ def seen(flavor, **changes):
         disk_gb=flavor.root_gb,
         description=CreateFlavor(flavor).description,
         extra_specs=dict(flavor.extra_specs),
-        users=(),
     )
     return dataclasses.replace(given, **changes)
 
@@ -58,8 +56,6 @@ class Cloud:
         elif isinstance(change, CreateFlavor):
             assert change.name not in self.flavors
             self.flavors[change.name] = seen(change.flavor)
-        elif isinstance(change, DeleteFlavor):
-            assert not self.flavors.pop(change.name).users
         else:
             specs = dict(self.flavors[change.name].extra_specs)
             if isinstance(change, SetSpecs):
@@ -141,66 +137,19 @@ class PlanTest(testtools.TestCase):
         (refusal,) = self.plan(seen(HIGH), adopt=["m1.small"]).refusals
         self.assertIn("generates no such flavor", refusal)
 
-    def test_what_the_policy_no_longer_generates_is_left(self):
+    def test_what_is_not_synced_is_left(self):
         old = dataclasses.replace(seen(HIGH), id="id-old", name="hp.old")
         plan = self.plan(seen(HIGH), old, FOREIGN)
         self.assertEqual((), plan.changes)
         self.assertEqual([HIGH.name, "hp.old"], [left.name for left in plan.left])
         self.assertIn("delete it (openstack flavor delete)", plan.left[1].detail)
 
-    def test_what_was_not_selected_is_the_policys_still(self):
-        names = [flavor.name for flavor in DESIRED]
-        plan = self.plan(*map(seen, DESIRED), listed=names)
+    def test_a_flavor_of_another_size_stays(self):
+        plan = self.plan(seen(HIGH, vcpus=16, swap_mb=512), desired=DESIRED)
         self.assertEqual((), plan.changes)
-        self.assertEqual(
-            {HIGH.name: "as the policy says"}
-            | {
-                name: "of this policy, and not selected"
-                for name in names
-                if name != HIGH.name
-            },
-            {left.name: left.detail for left in plan.left},
-        )
-
-    def test_a_flavor_in_use_is_never_deleted(self):
-        users = tuple(f"vm{number}" for number in range(5))
-        other = seen(HIGH, vcpus=16, swap_mb=512, users=users)
-        for options in ({}, {"recreate": True}):
-            plan = self.plan(other, desired=DESIRED, **options)
-            self.assertEqual((), plan.changes)
-            (refusal,) = plan.refusals
-            for words in (
-                "16 vCPUs where the policy says 20",
-                "512 MiB of swap",
-                "vm0, vm1, vm2 and 2 more",
-                "resize these servers",
-            ):
-                self.assertIn(words, refusal)
-        # Whoever did not look takes it for used.
-        unknown = dataclasses.replace(other, users=None)
-        self.assertTrue(self.plan(unknown, recreate=True).refusals)
-
-    def test_a_flavor_not_in_use_is_recreated_only_if_told_to(self):
-        other = seen(HIGH, memory_mb=1024)
-        self.assertIn("--recreate", self.plan(other).refusals[0])
-        _, delete, create = self.plan(other, recreate=True).changes
-        self.assertIsInstance(delete, DeleteFlavor)
-        self.assertEqual((HIGH, other.id), (create.flavor, create.id))
-        private = dataclasses.replace(other, public=False)
-        plan = self.plan(private, recreate=True)
-        self.assertEqual(((), 1), (plan.changes, len(plan.refusals)))
-
-    def test_extra_specs_are_tried_before_a_flavor_is_deleted(self):
-        """Even those that it has: nova-api may have changed its mind since."""
-        specs = dict(HIGH.extra_specs) | {"hw:numa_nodes": "2", "quota:x": "1"}
-        other = seen(HIGH, memory_mb=1024, extra_specs=specs)
-        plan = self.plan(other, recreate=True)
-        self.assertEqual(
-            ["set", "delete", "create"], [change.action for change in plan.changes]
-        )
-        first = plan.changes[0]
-        self.assertEqual((other.id, HIGH.extra_specs), (first.id, first.extra_specs))
-        self.assertEqual({"hw:numa_nodes": "2"}, first.before)
+        (refusal,) = plan.refusals
+        for words in ("16 vCPUs where the policy says 20", "512 MiB of swap"):
+            self.assertIn(words, refusal)
 
 
 SPECS = st.dictionaries(
@@ -219,7 +168,6 @@ def clouds(draw):
             public=draw(st.booleans()),
             description=draw(st.sampled_from([None, CreateFlavor(flavor).description])),
             extra_specs=draw(SPECS),
-            users=draw(st.sampled_from([(), ("vm",)])),
         )
         for flavor in DESIRED
         if draw(st.booleans())
@@ -228,21 +176,15 @@ def clouds(draw):
 
 
 class AnyCloudTest(testtools.TestCase):
-    @hypothesis.given(clouds(), st.booleans(), st.integers(0, 30))
+    @hypothesis.given(clouds(), st.integers(0, 30))
     @hypothesis.settings(deadline=None, max_examples=150)
-    def test_a_run_that_was_cut_off_is_finished_by_the_next(
-        self, observed, recreate, count
-    ):
+    def test_a_run_that_was_cut_off_is_finished_by_the_next(self, observed, count):
         cloud = Cloud(observed)
-        first = cloud.plan(recreate=recreate)
-        foreign = {
-            name: flavor
-            for name, flavor in cloud.flavors.items()
-            if not flavor.claims or flavor.users
-        }
+        first = cloud.plan()
+        before = dict(cloud.flavors)
         for change in first.changes[:count]:
             cloud.apply(change)
-        second = cloud.plan(recreate=recreate)
+        second = cloud.plan()
         self.assertEqual(bool(first.refusals), bool(second.refusals))
         for change in second.changes:
             cloud.apply(change)
@@ -252,8 +194,7 @@ class AnyCloudTest(testtools.TestCase):
             wanted = {f.name: dict(f.extra_specs) for f in DESIRED}
             has = {n: dict(cloud.flavors[n].extra_specs) for n in wanted}
             self.assertEqual(wanted, has)
-        for name, flavor in foreign.items():
-            now = cloud.flavors[name]
-            self.assertEqual(flavor.id, now.id)
+        for name, flavor in before.items():
+            self.assertEqual(flavor.id, cloud.flavors[name].id)
             if not flavor.claims:
-                self.assertEqual(flavor, now)
+                self.assertEqual(flavor, cloud.flavors[name])

@@ -60,7 +60,6 @@ class UnderstoodTest(testtools.TestCase):
             ("aggregates", answers.aggregates),
             ("names", answers.names),
             ("flavors.flavors", flavors.flavors),
-            ("flavors.users", lambda api: flavors.users(api, "f")),
             ("flavors.plan", lambda api: flavors.plan(api, DESIRED)),
             ("images.find_image", lambda api: images.find_image(api, "i")),
             ("images.tagged_images", lambda api: images.tagged_images(api, "t")),

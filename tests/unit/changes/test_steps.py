@@ -6,7 +6,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.effects import with_changes
+from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.facts.snapshot import Inventory, Provider, Snapshot
 
 
