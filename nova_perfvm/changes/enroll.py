@@ -34,7 +34,7 @@ AGGREGATE_PREFIX: Final = "perfvm-elastic"
 
 
 def aggregate_name(trait: str) -> str:
-    """Return the default name of the aggregate for hosts with a trait."""
+    """Return the name of the aggregate for hosts with a trait."""
     number = trait.removeprefix(const.TRAIT_ELASTIC).replace("_", "-")
     return f"{AGGREGATE_PREFIX}{number}"
 
@@ -44,15 +44,12 @@ def plan_enroll(
     view: HostView,
     *,
     slots: int | None = None,
-    aggregate: str | None = None,
     backfill: bool = False,
     delete_children: bool = False,
 ) -> do.Plan:
     """Return the steps from what is seen of a host to what should be.
 
     :param slots: see :func:`nova_perfvm.diagnose.sizing.slots_to_enroll`
-    :param aggregate: name of the isolated aggregate for the host, unless it is in
-        one for the policy's trait; None for the default
     :param backfill: give VMs that run on the host the units that they should have
     :param delete_children: delete those that earlier runs have detached
     """
@@ -69,7 +66,7 @@ def plan_enroll(
     except SlotsError as exc:
         return do.Plan(refusals=(str(exc),))
     trait = scheme.enrolled_trait(policy)
-    aggregate = aggregate or aggregate_name(trait)
+    aggregate = aggregate_name(trait)
     children = scheme.children(policy, view.root.name, slots)
     refusals = list(_in_the_way(view, children, trait, aggregate))
     shares = divide(policy, view, children)
@@ -163,7 +160,7 @@ def _in_the_way(
             yield (
                 f"aggregate {aggregate} is for hosts with "
                 f"{', '.join(sorted(found.elastic_traits - {trait}))}, and this "
-                f"policy's have {trait}: name another one with --aggregate"
+                f"policy's have {trait}: give it another name"
             )
     wanted = {child.name: child for child in children}
     known = (*view.children, *view.detached)

@@ -9,14 +9,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-
-# The connections that the SDK's session keeps to a service; more would be opened
-# and closed for each request.
-MOST_WORKERS: Final = 10
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ def enroll(
     host: str,
     *,
     slots: int | None = None,
-    aggregate: str | None = None,
     backfill: bool = False,
     delete_children: bool = False,
     tell: Tell = silent,
@@ -49,7 +48,7 @@ def enroll(
     """Make a host elastic, or repair it; return the number of changes made.
 
     :param slots: see :func:`nova_perfvm.changes.enroll.plan_enroll`, as for the
-        next three
+        next two
     :param tell: called before each change
     :param among: see :func:`nova_perfvm.cloud.live_hosts.read_host`
     :raises RefusedError: when something is in the way; then nothing was
@@ -60,7 +59,6 @@ def enroll(
         plan_enroll,
         policy,
         slots=slots,
-        aggregate=aggregate,
         backfill=backfill,
         delete_children=delete_children,
     )

@@ -13,7 +13,7 @@ from nova_perfvm.changes.enroll import shared_steps
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import converge, live_hosts
 from nova_perfvm.cloud.apply import FORGOTTEN_S
-from nova_perfvm.cloud.at_once import MOST_WORKERS, ItemOutcome, each
+from nova_perfvm.cloud.at_once import ItemOutcome, each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.host_view import HostView
@@ -27,9 +27,10 @@ DELETE_CHILDREN: Final = flag(
     "delete the empty providers, too, that such a command has left before",
 )
 
-# Called with the host's name, tell and among; returns the number of changes.
-CarryOut = Callable[..., int]
-Prepared = tuple[Callable[[HostView], Plan], CarryOut]
+# What makes the plan of a host; what changes one, called with its name and among.
+Prepared = tuple[Callable[[HostView], Plan], Callable[..., int]]
+
+_WORKERS: Final = 4
 
 
 class ChangingCommand(PolicyCommand):
@@ -80,7 +81,7 @@ class ChangingCommand(PolicyCommand):
 class HostsCommand(ChangingCommand):
     """A changing command for some hosts, each with a plan of its own.
 
-    What is wrong with one of several does not stop the others.
+    What is wrong with one of them does not stop the others.
 
     :cvar ended: what a host is afterwards
     """
@@ -89,15 +90,6 @@ class HostsCommand(ChangingCommand):
     arguments: Arguments = (
         argument("hosts", nargs="+", metavar="HOST", help="compute hosts, by name"),
         DELETE_CHILDREN,
-        argument(
-            "--workers",
-            type=int,
-            choices=range(1, MOST_WORKERS + 1),
-            default=4,
-            metavar="N",
-            help=f"how many hosts to change at a time, {MOST_WORKERS} at most "
-            "(default: %(default)s)",
-        ),
     )
 
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
@@ -105,21 +97,33 @@ class HostsCommand(ChangingCommand):
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Plan, ask, and change; 1 if a host of several was not changed as wanted."""
+        """Plan, ask, and change; 1 if a host was not changed as wanted."""
         self._plan, self._carry_out = self.prepare(parsed_args)
         self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(parsed_args.hosts))
-        if len(names) > 1:
-            return self._change_several(parsed_args, names)
-        host, plan = self._look(names[0])
-        if not plan.changes:
-            self.write(f"{host}: nothing to do\n")
-            self._name_next(parsed_args, {host})
-            self.nothing_to_do(parsed_args)
-        elif self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
-            self._carry_out(host, among=self._among, tell=self.say)
-            self.write(f"{host} is {self.ended}\n")
-            self._name_next(parsed_args, {host})
+        self.exit_status = 0
+        try:
+            found = dict(self._each("looked at", self._look, names))
+            # A host may be named twice, by its service and by its hypervisor.
+            plans = dict(found[name] for name in names if name in found)
+            hosts = [host for host, plan in plans.items() if plan.changes]
+            changed = plans.keys() - hosts
+            for host in changed:
+                self.write(f"{host}: nothing to do\n")
+            steps = [
+                f"{h}: would {change}" for h in hosts for change in plans[h].changes
+            ]
+            if not steps and not self.exit_status:
+                self.nothing_to_do(parsed_args)
+            elif steps and self.agreed(parsed_args, steps):
+                # What all have in common no two of them create at a time.
+                converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
+                for host, made in self._each("changed", self._change, hosts):
+                    self.write(f"{host} is {self.ended}: {number_of(made, 'change')}\n")
+                    changed.add(host)
+            self._name_next(parsed_args, changed)
+        except KeyboardInterrupt:
+            return SIGINT_EXIT
         return 0
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
@@ -152,46 +156,14 @@ class HostsCommand(ChangingCommand):
             raise RefusedError((*plan.refusals, *view.remains))
         return view.host, plan
 
-    def _change_several(
-        self, parsed_args: argparse.Namespace, names: Sequence[str]
-    ) -> int:
-        self.exit_status, workers = 0, parsed_args.workers
-        try:
-            found = dict(self._each("looked at", self._look, names, workers))
-            # A host may be named twice, by its service and by its hypervisor.
-            plans = dict(found[name] for name in names if name in found)
-            hosts = [host for host, plan in plans.items() if plan.changes]
-            changed = plans.keys() - hosts
-            for host in changed:
-                self.write(f"{host}: nothing to do\n")
-            steps = [
-                f"{h}: would {change}" for h in hosts for change in plans[h].changes
-            ]
-            if not steps and not self.exit_status:
-                self.nothing_to_do(parsed_args)
-            elif steps and self.agreed(parsed_args, steps):
-                # What all have in common no two of them create at a time.
-                converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
-                for host, made in self._each("changed", self._change, hosts, workers):
-                    self.write(f"{host} is {self.ended}: {number_of(made, 'change')}\n")
-                    changed.add(host)
-            self._name_next(parsed_args, changed)
-        except KeyboardInterrupt:
-            return SIGINT_EXIT
-        return 0
-
     def _change(self, host: str) -> int:
-        return self._carry_out(host, among=self._among, tell=converge.silent)
+        return self._carry_out(host, among=self._among)
 
     def _each(
-        self,
-        what: str,
-        work: Callable[[str], Any],
-        items: Sequence[str],
-        workers: int,
+        self, what: str, work: Callable[[str], Any], items: Sequence[str]
     ) -> Iterator[tuple[str, Any]]:
         """Return what the work gave for each item; say of the others what was wrong."""
-        outcomes = each(work, items, workers, self._interrupted)
+        outcomes = each(work, items, _WORKERS, self._interrupted)
         with contextlib.closing(outcomes), ProgressLine() as progress:
             for number, outcome in enumerate(outcomes, 1):
                 progress.clear()

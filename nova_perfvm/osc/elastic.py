@@ -41,12 +41,6 @@ class EnrollHost(HostsCommand, RecordingCommand):
             help="high-performance VMs that fit each host, 0 for general VMs only "
             "(default: as many as the host was enrolled for, else by its CPUs)",
         ),
-        argument(
-            "--aggregate",
-            metavar="NAME",
-            help="isolated aggregate for the host, unless it is already in "
-            "one for this policy (default: perfvm-elastic-M for M children)",
-        ),
         flag(
             "--backfill",
             "give VMs that run on the host the units that they should have; "
@@ -57,7 +51,7 @@ class EnrollHost(HostsCommand, RecordingCommand):
     def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
         """Plan to enroll, and enroll."""
         policy = self.checked_policy(parsed_args)
-        names = ("slots", "aggregate", "backfill", "delete_children")
+        names = ("slots", "backfill", "delete_children")
         options = {name: getattr(parsed_args, name) for name in names}
         return (
             partial(plan_enroll, policy, **options),

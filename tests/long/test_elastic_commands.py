@@ -86,7 +86,7 @@ class TestCommands(ClientMixin, ElasticTest):
         # Units of VMs that run, and giving all back, go side by side as well.
         self.assert_command(0, "taken is enrolled", *enroll, "--backfill")
         self.servers.delete(server)
-        unenroll = ["host", "unenroll", *hosts, "--yes", "--workers", "3"]
+        unenroll = ["host", "unenroll", *hosts, "--yes"]
         status, stdout, stderr = self.run_command(*unenroll)
         *ended, last = stdout.splitlines()
         self.assertEqual((1, 4), (status, len(ended)), stderr)

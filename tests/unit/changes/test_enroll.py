@@ -386,8 +386,10 @@ class AnotherNumberTest(PlanCase):
 
     def test_an_aggregate_for_others_is_refused(self):
         good = self.enrolled(view())
+        (mine,) = good.cloud.aggregates
+        named = dataclasses.replace(mine, name="perfvm-elastic-4")
         words = "is for hosts with CUSTOM_PERFVM_ELASTIC_2, and this policy's have"
-        self.assert_refused(words, good, FOUR, aggregate=AGGREGATE)
+        self.assert_refused(words, having(good, aggregates=(named,)), FOUR)
 
     def test_placement_knows_the_old_aggregate_still(self):
         """Nova only logs where it fails to tell Placement."""

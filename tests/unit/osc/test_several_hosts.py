@@ -137,17 +137,6 @@ class SeveralHostsTest(CloudCommandCase):
             (0, ["h1: nothing to do"], []), self.run_on("unenroll", "h1", "--yes")
         )
 
-    def test_workers(self):
-        for number in ("0", "11", "x"):
-            # argparse names the mistake and ends.
-            self.assertRaises(
-                SystemExit, self.run_on, "enroll", "h1", "h2", "--workers", number
-            )
-        self.assertEqual(
-            0, self.run_on("enroll", "h1", "h2", "--workers", "1", "--yes")[0]
-        )
-        self.assertEqual({"h1": 1, "h2": 1}, self.changed)
-
     def test_ctrl_c(self):
         def interrupt(work, items, workers, interrupted):
             interrupted(2, 98)
