@@ -117,8 +117,8 @@ def _with_topologies(api: API, servers: Iterable[Server]) -> tuple[Server, ...]:
 
     asked = tuple(servers)
     found = {
-        outcome.item.id: outcome.result()
-        for outcome in at_once.each(read, asked, AT_ONCE)
+        server.id: future.result()
+        for server, future in at_once.each(read, asked, AT_ONCE)
     }
     return tuple(found[server.id] for server in asked)
 

@@ -412,8 +412,8 @@ class _Reader:
         self, what: str, read: Callable[[Any], Any], items: Sequence[Any]
     ) -> list[Any]:
         found = []
-        for outcome in at_once.each(read, items, AT_ONCE):
-            found.append(outcome.result())
+        for _, future in at_once.each(read, items, AT_ONCE):
+            found.append(future.result())
             self._progress(what, len(found), len(items))
         return found
 

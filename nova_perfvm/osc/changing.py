@@ -13,7 +13,7 @@ from nova_perfvm.changes.enroll import shared_steps
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import converge, live_hosts
 from nova_perfvm.cloud.apply import FORGOTTEN_S
-from nova_perfvm.cloud.at_once import ItemOutcome, each
+from nova_perfvm.cloud.at_once import each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.host_view import HostView
@@ -165,24 +165,17 @@ class HostsCommand(ChangingCommand):
         """Return what the work gave for each item; say of the others what was wrong."""
         outcomes = each(work, items, _WORKERS, self._interrupted)
         with contextlib.closing(outcomes), ProgressLine() as progress:
-            for number, outcome in enumerate(outcomes, 1):
+            for number, (item, future) in enumerate(outcomes, 1):
                 progress.clear()
-                yield from self._result(outcome)
+                try:
+                    yield item, future.result()
+                except PerfVMError as exc:
+                    self.exit_status = 1
+                    self.app.stderr.write(f"{item}: {exc}\n")
                 if number < len(items):
                     progress(f"hosts {what}", number, len(items))
 
-    def _result(self, outcome: ItemOutcome[str, Any]) -> Iterator[tuple[str, Any]]:
-        try:
-            result = outcome.result()
-        except PerfVMError as exc:
-            self.exit_status = 1
-            self.app.stderr.write(f"{outcome.item}: {exc}\n")
-        else:
-            yield outcome.item, result
-
-    def _interrupted(self, begun: int, left: int) -> None:
+    def _interrupted(self) -> None:
         self.app.stderr.write(
-            f"\ninterrupted: {number_of(left, 'host')} will be left as before, and "
-            f"{begun} finished first; Ctrl-C again leaves those, too, for another run "
-            "to finish\n"
+            "\ninterrupted: hosts that were begun are finished, others left as before\n"
         )
