@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from keystoneauth1 import exceptions as ksa_exceptions
-from openstack import exceptions as sdk_exceptions
 
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
 from nova_perfvm.microversions import COMPUTE, PLACEMENT
@@ -30,8 +29,14 @@ _NAMES: Final = {"compute": "Nova", "image": "Glance", "placement": "Placement"}
 _MICROVERSIONS: Final = {"compute": COMPUTE, "placement": PLACEMENT}
 _JSON_PATCH: Final = "application/openstack-images-v2.1-json-patch"
 _PAGE: Final = 1000
-# By these the session and the SDK report what a cloud did.
-_EXPECTED: Final = (ksa_exceptions.ClientException, sdk_exceptions.SDKException)
+
+
+def _expected() -> tuple[type[Exception], ...]:
+    """Return by what the session and the SDK report what a cloud did."""
+    # Commands without a cloud import this, too, and not the SDK.
+    from openstack import exceptions as sdk_exceptions  # noqa: PLC0415
+
+    return (ksa_exceptions.ClientException, sdk_exceptions.SDKException)
 
 
 class API:
@@ -56,7 +61,7 @@ class API:
         """
         try:
             return self._connection.current_project_id or ""
-        except _EXPECTED as exc:
+        except _expected() as exc:
             raise _no_answer("Keystone", exc) from exc
 
     def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
@@ -159,7 +164,7 @@ class API:
             with self._proxies:
                 proxy = getattr(self._connection, service)
             response: requests.Response = proxy.request(path, method, **arguments)
-        except _EXPECTED as exc:
+        except _expected() as exc:
             raise _no_answer(_NAMES[service], exc) from exc
         if response.status_code >= 400:
             raise _error(service, f"{method} {path}", response)

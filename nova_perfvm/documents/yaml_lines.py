@@ -101,9 +101,27 @@ class YAMLText:
         return found
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes a value that is there twice twice, as no alias is read."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        """Return True for every value."""
+        return True
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, "|" if "\n" in text else None
+    ),
+)
+
+
 def dump_yaml(document: Any) -> str:
-    """Return YAML, keys in the document's order."""
-    text: str = yaml.safe_dump(document, sort_keys=False, width=88, allow_unicode=True)
+    """Return YAML, keys in the document's order, texts of several lines as blocks."""
+    text: str = yaml.dump(
+        document, Dumper=_Dumper, sort_keys=False, width=88, allow_unicode=True
+    )
     return text
 
 

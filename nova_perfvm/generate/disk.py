@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Final
 
+from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate.hosts import provider
-from nova_perfvm.generate.hosts.rendering import as_yaml
 
 FILES: Final = ("policy.yaml", "provider.yaml", "commands.sh")
 
@@ -44,10 +44,10 @@ def files(
     options = "".join(f" --{kind}-iops {n}" for kind, n in counted.items())
     return {
         "policy.yaml": "# Keys of a class, classes.NAME.disk, in the policy.\n"
-        + as_yaml({"disk": keys}),
+        + dump_yaml({"disk": keys}),
         "provider.yaml": "# Or all of a host's: nova-perfvm host config"
         f"{options} ...\n"
-        + as_yaml(provider.of_compute_node(provider.iops_inventories(offered), [])),
+        + dump_yaml(provider.of_compute_node(provider.iops_inventories(offered), [])),
         "commands.sh": _commands(guarantee, volume_type),
     }
 

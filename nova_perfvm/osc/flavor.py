@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import (
@@ -72,7 +73,7 @@ _FORMATS: Final[dict[str, Callable[[Sequence[PolicyFlavor]], str]]] = {
     "shell": shell.flavor_block,
     "properties": _properties,
     "json": lambda flavors: document.as_json(document.flavor_documents(flavors)),
-    "yaml": lambda flavors: document.as_yaml(document.flavor_documents(flavors)),
+    "yaml": lambda flavors: dump_yaml(document.flavor_documents(flavors)),
     "ansible": ansible.flavor_tasks,
     "terraform": terraform.flavor_resources,
     "heat": heat.flavor_template,

@@ -12,6 +12,7 @@ from typing import Final
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import kind_of
+from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.generate.hosts import (
     MODES,
@@ -48,7 +49,7 @@ _FILES: Final[dict[str, Callable[[HostConfig], dict[str, str]]]] = {
     "ini": rendering.as_files,
     **{tool: functools.partial(deployers.files_of, tool) for tool in deployers.TOOLS},
 }
-_DATA: Final = {"yaml": document.as_yaml, "json": document.as_json}
+_DATA: Final = {"yaml": dump_yaml, "json": document.as_json}
 
 # Of HostRequest, as the command line has them.
 _AS_GIVEN: Final = (

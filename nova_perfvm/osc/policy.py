@@ -39,7 +39,6 @@ from nova_perfvm.printable import number_of
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
     "yaml": document.policy_yaml,
     "json": document.policy_json,
-    "table": document.policy_table,
 }
 
 

@@ -109,7 +109,7 @@ class TestUneven(client.SDKMixin, base.FunctionalTest):
         self.cloud.start_host(
             "host1",
             dedicated="0-39",
-            provider_yaml=rendering.as_yaml(config.provider),
+            provider_yaml=rendering.as_files(config)[rendering.PROVIDER_YAML],
             uneven=UNEVEN,
         )
         self.assertEqual(config.slots, self.cloud.inventory("host1")[const.RC_SLOT])

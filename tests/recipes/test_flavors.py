@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terraform's and Heat's own view of the files that the unit tests have."""
+"""Terraform's and Heat's own view of generated flavors."""
 
 import json
 import pathlib
-import re
 
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.osc.formats import heat, terraform
 from tests.recipes import base
 from tests.unit.osc.formats import golden
 
 READER = pathlib.Path(__file__).with_name("heat_reader.py")
-RESOURCE = re.compile(
-    r'^resource "openstack_compute_flavor_v2" "(\w+)" \{\n(.*?)^\}\n',
-    re.MULTILINE | re.DOTALL,
-)
 
 
 class TerraformTest(base.RecipeCase):
@@ -25,25 +22,22 @@ class TerraformTest(base.RecipeCase):
     def terraform(self, *arguments):
         return self.run_tool(self.program, *arguments)
 
-    def test_files_are_formatted(self):
-        for path in sorted(golden.DIRECTORY.glob("*.tf")):
-            (self.directory / path.name).write_text(path.read_text())
-        self.terraform("fmt", "-check", "-diff")
-
     def test_what_terraform_reads_is_what_was_generated(self):
-        for flavors, text in golden.files("tf"):
-            found = RESOURCE.findall(text)
-            self.assertEqual(len(flavors), len(found))
+        for policy in golden.POLICIES.values():
+            flavors = generate_flavors(policy)
+            document = json.loads(terraform.flavor_resources(flavors))
             # Values of the same expressions that a provider would be given.
-            outputs = [f'output "{n}" {{\nvalue = {{\n{b}}}\n}}\n' for n, b in found]
-            (self.directory / "main.tf").write_text("".join(outputs))
+            made = document.pop("resource")["openstack_compute_flavor_v2"]
+            del document["terraform"]
+            document["output"] = {name: {"value": made[name]} for name in made}
+            (self.directory / "main.tf.json").write_text(json.dumps(document))
             self.terraform("init", "-no-color")
             self.terraform("apply", "-auto-approve", "-no-color")
             read = json.loads(self.terraform("output", "-json"))
             self.assertEqual(
                 {
                     name: golden.values(flavor)
-                    for (name, _), flavor in zip(found, flavors, strict=True)
+                    for name, flavor in zip(made, flavors, strict=True)
                 },
                 {name: output["value"] for name, output in read.items()},
             )
@@ -63,7 +57,9 @@ class HeatTest(base.RecipeCase):
         return json.loads(self.run_tool("sh", "-c", command))
 
     def test_what_heat_reads_is_what_was_generated(self):
-        for flavors, text in golden.files("heat.yaml"):
+        for policy in golden.POLICIES.values():
+            flavors = generate_flavors(policy)
+            text = heat.flavor_template(flavors)
             # Heat gives what a template leaves out as well.
             rest = {"tenants": [], "flavorid": None, "rxtx_factor": 1.0}
             expected = [golden.values(flavor) | rest for flavor in flavors]
@@ -75,7 +71,7 @@ class HeatTest(base.RecipeCase):
             )
 
     def test_heat_refuses_what_is_wrong(self):
-        (_, text), *_ = golden.files("heat.yaml")
+        text = heat.flavor_template(generate_flavors(golden.POLICIES["built-in"]))
         for right, wrong in (
             ("      ram:", "      rom:"),
             ("OS::Nova::Flavor", "OS::Nova::Flavour"),

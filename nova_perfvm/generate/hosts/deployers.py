@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.hosts.config import HostConfig
@@ -129,7 +130,7 @@ def _rhoso_hosts(config: HostConfig) -> dict[str, Any]:
     """Return the ConfigMap of a node set's hosts."""
     data = {"50-nova-perfvm.conf": options.as_ini(config.nova)}
     if config.provider is not None:
-        data["provider-perfvm.yaml"] = rendering.as_yaml(config.provider)
+        data["provider-perfvm.yaml"] = dump_yaml(config.provider)
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -185,7 +186,7 @@ def files_of(tool: str, config: HostConfig) -> dict[str, str]:
     """
     made = {path: content(config) for path, content in TOOLS[tool].items()}
     return {
-        path: content if isinstance(content, str) else rendering.as_yaml(content)
+        path: content if isinstance(content, str) else dump_yaml(content)
         for path, content in made.items()
         if content
     }

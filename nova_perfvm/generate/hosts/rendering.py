@@ -8,9 +8,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import yaml
-
 from nova_perfvm import cpuset
+from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate import labels, options
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
@@ -33,7 +32,7 @@ def as_files(config: HostConfig) -> dict[str, str]:
     """Return the content of each file by its name."""
     files = {NOVA_CONF: nova_conf(config)}
     if config.provider is not None:
-        files[PROVIDER_YAML] = as_yaml(config.provider)
+        files[PROVIDER_YAML] = dump_yaml(config.provider)
     return files | {
         SCHEDULER_CONF: scheduler_conf(config),
         PLACEMENT_CONF: placement_conf(config),
@@ -43,28 +42,6 @@ def as_files(config: HostConfig) -> dict[str, str]:
 def as_text(files: Mapping[str, str]) -> str:
     """Return files one after the other, each below a line with its path."""
     return "\n".join(f"# ==> {path}\n{text}" for path, text in files.items())
-
-
-class _Dumper(yaml.SafeDumper):
-    """YAML without anchors, and with texts of several lines as blocks."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        """Return True: a value that occurs twice is written twice, not as an alias."""
-        return True
-
-
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, "|" if "\n" in text else None
-    ),
-)
-
-
-def as_yaml(document: Any) -> str:
-    """Return a document as YAML, its keys in the order that they have."""
-    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH)
-    return text
 
 
 def as_document(config: HostConfig) -> dict[str, Any]:

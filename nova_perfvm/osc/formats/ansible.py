@@ -56,19 +56,15 @@ def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
     return _dump(_unsafe(tasks))
 
 
-def image_tasks(properties: Mapping[str, str], image: str | None) -> str:
-    """Return a task list that sets an image's properties.
-
-    :param image: name or ID; None for the variable perfvm_image, without which
-        Ansible stops
+def image_tasks(properties: Mapping[str, str]) -> str:
+    """Return a task list that sets the properties of the image perfvm_image.
 
     openstack.cloud.image creates an empty image where there is none of that
     name, so the first two tasks stop when there is none.
     """
-    target: Any = "{{ perfvm_image }}" if image is None else _unsafe(image)
     found = {
         "name": "Find the image",
-        "openstack.cloud.image_info": {"image": target},
+        "openstack.cloud.image_info": {"image": "{{ perfvm_image }}"},
         "register": "perfvm_images",
     }
     exists = {

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON, YAML and a table for people."""
+"""Policies and flavors as JSON and YAML."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable
 from typing import Any
 
-import yaml
-
-from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.documents.yaml_lines import dump_yaml
+from nova_perfvm.generate.flavors import FlavorError, PolicyFlavor
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
@@ -46,20 +46,33 @@ def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
     }
 
 
+def resources(flavors: Iterable[PolicyFlavor]) -> dict[str, dict[str, Any]]:
+    """Return flavors by names that languages take for those of resources.
+
+    A name has an underscore for all that is no letter or digit: ``hp_20c_64g``.
+
+    :raises FlavorError: when two flavors would have the same
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for flavor in flavors:
+        name = re.sub(r"^(?=\d)|\W", "_", flavor.name, flags=re.ASCII)
+        if name in found:
+            raise FlavorError(
+                f"{found[name]['name']!r} and {flavor.name!r} would both be the "
+                f"resource {name}: give them names that differ in letters or digits"
+            )
+        found[name] = resource_values(flavor)
+    return found
+
+
 def as_json(document: Any) -> str:
     """Return JSON, keys in the document's order."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def as_yaml(document: Any) -> str:
-    """Return YAML, keys in the document's order."""
-    text: str = yaml.safe_dump(document, sort_keys=False, width=88, allow_unicode=True)
-    return text
-
-
 def policy_yaml(policy: Policy) -> str:
     """Return a policy file, with the policy's hash as a comment."""
-    return f"# SHA-256 {policy.digest}\n{as_yaml(policy.as_document())}"
+    return f"# SHA-256 {policy.digest}\n{dump_yaml(policy.as_document())}"
 
 
 def policy_json(policy: Policy) -> str:
@@ -76,23 +89,3 @@ def policy_json(policy: Policy) -> str:
             },
         }
     )
-
-
-def policy_table(policy: Policy) -> str:
-    """Return a line for each key of the policy file that has a value."""
-    rows = [("digest", policy.digest), *_flatten(policy.as_document(), "")]
-    width = max(len(key) for key, _ in rows)
-    return "".join(f"{key:<{width}}  {value}\n" for key, value in rows)
-
-
-def _flatten(document: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
-    for key, value in document.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{path}{key}.")
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            for index, item in enumerate(value):
-                yield from _flatten(item, f"{path}{key}.{index}.")
-        elif isinstance(value, list) and value:
-            yield path + key, ", ".join(map(str, value))
-        elif value != []:
-            yield path + key, value if isinstance(value, str) else json.dumps(value)

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
-from nova_perfvm.microversions import COMPUTE, PLACEMENT_NAMES, VOLUME_TYPE
-from nova_perfvm.policy import VMClass
+from nova_perfvm.microversions import COMPUTE, PLACEMENT_NAMES
 
 _COMPUTE: Final = f"openstack --os-compute-api-version {COMPUTE}"
 _PLACEMENT: Final = f"openstack --os-placement-api-version {PLACEMENT_NAMES}"
@@ -36,7 +35,6 @@ HELP: Final = (
     "default: %(default)s, commands of the openstack client; properties: their "
     "--property arguments only"
 )
-_IMAGE: Final = '"$IMAGE"'
 _IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
 
 
@@ -76,36 +74,21 @@ def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:
     return _block(comments, lines)
 
 
-def names_comment(flavors: Sequence[PolicyFlavor]) -> list[str]:
-    """Return a comment with what comes before flavors that another tool makes.
+def names_first(flavors: Sequence[PolicyFlavor]) -> list[str]:
+    """Return what comes before flavors that another tool makes, and why.
 
-    :returns: one text, or none where Placement has to know no names
+    :returns: lines of text, and commands; none where Placement has to know no names
     """
     commands = _placement_lines(flavors)
-    lines = [*_WHY_FIRST, *(f"  {command}" for command in commands)]
-    return ["".join(f"# {line}\n" for line in lines)] if commands else []
+    return [*_WHY_FIRST, *(f"  {line}" for line in commands)] if commands else []
 
 
-def image_block(
-    properties: Mapping[str, str], image: str | None, classes: Iterable[VMClass]
-) -> str:
-    """Return the line that sets an image's properties.
-
-    :param image: name or ID; None for the shell variable IMAGE
-    :param classes: those whose servers' boot lines follow as comments
-    """
-    target = _IMAGE if image is None else shlex.quote(image)
-    if properties:
-        arguments = property_arguments(properties)
-        lines = [f"openstack image set {arguments} {target}"]
-        block = _block([], lines if image is not None else [_IMAGE_UNSET, *lines])
-    else:
-        block = "# The image needs no properties.\n"
-    return block + "".join(
-        _boot_comment(vm_class)
-        for vm_class in classes
-        if vm_class.disk.source == "volume"
-    )
+def image_block(properties: Mapping[str, str]) -> str:
+    """Return the lines that set the properties of the image that IMAGE names."""
+    if not properties:
+        return "# The image needs no properties.\n"
+    arguments = property_arguments(properties)
+    return _block([], [_IMAGE_UNSET, f'openstack image set {arguments} "$IMAGE"'])
 
 
 def _placement_lines(flavors: Sequence[PolicyFlavor]) -> list[str]:
@@ -118,25 +101,3 @@ def _placement_lines(flavors: Sequence[PolicyFlavor]) -> list[str]:
 def _block(comments: Iterable[str], lines: Iterable[str]) -> str:
     notes = "".join(f"# {comment}\n" for comment in comments)
     return notes + "\n".join(["(", "set -eu", *lines, ")"]) + "\n"
-
-
-def _boot_comment(vm_class: VMClass) -> str:
-    """Return how a server boots from a volume of the class's type.
-
-    ``--boot-from-volume`` would take the default volume type; the block device
-    names its own, which takes a microversion.
-    """
-    mapping = (
-        "source_type=image,uuid=IMAGE_ID,destination_type=volume,boot_index=0,"
-        "volume_size=40,delete_on_termination=true"
-    )
-    if vm_class.disk.volume_type is not None:
-        mapping += f",volume_type={vm_class.disk.volume_type}"
-    words = shlex.join(["--block-device", mapping])
-    line = (
-        f"openstack --os-compute-api-version {VOLUME_TYPE} server create "
-        f"--flavor FLAVOR --network NETWORK {words} NAME"
-    )
-    # A text from the policy may have line breaks, a comment must not.
-    shown = " ".join(line.split())
-    return f"# A server of class {shlex.quote(vm_class.name)} boots so:\n#   {shown}\n"

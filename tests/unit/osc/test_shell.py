@@ -195,9 +195,8 @@ class PolicyTest(CommandCase):
         self.run_command("policy", "show")
         self.assertEqual(POLICY, loader.parse(self.stdout))
         self.assertIn(POLICY.digest, self.stdout)
-        for name in ("json", "table"):
-            self.run_command("policy", "show", "-f", name)
-            self.assertIn(POLICY.digest, self.stdout)
+        self.run_command("policy", "show", "-f", "json")
+        self.assertIn(POLICY.digest, self.stdout)
 
     def test_show_with_other_values(self):
         self.run_command(
@@ -314,29 +313,25 @@ class FlavorTest(CommandCase):
         for name in ("json", "yaml", "terraform", "heat"):
             self.assertEqual(0, self.run_command("flavor", "generate", "-f", name))
             self.assertIn("hw:cpu_thread_policy", self.stdout)
-
-    def test_properties_to_paste(self):
+        self.run_command("flavor", "generate", "-f", "properties")
+        high, _, general, properties = self.stdout.splitlines()
+        self.assertEqual("# class high-performance", high)
+        self.assertEqual("# class general", general)
         self.run_command(
             *("flavor", "generate", "--class", "general", "-f", "properties")
         )
+        self.assertEqual(f"{properties}\n", self.stdout)
         self.assertEqual(
             "--property hw:cpu_policy=shared --property perfvm:class=general "
-            "--property trait:CUSTOM_PERFVM_HIGH_PERFORMANCE=forbidden\n",
-            self.stdout,
-        )
-
-    def test_properties_of_several_classes_say_whose_they_are(self):
-        self.run_command("flavor", "generate", "-f", "properties")
-        self.assertEqual(
-            ["# class high-performance", "# class general"],
-            self.stdout.splitlines()[::2],
+            "--property trait:CUSTOM_PERFVM_HIGH_PERFORMANCE=forbidden",
+            properties,
         )
 
     def test_refused(self):
         for status, words, arguments in (
             (1, "high-performance, general", ["--class", "fast"]),
-            (1, "0 GB", ["--memory-gb", "0"]),
-            (1, "-5 GB", ["--memory-gb=-5"]),
+            (1, "0 GiB", ["--memory-gb", "0"]),
+            (1, "-5 GiB", ["--memory-gb=-5"]),
             (2, "--memory-gb", ["--memory-gb", "x"]),
             (2, "--format", ["--format", "toml"]),
             (1, "printable", ["--prefix", "a\nb"]),
@@ -352,21 +347,11 @@ class ImageTest(CommandCase):
             self.assertEqual(0, self.run_command("image", "generate", "-f", name))
             self.assertIn("hw_vif_multiqueue_enabled", self.stdout)
 
-    def test_named_image(self):
-        for name in ("shell", "json", "yaml", "ansible"):
-            self.run_command("image", "generate", "--image", "debian", "-f", name)
-            self.assertIn("debian", self.stdout)
-
     def test_a_class_that_needs_nothing(self):
         self.assertEqual(0, self.run_command("image", "generate", "--class", "general"))
         self.assertIn("needs no properties", self.stdout)
 
     def test_refused(self):
-        for words, arguments in (
-            ("high-performance, general", ["--class", "fast"]),
-            ("use the image's ID", ["--image=-x"]),
-            ("use the image's ID", ["--image", ""]),
-            ("leave --image out", ["--image", "debian", "-f", "terraform"]),
-        ):
-            with self.subTest(arguments):
-                self.assert_refused(1, words, "image", "generate", *arguments)
+        self.assert_refused(
+            1, "high-performance, general", "image", "generate", "--class", "fast"
+        )

@@ -113,7 +113,7 @@ class ProviderTest(NovaCase):
         ):
             directory = self.useFixture(fixtures.TempDir()).path
             path = pathlib.Path(directory) / "provider.yaml"
-            path.write_text(rendering.as_yaml(config.provider))
+            path.write_text(rendering.as_files(config)[rendering.PROVIDER_YAML])
             found = provider_config.get_provider_configs(directory)
             self.assertEqual(["$COMPUTE_NODE"], list(found))
             (expected,) = config.provider["providers"]

@@ -3,7 +3,6 @@
 import json
 
 import testtools
-import yaml
 
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc.formats import document
@@ -23,23 +22,6 @@ class PolicyTest(testtools.TestCase):
         self.assertEqual(POLICY.digest, found["digest"])
         self.assertEqual(POLICY.as_document(), found["policy"])
 
-    def test_table(self):
-        rows = dict(
-            line.split(maxsplit=1)
-            for line in document.policy_table(POLICY).splitlines()
-        )
-        self.assertEqual(POLICY.digest, rows["digest"])
-        self.assertEqual("20", rows["classes.high-performance.vcpus"])
-        self.assertEqual("null", rows["classes.high-performance.mem_page_size"])
-        self.assertEqual("true", rows["classes.general.default"])
-        self.assertEqual(
-            "64", rows["classes.high-performance.flavors.sizes.0.memory_gb"]
-        )
-
-    def test_table_with_several_host_shapes(self):
-        policy = loader.parse('schema_version: "1.0"\nhost_shape: [2x20, 2x22]\n')
-        self.assertIn("2x20, 2x22", document.policy_table(policy))
-
 
 class FlavorTest(testtools.TestCase):
     def test_names_units_and_texts(self):
@@ -57,4 +39,3 @@ class FlavorTest(testtools.TestCase):
             found,
         )
         self.assertEqual([found], json.loads(document.as_json([found])))
-        self.assertEqual([found], yaml.safe_load(document.as_yaml([found])))
