@@ -18,7 +18,7 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
-from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
+from nova_perfvm.rules.request.cpus import CPU_POLICY
 from nova_perfvm.rules.request.vcpus import VCPUS
 
 _OF_NO_CLASS: Final = frozenset({CLASS_UNKNOWN.code, CPU_POLICY.code, VCPUS.code})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nova_perfvm import findings
 from nova_perfvm.documents.mistakes import KeyPath, Mistake
+from nova_perfvm.policy.placements import rests_on_fallback
 from nova_perfvm.policy.room import cell_slots
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def advice(policy: Policy) -> Iterator[Advice]:
                 "share needs [compute]cpu_shared_set on the host; without it "
                 "emulator threads float on the VM's own CPUs",
             )
-    if policy.placement == "units":
+    if rests_on_fallback(policy):
         yield _note(
             findings.RESTS_ON_FALLBACK,
             ("placement",),

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from nova_perfvm.policy.model import Policy
 
 
+def rests_on_fallback(policy: Policy) -> bool:
+    """Return whether pinned VMs come to its hosts by Nova's query for VCPU alone."""
+    return policy.placement == "units"
+
+
 def problems_of(policy: Policy) -> Iterator[Mistake]:
     """Yield what the scheme of a policy cannot express of it: units, some things."""
-    if policy.placement != "units":
+    if not rests_on_fallback(policy):
         return
     if len(policy.pinned_classes) != 1:
         yield Mistake(

@@ -100,7 +100,10 @@ def decide(policy: Policy, request: RequestFacts, host: HostFacts) -> Decision:
 
 def describe(reason: Reason) -> str:
     """Return one sentence for a reason, with its figures."""
-    return REFUSALS[reason.code].words(reason.data)
+    refusal = REFUSALS[reason.code]
+    if refusal.words is None:
+        return refusal.meaning.replace("``", "")
+    return refusal.words(reason.data)
 
 
 def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:

@@ -72,9 +72,9 @@ class Refusal(NamedTuple):
 
     :ivar code: dotted, stable, never reused; its first word says what has to
         change: the request as a whole, the flavor, or the host
-    :ivar words: one sentence, of the reason's figures
-    :ivar meaning: what it means without them, as the documentation has it
+    :ivar meaning: what it means, as the documentation has it
     :ivar advice: what to do about it, likewise; ``none`` and why, if nothing
+    :ivar words: one sentence of the reason's figures; None for its meaning
     :ivar audit: the audit's code for a server that runs against it; empty where
         the audit looks at what servers do to each other instead
     :ivar remedy: what the audit proposes for such a server
@@ -82,9 +82,9 @@ class Refusal(NamedTuple):
     """
 
     code: str
-    words: Callable[[dict[str, Any]], str]
     meaning: str
     advice: str
+    words: Callable[[dict[str, Any]], str] | None = None
     audit: str = ""
     remedy: Literal["resize", "migrate", "rebuild"] = "resize"
     fix: Callable[[dict[str, Any], HostView], HostFix] | None = None

@@ -25,8 +25,7 @@ from nova_perfvm.rules import (
     is_former_size,
 )
 from nova_perfvm.rules.request.contract import CODES
-from nova_perfvm.rules.request.cpu_policy import CPU_POLICY
-from nova_perfvm.rules.request.numa_nodes import NUMA_NODES
+from nova_perfvm.rules.request.cpus import CPU_POLICY, NUMA_NODES
 
 _WEIGHT_KEY: Final = "perfvm_weight_multiplier"
 _KNOWN_KEYS: Final = frozenset(

@@ -22,7 +22,7 @@ from nova_perfvm.generate.options import (
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_host, decide, resolve_class
-from nova_perfvm.rules.host.dedicated_cpus import NO_NUMA
+from nova_perfvm.rules.host.cpu_sets import NO_NUMA
 
 TENANT_KEY: Final = "filter_tenant_id"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """VMs of an exclusive class share no host, or no NUMA node, with other classes."""
 
-from typing import Any, Final
+from typing import Final
 
 from nova_perfvm.facts import HostFacts, Reason
 from nova_perfvm.policy import Policy, VMClass
@@ -9,29 +9,9 @@ from nova_perfvm.printable import number_of
 from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 from nova_perfvm.rules.slots import count_vms, host_mode
 
-
-def _words(data: dict[str, Any]) -> str:
-    if "moving" in data:
-        return (
-            f"the host has {number_of(data['moving'], 'VM')} of another class, or may "
-            "have when a move is over"
-        )
-    if "others" in data:
-        return (
-            f"the host runs {number_of(data['others'], 'VM')} of another class "
-            f"({data['vcpus']} vCPUs that are not of this class)"
-        )
-    if "pinned" in data:
-        return (
-            f"NUMA node {data['cell']} has {data['pinned']} pinned CPUs, so a VM of "
-            f"class {data['class']} may run there, which shares with no other class"
-        )
-    return "every NUMA node that is large enough also serves VMs of other classes"
-
-
 CLASS_CONFLICT: Final = Refusal(
     "host.class_conflict",
-    _words,
+    words=lambda d: d["why"],
     meaning="VMs of another class are on the host or NUMA node",
     advice="migrate them, or wait",
 )
@@ -52,7 +32,11 @@ def _beside_unpinned(vm_class: VMClass, host: HostFacts) -> Reason | None:
     if vm_class.exclusive == "none" or host_mode(host) != "open":
         return None
     others, vcpus = unpinned_vms(vm_class, host)
-    return CLASS_CONFLICT.because(others=others, vcpus=vcpus) if others else None
+    if not others:
+        return None
+    return CLASS_CONFLICT.because(
+        why=f"the host runs {number_of(others, 'VM')} of another class ({vcpus} vCPUs)"
+    )
 
 
 def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
@@ -86,7 +70,8 @@ def _beside_pinned(policy: Policy, host: HostFacts) -> Reason | None:
             # there on they may be; five VMs of 4 CPUs look like one of 20.
             if pins >= share and (vm_class.exclusive == "host" or cell.cpuset):
                 return CLASS_CONFLICT.because(
-                    **{"class": vm_class.name, "cell": cell.id, "pinned": pins}
+                    why=f"NUMA node {cell.id} has {pins} pinned CPUs, so a VM of class "
+                    f"{vm_class.name} may run there, which shares with no other class"
                 )
     return None
 

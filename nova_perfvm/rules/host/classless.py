@@ -12,7 +12,7 @@ from nova_perfvm.rules.slots import host_slots
 
 CLASSLESS_PINNED: Final = Refusal(
     "host.classless_pinned",
-    lambda d: (
+    words=lambda d: (
         f"a pinned VM of no class would strand a slot: the host has "
         f"{number_of(d['slots'], 'slot')} for class {d['class']}"
     ),

@@ -10,7 +10,7 @@ from nova_perfvm.rules.slots import is_foreign, no_sum
 
 FOREIGN_PINS: Final = Refusal(
     "host.foreign_pins",
-    lambda d: (
+    words=lambda d: (
         f"NUMA node {d['cell']} has {d['pinned']} pinned CPUs, {no_sum(d['sizes'])}: "
         "VMs that are not of this class run there"
     ),

@@ -38,7 +38,7 @@ def _fix(data: dict[str, Any], view: HostView) -> HostFix:
 
 TRAIT_MISSING: Final = Refusal(
     "host.trait_missing",
-    lambda d: (
+    words=lambda d: (
         f"VMs of class {d['class']} run only on hosts with trait "
         f"{', '.join(d['missing'])}, which this one lacks"
     ),

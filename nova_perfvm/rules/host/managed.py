@@ -14,11 +14,7 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 NOT_MANAGED: Final = Refusal(
     "host.not_managed",
-    lambda _: (
-        "managed_hosts is labelled, and no aggregate of the host has metadata "
-        "perfvm:class"
-    ),
-    meaning="``managed_hosts: labelled``, and the host has no label",
+    meaning="``managed_hosts: labelled``, and no aggregate labels the host",
     advice="add the host to an aggregate with ``perfvm:class``",
     audit=findings.HOST_NOT_MANAGED,
     remedy="migrate",

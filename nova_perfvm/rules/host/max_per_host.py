@@ -11,7 +11,9 @@ from nova_perfvm.rules.slots import count_vms
 
 MAX_PER_HOST: Final = Refusal(
     "host.max_per_host",
-    lambda d: f"{number_of(d['count'], 'VM')} on the host, max_per_host is {d['max']}",
+    words=lambda d: (
+        f"{number_of(d['count'], 'VM')} on the host, max_per_host is {d['max']}"
+    ),
     meaning="as many VMs as ``max_per_host``",
     advice="none: this is the policy",
 )

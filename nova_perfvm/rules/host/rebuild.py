@@ -12,10 +12,6 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 NOT_A_REBUILD: Final = Refusal(
     "request.not_a_rebuild",
-    lambda _: (
-        "the request's scheduler hint _nova_check_type says that it is a rebuild, so "
-        "that Nova claims nothing in Placement, but it is none"
-    ),
     meaning=(
         "the scheduler hint ``_nova_check_type`` says that the request is a rebuild, "
         "so that Nova claims nothing in Placement for it; but no server is being "

@@ -10,7 +10,9 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 CLASS_RESERVED: Final = Refusal(
     "host.class_reserved",
-    lambda d: f"an aggregate reserves the host for class {', '.join(d['reserved'])}",
+    words=lambda d: (
+        f"an aggregate reserves the host for class {', '.join(d['reserved'])}"
+    ),
     meaning="an aggregate reserves the host for other classes",
     advice="none needed, or change the aggregate",
     audit=findings.HOST_RESERVED,

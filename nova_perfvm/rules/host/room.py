@@ -20,7 +20,7 @@ def _numbers(values: Iterable[int]) -> str:
 
 CELL_TOO_SMALL: Final = Refusal(
     "host.numa_cell_too_small",
-    lambda d: (
+    words=lambda d: (
         f"pCPUs per NUMA node: {_numbers(d['usable'])}; need {d['need']} on "
         f"{number_of(d['cells'], 'node')}"
     ),
@@ -29,7 +29,7 @@ CELL_TOO_SMALL: Final = Refusal(
 )
 NO_FREE_SLOT: Final = Refusal(
     "host.no_free_slot",
-    lambda d: (
+    words=lambda d: (
         f"free pCPUs per NUMA node: {_numbers(d['free'])}; need {d['need']} on "
         f"{number_of(d['cells'], 'node')}"
     ),
@@ -38,7 +38,7 @@ NO_FREE_SLOT: Final = Refusal(
 )
 CELL_MEMORY: Final = Refusal(
     "host.numa_cell_memory_too_small",
-    lambda d: (
+    words=lambda d: (
         f"MiB per NUMA node: {_numbers(d['memory_mb'])}; need {d['need']} in one (in "
         "pages of the requested size)"
     ),
@@ -47,7 +47,7 @@ CELL_MEMORY: Final = Refusal(
 )
 NO_FREE_MEMORY: Final = Refusal(
     "host.no_free_memory",
-    lambda d: (
+    words=lambda d: (
         f"free MiB per NUMA node: {_numbers(d['free_mb'])}; need {d['need']} on a "
         "node with free pCPUs (in pages of the requested size)"
     ),
@@ -77,7 +77,14 @@ def cells_with_room(
     need = vm_class.cell_pcpus
     mode = host_mode(host) if vm_class.exclusive == "cell" else ""
     for cell, (_, free) in zip(host.cells, counts, strict=True):
-        if free >= need and admits(vm_class, cell, mode, memory_mb, page_size_kb):
+        if (
+            free >= need
+            and (
+                vm_class.exclusive != "cell"
+                or has_cell_for_itself(vm_class, cell, mode)
+            )
+            and memory_fits(cell, memory_mb, page_size_kb, now=True)
+        ):
             yield cell
 
 
@@ -89,24 +96,6 @@ def cell_memory(request: RequestFacts) -> tuple[int, int | None]:
     """
     cells = request.cells
     return max(cell.memory_mb for cell in cells), cells[0].page_size_kb
-
-
-def admits(
-    vm_class: VMClass,
-    cell: NUMACell,
-    mode: str,
-    memory_mb: int,
-    page_size_kb: int | None,
-) -> bool:
-    """Return whether a cell with CPUs enough takes a VM now, by its company and memory.
-
-    :param mode: of the cell's host, as ``host_mode`` has it; it matters under
-        ``exclusive: cell`` only
-    :param memory_mb: the VM's memory on this cell, in MiB
-    """
-    return (
-        vm_class.exclusive != "cell" or has_cell_for_itself(vm_class, cell, mode)
-    ) and (memory_fits(cell, memory_mb, page_size_kb, now=True))
 
 
 def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
@@ -135,7 +124,10 @@ def _why_none(
         mode = host_mode(host)
         cells = [pair for pair in cells if has_cell_for_itself(vm_class, pair[0], mode)]
         if len(cells) < wanted:
-            return CLASS_CONFLICT.because(cells=wanted)
+            return CLASS_CONFLICT.because(
+                why="every NUMA node that is large enough has VMs of other classes, or "
+                "CPUs for them"
+            )
     if sum(free >= need for _, free in cells) < wanted:
         return NO_FREE_SLOT.because(
             free=[max(0, free) for _, free in counts], need=need, cells=wanted

@@ -14,7 +14,7 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 UNITS_LACKING: Final = Refusal(
     "host.units_lacking",
-    lambda d: (
+    words=lambda d: (
         "the host is elastic (an aggregate of it requires "
         f"{', '.join(d['traits'])}), and the flavor asks for no {const.RC_UNIT}"
     ),

@@ -12,7 +12,7 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 UNREADABLE: Final = Refusal(
     "host.unreadable",
-    lambda d: f"what Nova knows of the host cannot be read: {d['error']}",
+    words=lambda d: f"what Nova knows of the host cannot be read: {d['error']}",
     meaning=(
         "what Nova knows of the host cannot be read: a field that is missing or makes "
         "no sense, a report of a newer nova-compute, or a database that fails"

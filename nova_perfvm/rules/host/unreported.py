@@ -10,6 +10,7 @@ from typing import Final
 from nova_perfvm.facts import HostFacts, Reason
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.printable import number_of
 from nova_perfvm.rules.host.class_conflict import CLASS_CONFLICT
 from nova_perfvm.rules.rule import HostCase, HostRule
 from nova_perfvm.rules.slots import count_vms, host_mode
@@ -35,7 +36,10 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
     host = case.host
     if not host.unpinned or vms_by_pins(case.policy, case.vm_class, host) is None:
         return None
-    return CLASS_CONFLICT.because(moving=host.unpinned)
+    return CLASS_CONFLICT.because(
+        why=f"the host has {number_of(host.unpinned, 'VM')} of another class, or may "
+        "have when a move is over"
+    )
 
 
 RULE: Final = HostRule(200, _check, (CLASS_CONFLICT,), vms=("pinned",))

@@ -11,7 +11,7 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 CLASS_UNKNOWN: Final = Refusal(
     "flavor.class_unknown",
-    lambda d: (
+    words=lambda d: (
         f"perfvm:class={d['found']} is not declared; the policy has "
         f"{', '.join(d['expected'])}"
     ),

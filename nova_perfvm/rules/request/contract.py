@@ -32,7 +32,7 @@ _ADVICE: Final = (
 )
 RESOURCES: Final = Refusal(
     "flavor.resources",
-    _words,
+    words=_words,
     meaning=(
         "the flavor asks Placement for other amounts than VMs of its class take, such "
         "as no slot; or it names PCPU, VCPU or MEMORY_MB of its own"
@@ -42,7 +42,7 @@ RESOURCES: Final = Refusal(
 )
 TRAITS: Final = Refusal(
     "flavor.traits",
-    _words,
+    words=_words,
     meaning="the flavor requires or forbids other traits of the project than its class",
     advice=_ADVICE,
     audit=findings.CONTRACT_DIFFERS,

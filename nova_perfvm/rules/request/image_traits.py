@@ -16,7 +16,9 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 IMAGE_TRAIT: Final = Refusal(
     "request.image_trait",
-    lambda d: f"the image requires {', '.join(d['found'])}, which only a flavor may",
+    words=lambda d: (
+        f"the image requires {', '.join(d['found'])}, which only a flavor may"
+    ),
     meaning=(
         "the image, or the volume's copy of its properties, requires a trait of the "
         "project; only flavors may"

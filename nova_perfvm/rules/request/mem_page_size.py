@@ -17,7 +17,7 @@ _SMALL_MAX_KB: Final = 64
 
 MEM_PAGE_SIZE: Final = Refusal(
     "flavor.mem_page_size",
-    lambda d: (
+    words=lambda d: (
         f"the class wants hw:mem_page_size={d['expected']}, and neither flavor nor "
         "image asks for it"
     ),

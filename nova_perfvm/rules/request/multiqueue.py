@@ -11,11 +11,7 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NO_MULTIQUEUE: Final = Refusal(
     "request.no_multiqueue",
-    lambda _: (
-        "the class wants multiqueue, and neither hw:vif_multiqueue_enabled of the "
-        "flavor nor hw_vif_multiqueue_enabled of the image is true"
-    ),
-    meaning="neither flavor nor image turn multiqueue on",
+    meaning="the class wants multiqueue, neither flavor nor image turn it on",
     advice=(
         "set ``hw_vif_multiqueue_enabled=true`` on the image, or use a generated flavor"
     ),

@@ -11,7 +11,7 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 VCPUS: Final = Refusal(
     "flavor.vcpus",
-    lambda d: (
+    words=lambda d: (
         f"the flavor has {d['found']} vCPUs, its class exactly {d['expected']}"
         + (", or a server that runs has them already" if d["former"] else "")
     ),

@@ -11,10 +11,6 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NOT_VOLUME_BACKED: Final = Refusal(
     "request.not_volume_backed",
-    lambda _: (
-        "VMs of this class boot from a volume, this one boots from an image: use "
-        "openstack server create --boot-from-volume, or --volume"
-    ),
     meaning="the class lives on volumes, this server boots from an image",
     advice="``openstack server create --boot-from-volume SIZE``",
     audit=findings.NOT_OF_CLASS,

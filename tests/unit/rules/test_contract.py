@@ -10,7 +10,6 @@ from nova_perfvm.facts import AskedResource, AskedTrait
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import POLICY, general_request, hp_request
 
-UNITS = dataclasses.replace(POLICY, placement="units")
 ELASTIC = frozenset({f"{const.TRAIT_ELASTIC}_2"})
 
 
@@ -19,41 +18,43 @@ def slots(amount):
 
 
 class CheckContractTest(testtools.TestCase):
-    def reasons(self, request, policy=POLICY):
-        return [(r.code, r.data) for r in rules.check_request(policy, request)]
-
-    def test_a_class_without_its_slot(self):
-        expected = {"found": [], "expected": ["1 CUSTOM_PERFVM_SLOT"]}
-        request = hp_request(resources=())
-        self.assertEqual([("flavor.resources", expected)], self.reasons(request))
-
-    def test_another_amount(self):
-        for amount in (0, 2):
-            ((code, data),) = self.reasons(hp_request(resources=slots(amount)))
-            self.assertEqual("flavor.resources", code)
-            self.assertEqual([f"{amount} CUSTOM_PERFVM_SLOT"], data["found"])
-
-    def test_a_class_without_its_trait(self):
-        ((code, data),) = self.reasons(hp_request(traits=()))
-        self.assertEqual("flavor.traits", code)
-        self.assertEqual(["CUSTOM_PERFVM_HIGH_PERFORMANCE required"], data["expected"])
-
-    def test_a_slot_for_a_vm_of_no_class(self):
-        request = hosts.pinned_request(resources=slots(1))
-        ((code, data),) = self.reasons(request)
-        self.assertEqual("flavor.resources", code)
-        self.assertEqual(["1 CUSTOM_PERFVM_SLOT"], data["found"])
-
-    def test_flavors_from_before_are_left_as_they_are(self):
-        self.assertEqual([], self.reasons(general_request()))
-        self.assertEqual([], self.reasons(general_request(), UNITS))
-
-    def test_general_flavors_may_leave_it_to_isolated_aggregates(self):
-        self.assertEqual([], self.reasons(general_request(class_name="general")))
-
-    def test_nothing_is_judged_where_placement_is_left_out(self):
-        policy = dataclasses.replace(POLICY, placement="none")
-        self.assertEqual([], self.reasons(hp_request(resources=(), traits=()), policy))
+    def test_each(self):
+        units = dataclasses.replace(POLICY, placement="units")
+        none = dataclasses.replace(POLICY, placement="none")
+        slot = "1 CUSTOM_PERFVM_SLOT"
+        for request, policy, expected in (
+            (hp_request(resources=()), POLICY, ("flavor.resources", [], [slot])),
+            *(
+                (
+                    hp_request(resources=slots(amount)),
+                    POLICY,
+                    ("flavor.resources", [f"{amount} CUSTOM_PERFVM_SLOT"], [slot]),
+                )
+                for amount in (0, 2)
+            ),
+            (
+                hp_request(traits=()),
+                POLICY,
+                ("flavor.traits", [], ["CUSTOM_PERFVM_HIGH_PERFORMANCE required"]),
+            ),
+            (
+                hosts.pinned_request(resources=slots(1)),
+                POLICY,
+                ("flavor.resources", [slot], []),
+            ),
+            # Flavors from before are left as they are.
+            (general_request(), POLICY, None),
+            (general_request(), units, None),
+            # Isolated aggregates may see to it.
+            (general_request(class_name="general"), POLICY, None),
+            # Nothing is judged where Placement is left out.
+            (hp_request(resources=(), traits=()), none, None),
+        ):
+            found = [
+                (reason.code, reason.data["found"], reason.data["expected"])
+                for reason in rules.check_request(policy, request)
+            ]
+            self.assertEqual([expected] if expected else [], found)
 
 
 class ImageTest(testtools.TestCase):
@@ -78,21 +79,19 @@ class ImageTest(testtools.TestCase):
 
 
 class ElasticHostTest(testtools.TestCase):
-    def code(self, request, policy=UNITS, **facts):
-        host = hosts.host(mode="open", isolating=ELASTIC, **facts)
-        return [r.code for r in rules.check_host(policy, request, host)]
-
     def test_nothing_without_units_comes(self):
-        for request in (general_request(), hosts.pinned_request()):
-            self.assertEqual(["host.units_lacking"], self.code(request))
-
-    def test_whatever_the_labels_and_the_policy_say(self):
-        labelled = dataclasses.replace(UNITS, managed_hosts="labelled")
-        for policy in (labelled, POLICY):
-            self.assertEqual(
-                ["host.units_lacking"], self.code(general_request(), policy)
-            )
-
-    def test_what_has_units_comes(self):
-        request = general_request(resources=(AskedResource("_a", const.RC_UNIT, 1),))
-        self.assertEqual([], self.code(request))
+        """Whatever the labels and the policy say."""
+        units = dataclasses.replace(POLICY, placement="units")
+        labelled = dataclasses.replace(units, managed_hosts="labelled")
+        lacking = ["host.units_lacking"]
+        has = general_request(resources=(AskedResource("_a", const.RC_UNIT, 1),))
+        for request, policy, expected in (
+            (general_request(), units, lacking),
+            (hosts.pinned_request(), units, lacking),
+            (general_request(), labelled, lacking),
+            (general_request(), POLICY, lacking),
+            (has, units, []),
+        ):
+            host = hosts.host(mode="open", isolating=ELASTIC)
+            found = rules.check_host(policy, request, host)
+            self.assertEqual(expected, [reason.code for reason in found])

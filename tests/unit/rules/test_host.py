@@ -60,35 +60,27 @@ class UnclaimedTest(RulesCase):
             self.check("request.not_a_rebuild", request, elastic, policy)
 
 
-class AdmitsTest(testtools.TestCase):
-    """One cell with CPUs enough: who is on it, and its memory."""
+class RoomTest(testtools.TestCase):
+    """Cells with CPUs enough: who is on them, and their memory."""
 
-    def admits(self, exclusive, memory_mb=65536, **facts):
-        """Return the verdict of each cell."""
-        (vm_class, _) = hosts.policy(exclusive=exclusive).classes
-        observed = host("2x40", **facts)
-        mode = slots.host_mode(observed)
-        return [
-            room.admits(vm_class, cell, mode, memory_mb, None)
-            for cell in observed.cells
-        ]
-
-    def test_strangers_on_a_cell(self):
-        self.assertEqual([True, True], self.admits("cell", pinned=range(20)))
-        self.assertEqual([False, True], self.admits("cell", pinned=range(4)))
-        # The host is judged as a whole, or the company does not matter.
-        self.assertEqual([True, True], self.admits("host", pinned=range(4)))
-        self.assertEqual([True, True], self.admits("none", pinned=range(4)))
-
-    def test_shared_cpus_on_a_cell(self):
-        dedicated = range(60)
-        self.assertEqual([True, False], self.admits("cell", mode=dedicated))
-        self.assertEqual([True, True], self.admits("none", mode=dedicated))
-
-    def test_memory(self):
-        for memory_gb, expected in ((128, True), (127, False)):
-            found = self.admits("cell", memory_gb=memory_gb)
-            self.assertEqual([expected] * 2, found)
+    def test_which_cells_have_room(self):
+        both, second, first = [0, 1], [1], [0]
+        for exclusive, facts, expected in (
+            ("cell", {"pinned": range(20)}, both),
+            ("cell", {"pinned": range(4)}, second),
+            # The host is judged as a whole, or the company does not matter.
+            ("host", {"pinned": range(4)}, both),
+            ("none", {"pinned": range(4)}, both),
+            ("cell", {"mode": range(60)}, first),
+            ("none", {"mode": range(60)}, both),
+            ("cell", {"memory_gb": 128}, both),
+            ("cell", {"memory_gb": 127}, []),
+        ):
+            (vm_class, _) = hosts.policy(exclusive=exclusive).classes
+            observed = host("2x40", **facts)
+            counts = [slots.cell_cpus(vm_class, cell) for cell in observed.cells]
+            found = room.cells_with_room(vm_class, hp_request(), observed, counts)
+            self.assertEqual(expected, [cell.id for cell in found], (exclusive, facts))
 
 
 class HighPerformanceTest(RulesCase):

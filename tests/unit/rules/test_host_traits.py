@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
+
 import testtools
 
 from nova_perfvm import rules
@@ -14,54 +16,36 @@ POLICY = hosts.policy(host_traits=(TRAIT,))
 
 
 class HostTraitsTest(testtools.TestCase):
-    def codes(self, traits, request=None, policy=POLICY):
-        observed = host(traits=traits)
-        reasons = rules.check_host(policy, request or hp_request(), observed)
-        placed = rules.check_placed(policy, request or hp_request(), observed)
-        self.assertEqual(reasons, placed)
-        return [reason.code for reason in reasons]
-
-    def test_a_host_that_has_it(self):
-        self.assertEqual([], self.codes(frozenset({TRAIT, "HW_CPU_X86_AVX2"})))
-
-    def test_a_host_that_lacks_it(self):
-        self.assertEqual(["host.trait_missing"], self.codes(frozenset()))
-
-    def test_the_scheduler_does_not_know(self):
-        self.assertEqual([], self.codes(None))
-
-    def test_other_classes(self):
-        shared = host("2x20", "shared", traits=frozenset())
-        self.assertEqual((), rules.check_host(POLICY, general_request(), shared))
-        self.assertEqual([], self.codes(frozenset(), policy=hosts.POLICY))
-
-
-class FlavorTest(testtools.TestCase):
-    """The flavor or the image has to ask for it, whatever the scheme."""
-
-    def codes(self, *traits, **keys):
-        request = hp_request()
-        request = request._replace(traits=(*request.traits, *traits))
-        policy = hosts.policy(host_traits=(TRAIT,))
-        for scheme in keys.get("schemes", ("slots", "none")):
-            object.__setattr__(policy, "placement", scheme)
-            found = [r.code for r in rules.check_request(policy, request)]
-            yield found
-
-    def test_neither(self):
-        self.assertEqual([["flavor.traits"]] * 2, list(self.codes()))
-
-    def test_either(self):
-        for source in ("flavor", "image"):
-            asked = AskedTrait("", TRAIT, "required", source)
-            self.assertEqual([[], []], list(self.codes(asked)))
-
-    def test_forbidden_or_of_another_group_is_not_required(self):
-        for asked in (
-            AskedTrait("", TRAIT, "forbidden", "flavor"),
-            AskedTrait("_x", TRAIT, "required", "flavor"),
+    def test_hosts(self):
+        lacks, shared = frozenset(), host("2x20", "shared", traits=frozenset())
+        for request, observed, policy, expected in (
+            (hp_request(), host(traits=frozenset({TRAIT, "HW_X"})), POLICY, []),
+            (hp_request(), host(traits=lacks), POLICY, ["host.trait_missing"]),
+            # The scheduler does not know.
+            (hp_request(), host(traits=None), POLICY, []),
+            # Other classes.
+            (general_request(), shared, POLICY, []),
+            (hp_request(), host(traits=lacks), hosts.POLICY, []),
         ):
-            self.assertEqual([["flavor.traits"]] * 2, list(self.codes(asked)))
+            for check in (rules.check_host, rules.check_placed):
+                found = check(policy, request, observed)
+                self.assertEqual(expected, [reason.code for reason in found])
+
+    def test_flavors(self):
+        """The flavor or the image has to ask for it, whatever the scheme."""
+        for asked, expected in (
+            ((), ["flavor.traits"]),
+            ((AskedTrait("", TRAIT, "required", "flavor"),), []),
+            ((AskedTrait("", TRAIT, "required", "image"),), []),
+            ((AskedTrait("", TRAIT, "forbidden", "flavor"),), ["flavor.traits"]),
+            ((AskedTrait("_x", TRAIT, "required", "flavor"),), ["flavor.traits"]),
+        ):
+            request = hp_request()
+            request = request._replace(traits=(*request.traits, *asked))
+            for scheme in ("slots", "none"):
+                policy = dataclasses.replace(POLICY, placement=scheme)
+                found = rules.check_request(policy, request)
+                self.assertEqual(expected, [reason.code for reason in found], asked)
 
 
 class PolicyTest(testtools.TestCase):

@@ -52,52 +52,41 @@ class GeneralVMTest(PackingCase):
             ],
         )
 
-    def test_no_slot_is_lost_where_there_is_none(self):
-        for host in (
-            hosts.host(mode="shared"),
-            hosts.host(mode=range(20)),
-            open_host("4x10"),
-            open_host(memory_gb=100),
-            open_host(labels=frozenset({"general"})),
-            hosts.host()._replace(cells=()),
+    def test_what_does_not_matter(self):
+        request = hosts.general_request()
+        for host, keys in (
+            (hosts.host(mode="shared"), {}),
+            (hosts.host(mode=range(20)), {}),
+            (open_host("4x10"), {}),
+            # 20 CPUs a cell, but no 20 cores.
+            (open_host("4x10x2"), {}),
+            (open_host(memory_gb=100), {}),
+            (open_host(labels=frozenset({"general"})), {}),
+            (hosts.host()._replace(cells=()), {}),
+            # No slot is lost to a class that takes any company.
+            (open_host(), {"exclusive": "none"}),
+            (open_host(), {"managed_hosts": "labelled"}),
         ):
-            with self.subTest(host):
-                self.assertEqual(
-                    packing.NEUTRAL, self.points(hosts.general_request(), host)
-                )
+            self.assertEqual(packing.NEUTRAL, self.points(request, host, **keys), host)
+        for host in (open_host(), hosts.host(), with_vms(1), with_vms(0, 1)):
+            self.assertEqual(packing.NEUTRAL, self.points(hosts.pinned_request(), host))
 
-    def test_none_is_lost_to_a_class_that_takes_any_company(self):
-        self.assertEqual(
-            packing.NEUTRAL,
-            self.points(hosts.general_request(), open_host(), exclusive="none"),
-        )
-
-    def test_one_is_lost_to_a_class_that_wants_its_cell_alone(self):
-        self.check_order(
-            hosts.general_request(),
-            [with_vms(general=1), open_host()],
-            exclusive="cell",
-        )
-
-    def test_reserved_cpus_are_no_company(self):
-        self.assertEqual(
-            self.points(hosts.general_request(), open_host()),
-            self.points(hosts.general_request(), open_host(vcpus_used=4)),
-        )
+    def test_what_does(self):
+        request, fixed = hosts.general_request(), self.points
+        cell = [with_vms(general=1), open_host()]
+        self.check_order(request, cell, exclusive="cell")
+        # Reserved CPUs are no company.
+        reserved = fixed(request, open_host(vcpus_used=4))
+        self.assertEqual(fixed(request, open_host()), reserved)
+        self.assertGreater(0, fixed(request, open_host("4x10x2"), smt="threads"))
+        for count in (40, 41, 500):
+            most = packing.BROKEN + packing.MOST_COMPANY
+            self.assertEqual(most, fixed(request, with_vms(general=count)))
 
     def test_a_host_with_pins_of_nobody_has_lost_its_slots(self):
         stray = open_host(pinned=range(4), num_instances=1, vcpus_used=4)
         self.check_order(
             hosts.general_request(), [with_vms(general=1), stray, open_host()]
-        )
-
-    def test_threads_make_no_slots(self):
-        # 4 x 10 cores of two threads: 20 CPUs a cell, but no 20 cores.
-        host = open_host("4x10x2")
-        self.assertEqual(packing.NEUTRAL, self.points(hosts.general_request(), host))
-        self.assertGreater(
-            packing.NEUTRAL,
-            self.points(hosts.general_request(), host, smt="threads"),
         )
 
     def test_the_dearest_of_several_classes_counts(self):
@@ -113,13 +102,6 @@ class GeneralVMTest(PackingCase):
         self.assertEqual(packing.UNTOUCHED - 8, packing.score(both, request, host))
         self.assertEqual(packing.UNTOUCHED - 2, self.points(request, host))
 
-    def test_as_many_vms_as_a_host_may_have(self):
-        for count in (40, 41, 500):
-            self.assertEqual(
-                packing.BROKEN + packing.MOST_COMPANY,
-                self.points(hosts.general_request(), with_vms(general=count)),
-            )
-
 
 class HighPerformanceVMTest(PackingCase):
     def test_order(self):
@@ -134,6 +116,13 @@ class HighPerformanceVMTest(PackingCase):
                 open_host("2x20"),
                 with_vms(high_performance=2),
             ],
+        )
+
+    def test_labelled_hosts_among_others(self):
+        both = frozenset({"high-performance", "general"})
+        labelled = [with_vms(general=1, labels=both), open_host(labels=both)]
+        self.check_order(
+            hosts.general_request(), [open_host(), *labelled], managed_hosts="labelled"
         )
 
     def test_fewest_free_slots_first(self):
@@ -155,20 +144,19 @@ class HighPerformanceVMTest(PackingCase):
         ]
         self.check_order(hosts.hp_request(), [host._replace(cells=cells), host])
 
-    def test_an_open_host_that_general_vms_may_not_enter_is_dedicated(self):
-        labelled = open_host(labels=frozenset({"high-performance"}))
-        self.assertEqual(
-            self.points(hosts.hp_request(), hosts.host()),
-            self.points(hosts.hp_request(), labelled),
-        )
-
-    def test_only_cells_of_its_own_count_under_exclusive_cell(self):
-        # The first cell has shared CPUs as well: nothing goes there.
-        mixed = hosts.host("2x40", mode=range(20, 80))
-        self.assertEqual(
-            self.points(hosts.hp_request(), hosts.host("1x40"), exclusive="cell"),
-            self.points(hosts.hp_request(), mixed, exclusive="cell"),
-        )
+    def test_hosts_that_are_as_good(self):
+        for one, other, keys in (
+            # General VMs may not come there.
+            (hosts.host(), open_host(labels=frozenset({"high-performance"})), {}),
+            # The first cell has shared CPUs as well: nothing goes there.
+            (
+                hosts.host("1x40"),
+                hosts.host("2x40", mode=range(20, 80)),
+                {"exclusive": "cell"},
+            ),
+        ):
+            points = {self.points(hosts.hp_request(), h, **keys) for h in (one, other)}
+            self.assertEqual(1, len(points))
 
     def test_a_vm_of_two_cells(self):
         request = hosts.hp_request(cells=(hosts.RequestCell(0, 10, 32768),) * 2)
@@ -176,31 +164,6 @@ class HighPerformanceVMTest(PackingCase):
             request,
             [hosts.host("2x10"), hosts.host("2x20"), hosts.host("1x40")],
             numa_nodes=2,
-        )
-
-
-class NoMatterTest(PackingCase):
-    def test_pinned_vms_of_no_class(self):
-        for host in (open_host(), hosts.host(), with_vms(1), with_vms(0, 1)):
-            self.assertEqual(packing.NEUTRAL, self.points(hosts.pinned_request(), host))
-
-    def test_hosts_that_the_policy_does_not_manage(self):
-        for request in (hosts.general_request(), hosts.hp_request()):
-            self.assertEqual(
-                packing.NEUTRAL,
-                self.points(request, open_host(), managed_hosts="labelled"),
-            )
-
-    def test_labelled_hosts_among_others(self):
-        label = frozenset({"high-performance", "general"})
-        self.check_order(
-            hosts.general_request(),
-            [
-                open_host(),
-                with_vms(general=1, labels=label),
-                open_host(labels=label),
-            ],
-            managed_hosts="labelled",
         )
 
 

@@ -2,7 +2,6 @@
 
 import itertools
 import operator
-import types
 
 import testtools
 from hypothesis import given
@@ -11,157 +10,110 @@ from hypothesis import strategies as st
 from nova_perfvm.facts import PagePool
 from nova_perfvm.rules import slots
 from tests.unit.rules import hosts
-from tests.unit.rules.hosts import HP
 
 
 class HostSlotsTest(testtools.TestCase):
     """How many high-performance VMs an empty host holds."""
 
     def test_topologies(self):
-        for shape, expected in (
-            ("2x20", 2),
-            ("2x20x2", 2),  # the cap of two
-            ("4x10", 0),
-            ("8x15", 0),
-            ("2x22", 2),
-            ("2x6", 0),
-            ("1x20", 1),
-            ("4x20", 2),  # the cap again
+        free = {"max_per_host": None}
+        two = {"numa_nodes": 2, **free}
+        for shape, keys, expected in (
+            ("2x20", {}, 2),
+            ("2x20x2", {}, 2),
+            ("4x10", {}, 0),
+            ("8x15", {}, 0),
+            ("2x22", {}, 2),
+            ("2x6", {}, 0),
+            ("1x20", {}, 1),
+            ("4x20", {}, 2),  # the cap
+            ("4x20", free, 4),
+            ("2x20x2", {"smt": "threads", **free}, 4),
+            ("2x20", two, 2),
+            ("1x40", two, 0),
         ):
-            with self.subTest(shape):
-                self.assertEqual(
-                    expected, slots.host_slots(HP, hosts.host(shape).cells)
-                )
-
-    def test_without_a_cap(self):
-        vm_class = hosts.policy(max_per_host=None).get_class("high-performance")
-        self.assertEqual(4, slots.host_slots(vm_class, hosts.host("4x20").cells))
-
-    def test_a_thread_may_be_enough(self):
-        vm_class = hosts.policy(max_per_host=None, smt="threads").classes[0]
-        self.assertEqual(4, slots.host_slots(vm_class, hosts.host("2x20x2").cells))
+            (vm_class, _) = hosts.policy(**keys).classes
+            found = slots.host_slots(vm_class, hosts.host(shape).cells)
+            self.assertEqual(expected, found, (shape, keys))
 
     def test_memory_limits_slots(self):
         # The smallest flavor has 64 GiB.
-        host = hosts.host("2x40", memory_gb=200)
-        vm_class = hosts.policy(max_per_host=None).classes[0]
-        self.assertEqual(2, slots.host_slots(vm_class, host.cells))
-        self.assertEqual(4, slots.host_slots(vm_class, host.cells, memory_mb=1024))
-        self.assertEqual(0, slots.host_slots(vm_class, host.cells, memory_mb=1024**2))
-
-    def test_a_node_without_memory(self):
-        first, second = hosts.host("2x20").cells
-        vm_class = hosts.policy().classes[0]
+        cells = hosts.host("2x40", memory_gb=200).cells
+        (vm_class, _) = hosts.policy(max_per_host=None).classes
+        for memory_mb, expected in ((None, 2), (1024, 4), (1024**2, 0)):
+            self.assertEqual(expected, slots.host_slots(vm_class, cells, memory_mb))
         # What is kept for the host of a node that has none is missing there.
+        first, second = hosts.host("2x20").cells
         for memory_mb in (0, -4096):
             cells = (first, second._replace(memory_mb=memory_mb))
             self.assertEqual(1, slots.host_slots(vm_class, cells))
 
-    def test_vms_of_two_cells(self):
-        vm_class = hosts.policy(vcpus=20, numa_nodes=2, max_per_host=None).classes[0]
-        self.assertEqual(2, slots.host_slots(vm_class, hosts.host("2x20").cells))
-        self.assertEqual(0, slots.host_slots(vm_class, hosts.host("1x40").cells))
 
+class CellTest(testtools.TestCase):
+    def cpus(self, cell, **keys):
+        return slots.cell_cpus(hosts.policy(**keys).classes[0], cell)
 
-class CellRoomTest(testtools.TestCase):
-    def room(self, cell, memory_mb=65536, page_size_kb=None, **keys):
-        vm_class = hosts.policy(**keys).get_class("high-performance")
-        usable, free = slots.cell_cpus(vm_class, cell)
-        return types.SimpleNamespace(
-            usable=usable,
-            free=free,
-            capacity=slots.host_slots(vm_class, [cell], memory_mb=0),
-            fits_memory=slots.memory_fits(cell, memory_mb, page_size_kb, now=False),
-            free_memory=slots.memory_fits(cell, memory_mb, page_size_kb, now=True),
-            foreign=slots.is_foreign(vm_class, len(cell.pinned_cpus)),
-        )
-
-    def test_empty_cell(self):
-        room = self.room(hosts.host().cells[0])
-        self.assertEqual((20, 20, 1), (room.usable, room.free, room.capacity))
-        self.assertTrue(room.fits_memory and room.free_memory and not room.foreign)
-
-    def test_pins_that_are_no_multiple_are_foreign(self):
-        self.assertTrue(self.room(hosts.host(pinned=range(4)).cells[0]).foreign)
-        self.assertFalse(self.room(hosts.host(pinned=range(20)).cells[0]).foreign)
-
-    def test_one_vm_owns_twenty_cores_however_nova_packed_it(self):
-        # Nova's prefer puts 20 vCPUs on both threads of ten cores.
-        for pinned in (range(20), range(0, 40, 2)):
-            with self.subTest(pinned):
-                room = self.room(hosts.host("2x20x2", pinned=pinned).cells[0])
-                self.assertEqual(20, room.usable)
-                self.assertLess(room.free, 20)
-
-    def test_one_thread_of_each_core_is_twenty_cores(self):
-        cell = hosts.host("2x20x2", mode=range(0, 80, 2)).cells[0]
-        self.assertEqual(20, self.room(cell).free)
-        self.assertEqual(20, self.room(cell, smt="threads").usable)
-
-    def test_siblings_unknown_is_no_smt(self):
-        cell = hosts.host().cells[0]._replace(siblings=())
-        self.assertEqual(20, self.room(cell).free)
-
-    def test_memory_in_use(self):
-        cell = hosts.host().cells[0]._replace(memory_usage_mb=200 * 1024)
-        room = self.room(cell)
-        self.assertTrue(room.fits_memory)
-        self.assertFalse(room.free_memory)
-
-    def test_page_pools(self):
-        cell = (
-            hosts.host()
-            .cells[0]
-            ._replace(
-                mempages=[PagePool(4, 16384 * 256, 0), PagePool(1048576, 100, 40)]
-            )
-        )
-        for memory_gb, page_size_kb, fits, free in (
-            (64, None, False, False),  # 16 GiB of small pages
-            (16, -1, True, True),
-            (64, 1048576, True, False),
-            (60, 1048576, True, True),
-            (60, -2, True, True),
-            (60, -3, True, True),
-            (60, 2048, False, False),  # the host has none of that size
+    def test_cpus(self):
+        plain, smt = hosts.host().cells[0], hosts.host("2x20x2").cells[0]
+        one_thread = hosts.host("2x20x2", mode=range(0, 80, 2)).cells[0]
+        for cell, keys, expected in (
+            (plain, {}, (20, 20)),
+            # Siblings unknown is no SMT.
+            (plain._replace(siblings=()), {}, (20, 20)),
+            (one_thread, {}, (20, 20)),
+            (one_thread, {"smt": "threads"}, (20, 20)),
+            (smt, {"smt": "threads"}, (40, 40)),
+            # One VM owns 20 cores however Nova packed it: its prefer puts 20 vCPUs on
+            # both threads of ten cores.
+            (smt._replace(pinned_cpus=frozenset(range(20))), {}, (20, 0)),
+            (smt._replace(pinned_cpus=frozenset(range(0, 40, 2))), {}, (20, 0)),
         ):
-            with self.subTest(f"{memory_gb} GiB, {page_size_kb}"):
-                room = self.room(cell, memory_gb * 1024, page_size_kb)
-                self.assertEqual((fits, free), (room.fits_memory, room.free_memory))
+            self.assertEqual(expected, self.cpus(cell, **keys), cell)
 
-    def test_memory_that_is_no_multiple_of_the_page(self):
-        cell = hosts.host().cells[0]._replace(mempages=[PagePool(1048576, 200, 0)])
-        self.assertFalse(self.room(cell, 1536, 1048576).fits_memory)
+    def test_strangers(self):
+        split = {"numa_nodes": 2, "emulator_threads": "isolate"}
+        for pins, keys, expected in (
+            (4, {}, True),
+            (20, {}, False),
+            # 10 + 1 CPUs on the first cell, 10 on the second.
+            (10, split, False),
+            (11, split, False),
+            (13, split, True),
+        ):
+            (vm_class, _) = hosts.policy(**keys).classes
+            self.assertEqual(expected, slots.is_foreign(vm_class, pins), pins)
 
-    def test_pages_asked_of_a_host_that_reports_none(self):
-        self.assertFalse(self.room(hosts.host().cells[0], 1024, 2048).fits_memory)
-
-    def test_isolated_emulator_threads_of_a_vm_of_two_cells(self):
-        # 10 + 1 CPUs on the first cell, 10 on the second: not foreign.
-        for pins in (10, 11):
-            cell = hosts.host("2x22", pinned=range(pins)).cells[0]
-            self.assertFalse(
-                self.room(cell, numa_nodes=2, emulator_threads="isolate").foreign
-            )
-        cell = hosts.host("2x22", pinned=range(13)).cells[0]
-        self.assertTrue(
-            self.room(cell, numa_nodes=2, emulator_threads="isolate").foreign
-        )
+    def test_memory(self):
+        plain = hosts.host().cells[0]
+        used = plain._replace(memory_usage_mb=200 * 1024)
+        pools = [PagePool(4, 16384 * 256, 0), PagePool(1048576, 100, 40)]
+        paged = plain._replace(mempages=pools)
+        for cell, memory_gb, page_size_kb, fits, free in (
+            (plain, 64, None, True, True),
+            (used, 64, None, True, False),
+            (paged, 64, None, False, False),  # 16 GiB of small pages
+            (paged, 16, -1, True, True),
+            (paged, 64, 1048576, True, False),
+            (paged, 60, 1048576, True, True),
+            (paged, 60, -2, True, True),
+            (paged, 60, -3, True, True),
+            (paged, 60, 2048, False, False),  # the host has none of that size
+            (paged, 1.5, 1048576, False, False),  # no multiple of the page
+            (plain, 1, 2048, False, False),
+        ):
+            found = [
+                slots.memory_fits(cell, int(memory_gb * 1024), page_size_kb, now=now)
+                for now in (False, True)
+            ]
+            self.assertEqual([fits, free], found, (memory_gb, page_size_kb))
 
 
 class HostModeTest(testtools.TestCase):
     def test_modes(self):
-        for mode, expected in (
-            ("dedicated", "dedicated"),
-            ("shared", "shared"),
-            ("open", "open"),
-            (range(20), "mixed"),
-            (range(10), "mixed"),
-        ):
-            with self.subTest(str(mode)):
-                self.assertEqual(expected, slots.host_mode(hosts.host(mode=mode)))
-
-    def test_no_cells(self):
+        for mode in ("dedicated", "shared", "open"):
+            self.assertEqual(mode, slots.host_mode(hosts.host(mode=mode)))
+        for dedicated in (range(20), range(10)):
+            self.assertEqual("mixed", slots.host_mode(hosts.host(mode=dedicated)))
         self.assertEqual("none", slots.host_mode(hosts.host()._replace(cells=())))
 
 

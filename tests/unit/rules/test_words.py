@@ -16,14 +16,6 @@ class DescribeTest(testtools.TestCase):
             rules.describe(reason),
         )
 
-    def test_no_free_slot_shows_the_arithmetic(self):
-        full = host(pinned=range(40), num_instances=2, vcpus_used=40)
-        (reason,) = rules.check_host(POLICY, hp_request(), full)
-        self.assertEqual(
-            "free pCPUs per NUMA node: 0, 0; need 20 on 1 node",
-            rules.describe(reason),
-        )
-
 
 class DescribeCellsTest(testtools.TestCase):
     def test_a_line_per_cell(self):
