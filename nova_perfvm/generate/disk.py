@@ -13,15 +13,11 @@ from nova_perfvm.generate.hosts import provider
 FILES: Final = ("policy.yaml", "provider.yaml", "commands.sh")
 
 _LOCAL: Final = """\
-# Placement counts the host's local disks: it gives a host no more VMs than their
-# guarantees fit in. The quota caps each disk of a VM, so that none takes what was
-# promised to the others; it is for local disks, not for volumes.
+# The quota caps each local disk of a VM, so that none takes what others were promised.
 """
 _VOLUME: Final = """\
-# QEMU caps each volume of a VM (consumer front-end), from its next attachment on; a
-# VM with two volumes gets twice as much. Placement counts what each host takes by
-# its own initiator. Nobody counts the array, which all hosts share: keep the sum of
-# all hosts' inventories below what the array gives.
+# QEMU caps each volume of a VM, from its next attachment on. Nobody counts the array:
+# keep the sum of all hosts' inventories below what it gives.
 """
 
 

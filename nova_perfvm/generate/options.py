@@ -94,6 +94,15 @@ RETRIES: Final = Setting(
     PLACEMENT,
     default="10",
 )
+# Where the policy is not the built-in one.
+POLICY: Final = Setting(
+    "perfvm",
+    "policy_file",
+    (POLICY_FILE,),
+    "The file that this was made from, copied there on every controller; nova-api's "
+    "nova.conf needs the line, too.",
+    SCHEDULER,
+)
 # What becomes of guests that Nova has no server of any more.
 DELETED_POLL: Final = Setting(
     "DEFAULT",
@@ -141,17 +150,14 @@ def wanted(policy: Policy, service: str) -> tuple[Setting, ...]:
 def by_section(
     settings: Iterable[Setting], several: Callable[[tuple[str, ...]], Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return {section: {option: value}} of what is set.
+    """Return {section: {option: value}}.
 
     :param several: returns the value of an option that is there several times
     """
     found: dict[str, dict[str, Any]] = {}
     for setting in settings:
-        if setting.values:
-            value = setting.values[0]
-            if len(setting.values) > 1:
-                value = several(setting.values)
-            found.setdefault(setting.section, {})[setting.option] = value
+        value = several(setting.values) if setting.values[1:] else setting.values[0]
+        found.setdefault(setting.section, {})[setting.option] = value
     return found
 
 
@@ -160,42 +166,20 @@ def as_ini(
 ) -> str:
     """Return settings as a file of oslo.config has them, section by section.
 
-    :param comment: returns the comment above an option; an option without values is
-        written only if it has a comment
+    :param comment: returns the comment above an option
     """
-    sections: dict[str, list[str]] = {}
+    sections: dict[str, str] = {}
     for setting in settings:
-        above = comment(setting)
-        if setting.values or above:
-            lines = sections.setdefault(setting.section, [f"[{setting.section}]\n"])
-            lines += [above, *(f"{setting.option} = {v}\n" for v in setting.values)]
-            lines += [] if setting.values else [f"# {setting.option} =\n"]
-    return "\n".join("".join(lines) for lines in sections.values())
+        lines = "".join(f"{setting.option} = {value}\n" for value in setting.values)
+        section = sections.setdefault(setting.section, f"[{setting.section}]\n")
+        sections[setting.section] = section + comment(setting) + lines
+    return "\n".join(sections.values())
 
 
 def fallback_query(policy: Policy) -> Setting:
     """Return what a policy wants of Nova's query for VCPU in place of PCPU."""
     settings = scheme_of(policy).settings()
     return next(s for s in settings if s.key == FALLBACK_QUERY.key)
-
-
-def policy_file(path: str | None) -> Setting:
-    """Return the option that names the policy.
-
-    :param path: of the policy that was used; None for the built-in one
-    """
-    values: tuple[str, ...] = (POLICY_FILE,)
-    why = (
-        "The file that this was made from, copied there on every controller; "
-        "nova-api's nova.conf needs the line, too."
-    )
-    if path is None:
-        values = ()
-        why = (
-            "Left unset: this was made from the built-in policy, which is also what "
-            "nova-scheduler and nova-api then use."
-        )
-    return Setting("perfvm", "policy_file", values, why, SCHEDULER)
 
 
 def not_enforced(found: FileOptions) -> Iterator[str]:

@@ -16,7 +16,7 @@ from cliff.command import Command
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc import output
-from nova_perfvm.policy import Policy, VMClass, loader
+from nova_perfvm.policy import Policy, loader
 from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
@@ -301,24 +301,6 @@ def policy_path(parsed_args: argparse.Namespace) -> str | None:
         raise PerfVMError("name the policy file once: FILE, or --policy FILE")
     file: str = parsed_args.file
     return file
-
-
-def pinned_class(policy: Policy, name: str | None) -> VMClass:
-    """Return the pinned class that ``--class`` names, or the only one there is.
-
-    :raises PerfVMError: when that is none, or not the only one
-    """
-    names = [vm_class.name for vm_class in policy.pinned_classes]
-    if name is None and len(names) == 1:
-        (name,) = names
-    if name in names:
-        return policy.get_class(name)
-    if not names:
-        raise PerfVMError("the policy has no pinned class")
-    wrong = "the policy has several pinned classes"
-    if name is not None:
-        wrong = f"class {policy.get_class(name).name} is not pinned"
-    raise PerfVMError(f"{wrong}: name one by --class: {', '.join(names)}")
 
 
 def format_argument(formats: Any, help: str, **keywords: Any) -> Argument:  # noqa: A002

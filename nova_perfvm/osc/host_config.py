@@ -7,6 +7,7 @@ import argparse
 import functools
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -51,16 +52,6 @@ _FILES: Final[dict[str, Callable[[HostConfig], dict[str, str]]]] = {
 }
 _DATA: Final = {"yaml": dump_yaml, "json": document.as_json}
 
-# Of HostRequest, as the command line has them.
-_AS_GIVEN: Final = (
-    "mode",
-    "class_name",
-    "reserve",
-    "reserve_memory_gb",
-    "shared_nodes",
-    "read_iops",
-    "write_iops",
-)
 # An elastic host without slots serves general VMs.
 _FOR_A_CLASS: Final = ("dedicated", "mixed")
 
@@ -149,14 +140,12 @@ class ConfigHost(PolicyCommand):
                 "--output-dir writes each file in its own format: expected --format "
                 f"{', '.join(_FILES)}"
             )
-        config = generate(
-            HostRequest(
-                policy=self.policy(parsed_args),
-                topology=_topology(parsed_args),
-                **{name: getattr(parsed_args, name) for name in _AS_GIVEN},
-            ),
-            policy_file(parsed_args),
-        )
+        given = {
+            one.name: getattr(parsed_args, one.name) for one in fields(HostRequest)
+        }
+        given["policy"] = self.policy(parsed_args)
+        given["topology"] = _topology(parsed_args)
+        config = generate(HostRequest(**given), policy_file(parsed_args))
         if parsed_args.mode in _FOR_A_CLASS and not config.slots:
             # The worst warning is the first.
             raise HostConfigError(f"{config.warnings[0]}; --mode shared needs none")

@@ -18,7 +18,6 @@ from nova_perfvm.osc.base import (
     class_argument,
     count,
     flag,
-    pinned_class,
 )
 from nova_perfvm.osc.executing import PlanningCommand
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
@@ -195,7 +194,7 @@ class PlanDefragment(MigrationsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether there is one."""
         planning = self.planning(parsed_args)
-        vm_class = pinned_class(planning.policy, parsed_args.class_name)
+        vm_class = planning.policy.pinned_class(parsed_args.class_name)
         plan = goals.defragment(planning, vm_class)
         gained = number_of(plan.gained, "more free slot")
         slots = f"{gained} of class {vm_class.name}"

@@ -7,7 +7,7 @@ import argparse
 from dataclasses import replace
 
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.osc.base import PolicyCommand, class_argument, pinned_class
+from nova_perfvm.osc.base import PolicyCommand, class_argument
 from nova_perfvm.policy import Policy, VMClass, largest_slots
 
 
@@ -30,7 +30,7 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
     :raises PerfVMError: when the class has to be named, is not pinned, or a
         class has no flavors
     """
-    pinned = pinned_class(policy, class_name)
+    pinned = policy.pinned_class(class_name)
     general = _by_size(policy, policy.default_class)
     most = largest_slots(replace(policy, classes=(pinned,)))
     return (

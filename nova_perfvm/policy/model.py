@@ -22,7 +22,7 @@ from nova_perfvm.documents.keys import (
     written,
 )
 from nova_perfvm.documents.mistakes import KeyPath, Mistake
-from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.exceptions import PerfVMError, UnknownClassError
 from nova_perfvm.policy import placements
 from nova_perfvm.policy.acceptance import acceptance_mistakes
 from nova_perfvm.policy.classes import VMClass
@@ -104,6 +104,20 @@ class Policy:
             return self.by_name[name]
         except KeyError:
             raise UnknownClassError(name, self.by_name) from None
+
+    def pinned_class(self, name: str | None) -> VMClass:
+        """Return a pinned class by name, or the only one that there is.
+
+        :raises PerfVMError: when that is none, or not the only one
+        """
+        found = self.pinned_classes
+        if name is not None:
+            found = tuple(c for c in (self.get_class(name),) if c.pinned)
+        if len(found) == 1:
+            return found[0]
+        wrong = "name a class" if name is None else f"class {name} is not pinned"
+        names = ", ".join(c.name for c in self.pinned_classes) or "none"
+        raise PerfVMError(f"{wrong}: the policy's pinned classes: {names}")
 
     @property
     def lists_flavors(self) -> bool:

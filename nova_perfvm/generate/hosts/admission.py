@@ -16,27 +16,17 @@ from nova_perfvm.policy import VMClass
 def pinned_class(request: HostRequest) -> VMClass | None:
     """Return the pinned class that a host is for; None for a shared host.
 
-    :raises HostConfigError: when it has to be named, or is not pinned
-    :raises UnknownClassError: when the policy has none of that name
+    :raises PerfVMError: when it has to be named, or there is none of that name
     """
-    policy, mode, name = request.policy, request.mode, request.class_name
-    named = None if name is None else policy.get_class(name)
-    if mode == "shared":
-        if named is not None and named.pinned:
-            raise HostConfigError(
-                f"class {name} is pinned, and a shared host has no CPUs for it: use "
-                "mode dedicated"
-            )
-        return None
-    pinned = policy.pinned_classes
-    if named is None and len(pinned) == 1:
-        return pinned[0]
-    if named is None or not named.pinned:
-        names = ", ".join(vm_class.name for vm_class in pinned) or "none"
+    name = request.class_name
+    if request.mode != "shared":
+        return request.policy.pinned_class(name)
+    if name is not None and request.policy.get_class(name).pinned:
         raise HostConfigError(
-            f"mode {mode} is for one pinned class: name it; the policy has {names}"
+            f"class {name} is pinned, and a shared host has no CPUs for it: use mode "
+            "dedicated"
         )
-    return named
+    return None
 
 
 def check_mode(request: HostRequest) -> None:

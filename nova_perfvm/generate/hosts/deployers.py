@@ -69,7 +69,7 @@ def _values(settings: Iterable[Setting]) -> dict[str, dict[str, Any]]:
 def _helm_nova(config: HostConfig) -> dict[str, Any]:
     """Return values of the chart nova; ``HOST`` is the host's name."""
     mounts = {}
-    if _policy_of(config):
+    if options.POLICY in config.scheduler:
         mount = {"mountPath": options.POLICY_FILE, "subPath": "perfvm.yaml"}
         source = {"configMap": {"name": "nova-perfvm-policy"}}
         for reader in ("nova_scheduler", "nova_api_osapi"):
@@ -102,22 +102,11 @@ def _mount(
     }
 
 
-def _policy_of(config: HostConfig) -> list[Setting]:
-    """Return the option that names the policy's file, where there is one."""
-    wanted = options.policy_file(None).key
-    return [
-        setting
-        for setting in config.scheduler
-        if setting.key == wanted and setting.values
-    ]
-
-
 def _rhoso_plane(config: HostConfig) -> dict[str, Any]:
     """Return a patch of the control plane."""
     nova = {"schedulerServiceTemplate": _custom(config.scheduler)}
-    policy = _policy_of(config)
-    if policy:
-        nova["apiServiceTemplate"] = _custom(policy)
+    if options.POLICY in config.scheduler:
+        nova["apiServiceTemplate"] = _custom([options.POLICY])
     placement = _custom(config.placement)
     return {"spec": {"nova": {"template": nova}, "placement": {"template": placement}}}
 

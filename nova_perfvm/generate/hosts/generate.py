@@ -54,7 +54,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         kernel=advise_kernel(request.topology, cpus, shares),
         scheduler=(
             *options.wanted(request.policy, options.SCHEDULER),
-            options.policy_file(policy_file),
+            *((options.POLICY,) if policy_file else ()),
         ),
         placement=options.wanted(request.policy, options.PLACEMENT),
     )

@@ -26,21 +26,15 @@ def write_files(
     :param force: whether to replace files that are there
     :raises HostConfigError: when a file is there, or one cannot be written
     """
-    if directory.exists() and not directory.is_dir():
-        raise HostConfigError(f"cannot write to {directory}: a file; name a directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         present = [name for name in known if os.path.lexists(directory / name)]
-        if present and not force:
-            raise HostConfigError(
-                f"{directory} already has {', '.join(present)}: nothing was written; "
-                "use --force to replace them, or another --output-dir"
-            )
         folders = [name for name in present if _is_directory(directory / name)]
-        if folders:
+        if folders or (present and not force):
             raise HostConfigError(
-                f"in {directory}, {', '.join(folders)} is a directory: nothing was "
-                "written; move it away, or use another --output-dir"
+                f"{directory} already has {', '.join(folders or present)}: nothing was "
+                "written; use --force to replace files, move directories away, or use "
+                "another --output-dir"
             )
         with tempfile.TemporaryDirectory(prefix=".perfvm-", dir=directory) as made:
             scratch = Path(made)

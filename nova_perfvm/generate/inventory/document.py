@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -20,6 +20,15 @@ from nova_perfvm.policy import HostShape, Policy
 
 _MOST: Final = 2**31 - 1
 _MemoryGB = Annotated[int, count(1, _MOST, "GiB")]
+
+
+def _again(groups: Iterable[frozenset[int]]) -> Iterator[tuple[str, str]]:
+    """Yield each group of CPUs, by its place, of which one before it has some."""
+    seen: frozenset[int] = frozenset()
+    for index, group in enumerate(groups):
+        if group & seen:
+            yield str(index), cpuset.format_cpus(group & seen)
+        seen |= group
 
 
 @dataclass(frozen=True)
@@ -40,15 +49,8 @@ class InventoryCell:
                 f"{cpuset.format_cpus(both)} are dedicated, too: expected no CPU in "
                 "both, or the same in both for a host without cpu sets",
             )
-        paired: frozenset[int] = frozenset()
-        for number, core in enumerate(self.siblings):
-            if core & paired:
-                found = cpuset.format_cpus(core)
-                yield Mistake(
-                    ("siblings", str(number)),
-                    f"found {found!r}, of which another core has CPUs",
-                )
-            paired |= core
+        for index, twice in _again(self.siblings):
+            yield Mistake(("siblings", index), f"another core has CPUs {twice}, too")
 
     def host_cell(self, number: int) -> HostCell:
         """Return the cell that a snapshot has."""
@@ -82,14 +84,8 @@ class InventoryHost:
         described = (self.shape, self.mode, self.class_name, self.memory_gb)
         if any(described) if self.cells else None in described[:2]:
             yield Mistake((), "expected shape and mode, or cells alone")
-        taken: dict[int, int] = {}
-        for index, cell in enumerate(self.cells):
-            mine = cell.dedicated | cell.shared
-            cpu = min(mine & taken.keys(), default=None)
-            if cpu is not None:
-                message = f"CPU {cpu} is on NUMA node {taken[cpu]}, too"
-                yield Mistake(("cells", str(index)), message)
-            taken |= dict.fromkeys(mine, index)
+        for index, twice in _again(cell.dedicated | cell.shared for cell in self.cells):
+            yield Mistake(("cells", index), f"another NUMA node has CPUs {twice}, too")
 
     def host_cells(self, policy: Policy) -> tuple[HostCell, ...]:
         """Return its cells; those of a shape are divided as ``host config`` does.

@@ -158,7 +158,7 @@ class PlanDiskTest(CommandCase):
                 (*given, "--contended", "a,b"),
             ),
             (
-                f"cannot write to {path}: a file; name a directory",
+                f"cannot write to {path}: File exists",
                 (*given, "--guarantee-read", "1", "--output-dir", path),
             ),
             ("are for --output-dir", (*given, "--force")),

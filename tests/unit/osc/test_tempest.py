@@ -95,11 +95,13 @@ class TempestConfigTest(CommandCase):
     def test_refused(self):
         path = self.file(TWO_PINNED)
         for words, arguments in (
-            ("name one by --class: large, small", ["--policy", path]),
+            ("pinned classes: large, small", ["--policy", path]),
             ("general is not pinned", ["--policy", path, "--class", "general"]),
             ("declares no class 'x'", ["--policy", path, "--class", "x"]),
         ):
             with self.subTest(arguments):
                 self.assert_refused(1, words, "tempest", "config", *arguments)
         path = self.file('schema_version: "1.0"\nclasses: {g: {default: true}}\n')
-        self.assert_refused(1, "no pinned class", "tempest", "config", "--policy", path)
+        self.assert_refused(
+            1, "pinned classes: none", "tempest", "config", "--policy", path
+        )

@@ -6,7 +6,7 @@ import re
 import testtools
 from hypothesis import given
 
-from nova_perfvm.exceptions import UnknownClassError
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.generate.hosts import HostConfigError, generate, rendering
 from nova_perfvm.placement.schemes import scheme_of
@@ -248,7 +248,6 @@ class RefusedTest(testtools.TestCase):
             ("can spare 0 to 3", {"memory_gb": 8}),
             ("--write-iops", {"policy": disk}),
             ("leave it out", {"read_iops": 5}),
-            ("the policy has high-performance", {"class_name": "general"}),
             (
                 "use mode dedicated",
                 {"mode": "shared", "class_name": "high-performance"},
@@ -260,4 +259,14 @@ class RefusedTest(testtools.TestCase):
             )
             self.assertIn(words, str(error))
             self.assertNotIn("\n", str(error))
-        self.assertRaises(UnknownClassError, generate, host_request(class_name="fast"))
+        for name, words in (
+            (
+                "general",
+                "class general is not pinned: the policy's pinned classes: high",
+            ),
+            ("fast", "fast"),
+        ):
+            error = self.assertRaises(
+                PerfVMError, generate, host_request(class_name=name)
+            )
+            self.assertIn(words, str(error))

@@ -102,7 +102,7 @@ class OutputTest(testtools.TestCase):
             error = self.assertRaises(
                 HostConfigError, self.write, {"a": "3", "b": "4"}, force=True
             )
-            self.assertIn(f"{name} is a directory: nothing was written", str(error))
+            self.assertIn(f"already has {name}: nothing was written", str(error))
             self.assertEqual("1", (self.path / "a").read_text())
             (self.path / name).rmdir()
         (self.path / "b").symlink_to("mine")

@@ -71,7 +71,7 @@ class ParseTest(testtools.TestCase):
             ({"mode": "elastic"}, POLICY, "modes are dedicated, shared, mixed"),
             ({"mode": "mixed"}, POLICY, "mode dedicated or shared"),
             ({"mode": "mixed", "shared_nodes": 2}, celled, "2 shared NUMA nodes"),
-            ({"class": "general"}, POLICY, "one pinned class: name it"),
+            ({"class": "general"}, POLICY, "class general is not pinned"),
             ({"reserve": 20}, POLICY, "20 reserved cores of each NUMA node"),
         ):
             error = self.assertRaises(
@@ -112,8 +112,8 @@ class ParseTest(testtools.TestCase):
                 "line 6: hosts.e: expected shape and mode, or cells alone",
                 "line 7: hosts.f.cells.0.shared: 19 are dedicated, too",
                 "line 7: hosts.f.cells.1.dedicated: '20-1' in CPU list",
-                "line 8: hosts.g.cells.0.siblings.1: found '1-2'",
-                "line 9: hosts.k.cells.1: CPU 19 is on NUMA node 0, too",
+                "line 8: hosts.g.cells.0.siblings.1: another core has CPUs 1",
+                "line 9: hosts.k.cells.1: another NUMA node has CPUs 19",
                 "line 10: hosts.h: found 5, expected a mapping",
                 "line 11: hosts.i.clas: unknown key; did you mean class?",
             ),
