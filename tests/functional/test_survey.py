@@ -113,8 +113,8 @@ class TestSurvey(client.ClientMixin, base.FunctionalTest):
         # Of Placement no role but that of administrators is one here.
         self.assertEqual(
             {
-                *("images", "providers", "names", "topologies", "NUMA nodes"),
-                *("CPU sets", "nova.conf, placement.conf"),
+                *("images", "providers", "names", "topologies"),
+                *("NUMA nodes, CPU sets", "nova.conf, placement.conf"),
             },
             gaps,
         )

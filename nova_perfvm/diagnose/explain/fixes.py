@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain.leaving import Leaving
+from nova_perfvm.diagnose.explain.departures import Departures
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
@@ -61,7 +61,7 @@ def fix_for(
     request: Request,
     verdict: HostVerdict,
     settings: SchedulerSettings,
-    leaving: Leaving,
+    departures: Departures,
 ) -> Fix | None:
     """Return the smallest change found for one host, None if none was found.
 
@@ -92,9 +92,9 @@ def fix_for(
     others = [server for server in view.servers if server.id != request.server]
     if not enough(others):
         return None
-    servers = _smallest([s for s in others if leaving.can(s)], enough)
+    servers = _smallest([s for s in others if departures.can(s)], enough)
     if servers is None:
-        leaving.stuck.append(view.name)
+        departures.stuck.append(view.name)
     if servers is None or not (servers or steps):
         return None
     return Fix(view.name, tuple(steps), servers)

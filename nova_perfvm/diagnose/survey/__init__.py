@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A first look at a cloud: what is there, what it breaks, what could be."""
 
-from nova_perfvm.diagnose.survey.hosts import HostUse, NodeUse, ShapeGroup
+from nova_perfvm.diagnose.survey.hosts import HostUse, ShapeGroup
 from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
 from nova_perfvm.diagnose.survey.sizes import PinnedSize, pinned_sizes
 from nova_perfvm.diagnose.survey.steps import AdoptionStep
@@ -17,7 +17,6 @@ __all__ = [
     "AdoptionStep",
     "Gap",
     "HostUse",
-    "NodeUse",
     "PinnedSize",
     "Proposal",
     "ProposalError",

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -88,19 +87,13 @@ class Survey:
     @property
     def slots(self) -> SlotSums:
         """Slots of the class, all hosts together."""
-        counted = [host for host in self.hosts if host.slots]
         return SlotSums(
-            used=sum(host.slots.used for host in counted if host.slots),
-            free=sum(host.slots.free for host in counted if host.slots),
-            unfit=sum(host.slots.unfit for host in counted if host.slots),
-            possible=sum(map(_more, counted)),
-            at_once=sum(_more(host) for host in counted if not host.servers),
+            used=sum(host.slots.used for host in self.hosts if host.slots),
+            free=sum(host.slots.free for host in self.hosts if host.slots),
+            unfit=sum(host.slots.unfit for host in self.hosts if host.slots),
+            possible=sum(host.to_configure for host in self.hosts),
+            at_once=sum(h.to_configure for h in self.hosts if not h.view.servers),
         )
-
-    @property
-    def by_code(self) -> dict[str, int]:
-        """How many findings of each code there are, the worst first."""
-        return dict(Counter(finding.code for finding in self.findings))
 
 
 class SlotSums(NamedTuple):
@@ -146,16 +139,15 @@ def survey(
             "slots to count: leave --policy out, or name another"
         )
     found: tuple[Finding, ...] = ()
+    refused: tuple[RefusedFlavor, ...] = ()
     seen, judging = snapshot, policy
     if policy is not None:
         judging, seen = judged.as_if(policy, snapshot)
         found = judged.findings(policy, snapshot)
-    hosts = hosts_of(judging, seen)
-    refused: tuple[RefusedFlavor, ...] = ()
-    if policy is not None:
         # Why a proposed one has labelled is what comes of all.
         enforced = replace(policy, managed_hosts="all") if proposal else policy
         refused = refused_flavors(enforced, snapshot)
+    hosts = hosts_of(judging, seen)
     return Survey(
         taken_at=snapshot.taken_at,
         policy=policy,
@@ -166,65 +158,36 @@ def survey(
         groups=shape_groups(hosts),
         sizes=pinned_sizes(snapshot),
         findings=found,
-        steps=tuple(steps(policy, hosts, len(found))) if policy else (),
+        steps=tuple(steps(policy, hosts)) if policy else (),
         gaps=tuple(_gaps(snapshot, hosts, policy)),
         refused=refused,
     )
 
 
-def _more(host: HostUse) -> int:
-    """Count the slots that a host would have only after it is configured anew.
-
-    One without dedicated CPUs may have some already: it is enrolled, or pinned VMs
-    came there by Nova's fallback query.
-    """
-    if host.slots is None or host.mode not in {"open", "shared"}:
-        return 0
-    return max(0, host.possible - host.slots.total)
-
-
 def _gaps(
-    snapshot: Snapshot, hosts: Iterable[HostUse], policy: Policy | None
+    snapshot: Snapshot, hosts: Sequence[HostUse], policy: Policy | None
 ) -> Iterator[Gap]:
     for text in snapshot.gaps:
         what, _, why = text.partition(": ")
         yield Gap(what, why)
-    hosts = tuple(hosts)
-    assumed = sum(host.cells_source == ASSUMED for host in hosts)
-    if assumed:
+    tell = "on a controller, --from-nova-db; or --inventory FILE"
+    without = sum(not host.view.facts.cells for host in hosts)
+    assumed = sum(host.view.compute.cells_source == ASSUMED for host in hosts)
+    if without or assumed:
         yield Gap(
-            "NUMA nodes",
-            f"no API shows them: those of {assumed} of "
-            f"{number_of(len(hosts), 'host')} are assumed to be alike, by what the "
-            "hypervisor reports and Placement counts",
-            "on a controller, --from-nova-db; or --inventory FILE",
+            "NUMA nodes, CPU sets",
+            f"no API shows them: those of {assumed} of {number_of(len(hosts), 'host')} "
+            f"are assumed to be alike, and {without} show none, so that nothing is "
+            "counted there",
+            tell,
         )
-    unknown = sum(not host.nodes for host in hosts)
-    if unknown:
-        yield Gap(
-            "NUMA nodes",
-            f"{unknown} of {number_of(len(hosts), 'host')} show none, so that nothing "
-            "is counted there",
-            "on a controller, --from-nova-db; or --inventory FILE",
-        )
-    guessed = sum(
-        host.mode == "open" and host.cells_source == ASSUMED for host in hosts
-    )
-    if guessed:
-        yield Gap(
-            "CPU sets",
-            f"Placement counts VCPU alone on {number_of(guessed, 'host')}: no API "
-            "tells "
-            "a cpu_shared_set from no CPU set at all",
-            "on a controller, --from-nova-db; or --inventory FILE",
-        )
-    named = policy.pinned_classes[0].mem_page_size if policy else None
-    if named and not pages_are_known(snapshot):
+    pages = policy.pinned_classes[0].mem_page_size if policy else None
+    if pages and not pages_are_known(snapshot):
         yield Gap(
             "memory pages",
-            f"no API shows which hosts have pages of {named}: slots are counted by "
+            f"no API shows which hosts have pages of {pages}: slots are counted by "
             "memory of any kind",
-            "on a controller, --from-nova-db; or --inventory FILE",
+            tell,
         )
     yield Gap(
         "nova.conf, placement.conf",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ Row = tuple[str, str, Any, str]
 
 def headline(survey: Survey) -> str:
     """Return in one line what was found."""
-    servers = sum(host.servers for host in survey.hosts)
+    servers = sum(len(host.view.servers) for host in survey.hosts)
     pinned = sum(host.pinned for host in survey.hosts)
     hosts = number_of(len(survey.hosts), "host")
     text = f"{hosts}, {number_of(servers, 'VM')}, {pinned} with CPUs of their own"
@@ -57,7 +58,7 @@ def rows(survey: Survey) -> Iterator[Row]:
     for refused in survey.refused:
         details = f"{refused.code}: {refused.words}"
         yield "refused when enforced", refused.flavor, refused.vms, details
-    for code, count in survey.by_code.items():
+    for code, count in Counter(found.code for found in survey.findings).items():
         yield "findings", code, count, ""
     for key, why in survey.proposal.why.items() if survey.proposal else ():
         yield "policy", key, "", why
