@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Odd files of what was collected, and sosreports, given to their reader."""
+"""Odd files of what was collected, and odd sosreports."""
 
 import json
-import pathlib
-import random
 import tarfile
 
-from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import reading
 from tests.fuzz import mutations
 from tests.unit.measure import reports
 
@@ -43,22 +39,3 @@ def _spoil(rng, info, data):
     else:
         info.type, info.linkname = rng.choice(_TYPES), name
         info.size = len(data) if info.type == b"9" else 0
-
-
-def fault(directory, seed, number, outcomes):
-    """Return what went wrong with an odd file, None if nothing did.
-
-    :param outcomes: counts which were refused, and which were not
-    """
-    data = odd_file(random.Random(f"{seed}/collected/{number}"))
-    path = pathlib.Path(directory) / "odd"
-    path.write_bytes(data)
-    try:
-        reading.read(str(path))
-    except PerfVMError as exc:
-        outcomes[True] += 1
-        return None if str(path) in str(exc) else f"{number}: it says only {exc}"
-    except Exception as exc:  # noqa: BLE001
-        return f"seed {seed!r}, collected {number}: {exc!r}, input {data!r:.2000}"
-    outcomes[False] += 1
-    return None

@@ -9,81 +9,17 @@ import yaml
 
 # Texts that parsers, terminals, file systems and numbers have trouble with.
 WORDS = (
-    "",
-    " ",
-    "\n",
-    "\0",
-    "\x1b[2J",
-    "\ud800",
-    "\ufeff",
-    "\u2028",
-    "é" * 300,
-    "x" * 5000,
-    "None",
-    "null",
-    "true",
-    "NaN",
-    "-1",
-    "0",
-    "1.5",
-    "1e400",
-    "9" * 5000,
-    "0-19999999999",
-    "0-19,^3",
-    "5-1",
-    "2x20",
-    "99999x99999x99",
-    "9999x9999x99",
-    "../../etc/passwd",
-    "-f",
-    "--",
-    "{vcpus}",
-    "{",
-    "{0.__class__}",
-    "%s",
-    "$(id)",
-    "`id`",
-    "a,b",
-    "<b>&",
-    "dedicated",
-    "threads",
-    "units",
-    "1GB",
-    "required",
-    "2026-99-99",
+    *("", " ", "\n", "\0", "\x1b[2J", "\ud800", "\ufeff", "é" * 300, "x" * 5000),
+    *("None", "null", "true", "NaN", "-1", "0", "1.5", "1e400", "9" * 5000),
+    *("0-19999999999", "0-19,^3", "5-1", "2x20", "99999x99999x99", "9999x9999x99"),
+    *("../../etc/passwd", "-f", "--", "{vcpus}", "{", "{0.__class__}", "%s", "$(id)"),
+    *("a,b", "<b>&", "dedicated", "threads", "units", "1GB", "required", "2026-99-99"),
 )
 VALUES = (
     *WORDS,
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1,
-    2,
-    3,
-    20,
-    64,
-    4096,
-    2**31,
-    2**63,
-    -(2**63),
-    10**30,
-    10**400,
-    0.0,
-    -0.0,
-    1.5,
-    20.0,
-    1e308,
-    float("inf"),
-    float("nan"),
-    [],
-    {},
-    [[]],
-    [None],
-    {"": None},
-    {"x": {"y": [{}]}},
-    ["0", "0"],
+    *(None, True, False, 0, -1, 1, 2, 3, 20, 64, 4096, 2**31, 2**63, -(2**63), 10**400),
+    *(0.0, -0.0, 1.5, 1e308, float("inf"), float("nan")),
+    *([], {}, [[]], [None], {"": None}, {"x": {"y": [{}]}}, ["0", "0"]),
     list(range(300)),
 )
 BYTES = (b"\0", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\x1b", b"\r", b"\x85", b"\t")
@@ -103,7 +39,7 @@ def mutate(rng, text):
         if rng.random() < 0.9:
             return data
     for _ in range(rng.choice((1, 1, 2, 4))):
-        data = rng.choice((*_IN_BYTES, *_IN_LINES))(rng, data)
+        data = rng.choice(_IN_BYTES)(rng, data)
     return data
 
 
@@ -137,29 +73,25 @@ def _places(value):
 
 
 def _place(rng, document):
-    places = list(_places(document))
-    return rng.choice(places) if places else (None, None)
+    """Draw a place of a document that has any."""
+    return rng.choice(list(_places(document)) or [([None], 0)])
 
 
 def _replace(rng, document):
     container, key = _place(rng, document)
-    if container is not None:
-        container[key] = copy.deepcopy(rng.choice(VALUES))
+    container[key] = copy.deepcopy(rng.choice(VALUES))
 
 
 def _swap(rng, document):
     """Put another value of the same type in a place."""
     container, key = _place(rng, document)
-    if container is not None:
-        kind = type(container[key])
-        others = [value for value in VALUES if type(value) is kind]
-        container[key] = copy.deepcopy(rng.choice(others))
+    kind = type(container[key])
+    others = [value for value in VALUES if type(value) is kind]
+    container[key] = copy.deepcopy(rng.choice(others))
 
 
 def _retype(rng, document):
     container, key = _place(rng, document)
-    if container is None:
-        return
     value = container[key]
     container[key] = rng.choice(
         (str(value), [value], {"x": value}, {str(value)[:50]: value}, bool(value))
@@ -168,21 +100,15 @@ def _retype(rng, document):
 
 def _nudge(rng, document):
     """Change a number a little, or by much."""
-    places = [
-        (container, key)
-        for container, key in _places(document)
-        if isinstance(container[key], (int, float))
-    ]
-    if places:
-        container, key = rng.choice(places)
-        number = container[key]
+    container, key = _place(rng, document)
+    number = container[key]
+    if isinstance(number, int | float):
         container[key] = rng.choice((number + 1, number - 1, number * 1000, -number))
 
 
 def _drop(rng, document):
     container, key = _place(rng, document)
-    if container is not None:
-        del container[key]
+    del container[key]
 
 
 def _rename(rng, document):
@@ -193,95 +119,51 @@ def _rename(rng, document):
 
 
 def _copy(rng, document):
-    """Put what stands in one place in another, too."""
+    """Put what stands in one place in another, or in a list, too."""
     container, key = _place(rng, document)
     source, name = _place(rng, document)
-    if container is not None:
-        container[key] = copy.deepcopy(source[name])
+    value = copy.deepcopy(source[name])
+    if isinstance(container, list):
+        container.append(value)
+    else:
+        container[key] = value
 
 
-def _repeat(rng, document):
-    places = [c for c, _ in _places(document) if isinstance(c, list)]
-    if places:
-        items = rng.choice(places)
-        items.append(copy.deepcopy(rng.choice(items)))
-
-
-_IN_DOCUMENTS = (
-    *[_swap] * 3,
-    *[_nudge] * 2,
-    _replace,
-    _retype,
-    _drop,
-    _rename,
-    _copy,
-    _repeat,
-)
-
-
-def _at(rng, data):
-    return rng.randrange(len(data) + 1)
+_IN_DOCUMENTS = (*[_swap] * 3, *[_nudge] * 3, _replace, _retype, _drop, _rename, _copy)
 
 
 def _flip(rng, data):
-    if not data:
-        return data
-    at = rng.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+    at = rng.randrange(len(data) + 1)
+    flipped = [byte ^ (1 << rng.randrange(8)) for byte in data[at : at + 1]]
+    return data[:at] + bytes(flipped) + data[at + 1 :]
 
 
 def _insert(rng, data):
-    at = _at(rng, data)
-    odd = rng.choice(
-        (
-            rng.choice(BYTES),
-            bytes([rng.choice(SIGNS)]),
-            rng.choice(WORDS).encode("utf-8", "surrogatepass"),
-        )
-    )
+    at = rng.randrange(len(data) + 1)
+    word = rng.choice(WORDS).encode("utf-8", "surrogatepass")
+    odd = rng.choice((rng.choice(BYTES), bytes([rng.choice(SIGNS)]), word))
     return data[:at] + odd + data[at:]
 
 
 def _cut(rng, data):
-    first, last = sorted((_at(rng, data), _at(rng, data)))
-    return data[:first] + data[min(last, first + rng.choice((1, 3, 20, 5000))) :]
+    at = rng.randrange(len(data) + 1)
+    return data[:at] + data[at + rng.choice((1, 3, 20, 5000, len(data))) :]
 
 
-def _truncate(rng, data):
-    return data[: _at(rng, data)]
+def _lines(rng, data):
+    """Drop, double, move or indent a line."""
+    lines = data.split(b"\n")
+    at = rng.randrange(len(lines))
+    line = lines.pop(at)
+    anywhere = rng.randrange(len(lines) + 1)
+    for where, text in rng.choice(
+        (
+            *((), ((at, line), (at, line)), ((anywhere, line),)),
+            *(((at, odd),) for odd in (b" " + line, b"\t" + line, line[1:])),
+        )
+    ):
+        lines.insert(where, text)
+    return b"\n".join(lines)
 
 
-_IN_BYTES = (_flip, _flip, _insert, _insert, _cut, _truncate)
-
-
-def _lines(change):
-    def changed(rng, data):
-        lines = data.split(b"\n")
-        change(rng, lines, rng.randrange(len(lines)))
-        return b"\n".join(lines)
-
-    return changed
-
-
-@_lines
-def _drop_line(_rng, lines, at):
-    del lines[at]
-
-
-@_lines
-def _double_line(_rng, lines, at):
-    lines.insert(at, lines[at])
-
-
-@_lines
-def _move_line(rng, lines, at):
-    lines.insert(rng.randrange(len(lines)), lines.pop(at))
-
-
-@_lines
-def _indent_line(rng, lines, at):
-    line = lines[at]
-    lines[at] = rng.choice((b" " + line, b"\t" + line, line.lstrip(), line[1:]))
-
-
-_IN_LINES = (_drop_line, _double_line, _move_line, _indent_line)
+_IN_BYTES = (_flip, _flip, _insert, _insert, _cut, _lines, _lines)

@@ -5,9 +5,11 @@ import dataclasses
 import json
 import pathlib
 
+from nova_perfvm.changes.migrations import record
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Aggregate, Image, Migration
 from nova_perfvm.policy import loader
+from tests.unit.changes.migrations.test_record import execution
 from tests.unit.diagnose.audit.test_checks import small
 from tests.unit.facts.snapshot.clouds import HP, Cloud
 
@@ -19,7 +21,7 @@ host_shape: [2x20, 2x20x2]
 placement: slots
 managed_hosts: labelled
 classes:
-  fast: &fast
+  fast:
     vcpus: 20
     cpu_policy: dedicated
     cpu_thread_policy: prefer
@@ -32,10 +34,11 @@ classes:
     disk: {source: volume, volume_type: nvme, read_iops: 10000, write_iops: 5000}
     flavors: {name: "f.{memory_gb}", memory_gb: [64, 128], root_gb: 0}
   small:
-    <<: *fast
     vcpus: 4
-    max_per_host: null
+    cpu_policy: dedicated
+    exclusive: host
     emulator_threads: share
+    disk: {source: volume}
     flavors:
       name: "s.{vcpus}.{memory_gb}"
       sizes:
@@ -110,6 +113,11 @@ def snapshots():
     units.add_host("e1")
     units.add_hp("e", "e1", 0)
     return tuple(snapshot.dumps(c.snapshot()) for c in (cloud, units))
+
+
+def records():
+    """Return texts of records of plans that are carried out."""
+    return (record.dumps(execution()),)
 
 
 def topologies():

@@ -4,9 +4,7 @@
 import fixtures
 
 from tests.fuzz.commands import KINDS, run
-from tests.fuzz.test_collected import CollectedCase
 from tests.fuzz.test_files import FilesCase
-from tests.fuzz.test_records import RecordsCase
 
 
 class OddFilesTest(FilesCase):
@@ -18,19 +16,10 @@ class OddFilesTest(FilesCase):
     def test_the_good_files_are_good(self):
         for kind in KINDS:
             self.cases.outcomes.clear()
-            self.assertEqual([], self.cases.good_faults(kind))
+            self.assertEqual([], list(self.cases.good_faults(kind)))
             # Modes of hosts and names are drawn, and not all are of these files.
-            self.assertGreater(self.cases.outcomes[False], self.cases.outcomes[True])
-
-
-class OddCollectedTest(CollectedCase):
-    def test_some(self):
-        self.assert_foreseen(100)
-
-
-class OddRecordsTest(RecordsCase):
-    def test_some(self):
-        self.assert_foreseen(100)
+            outcomes = self.cases.outcomes
+            self.assertGreaterEqual(outcomes[False], outcomes[True])
 
 
 class RunTest(FilesCase):
