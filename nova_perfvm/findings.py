@@ -125,6 +125,16 @@ class Report:
     taken_at: str
 
     @property
+    def name(self) -> str:
+        """What was looked at by which command."""
+        return "perfvm audit"
+
+    @property
+    def grouped(self) -> tuple[Finding, ...]:
+        """All findings, for people."""
+        return self.findings
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings, worst first, then in the order of the checks."""
         found = [finding for result in self.results for finding in result.findings]

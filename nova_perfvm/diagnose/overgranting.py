@@ -23,14 +23,6 @@ _LEVEL: Final = (
     "  # and restart Placement's API"
 )
 
-_A: Final = "cause A: a retry does not see the claims that it met"
-_B: Final = "cause B: a retry takes the rows of the failed attempt for earlier usage"
-_CAUSES: Final = {
-    levels.REPEATABLE_READ: _A,
-    levels.READ_COMMITTED: _B,
-    levels.READ_UNCOMMITTED: _B,
-}
-
 
 def judge(value: str | None, database: PlacementDatabase | None) -> Finding | None:
     """Judge the number of retries on a database; None if it is right.
@@ -38,59 +30,37 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Finding | No
     :param value: what placement.conf says, None if it says nothing
     :param database: None if nobody looked
     """
-    said = RETRIES.stated(value)
     once = value in RETRIES.values
-    if database is None or database.unread:
-        why = "nobody looked" if database is None else database.unread
-        found = _bad(
-            f"{said}: Placement grants more than it has at times, on most databases "
-            f"(causes A and B); how this one isolates transactions is not known: {why}"
+    level, where = "", "its database is not known: nobody looked"
+    if database is not None and database.unread:
+        where = f"its database is not known: {database.unread}"
+    elif database is not None:
+        level, where = (
+            database.isolation_level,
+            f"{database.isolation_level}, {database}",
         )
-        return None if once else found
-    level = database.isolation_level
     # PostgreSQL knows the name, and gives READ COMMITTED.
-    if level == levels.READ_UNCOMMITTED and database.server != "PostgreSQL":
-        return _bad(
-            f"at {level} Placement grants more than it has at times, whatever "
-            f"{RETRIES} is, as it reads claims that are taken back ({database})",
+    if (
+        level == levels.READ_UNCOMMITTED
+        and database
+        and database.server != "PostgreSQL"
+    ):
+        return Finding.of(
+            codes.RETRY_COUNT,
+            "placement.conf",
+            f"Placement grants more than it has at times, whatever {RETRIES} is, as it "
+            f"reads claims that are taken back ({where})",
             _LEVEL if once else f"{_ONCE}\n{_LEVEL}",
         )
-    if once or _conflicts_are_errors(database):
+    # A retry on an old snapshot ends with an error that undoes it all.  At READ
+    # COMMITTED there is no snapshot to conflict with.
+    safe = level == levels.REPEATABLE_READ and database and database.snapshot_isolation
+    if once or safe:
         return None
-    cause = _cause(database)
-    if cause is None:
-        return _bad(
-            f"{said}: at {level} Placement has never been seen to grant too "
-            f"much, but claims that meet end with status 500 ({database})",
-            code=codes.RETRY_COUNT_UNKNOWN,
-        )
-    return _bad(
-        f"{said}: at {level} Placement grants more than it has at times ({cause}; "
-        f"{database})"
+    return Finding.of(
+        codes.RETRY_COUNT,
+        "placement.conf",
+        f"{RETRIES.stated(value)}: where claims meet, Placement grants more than it "
+        f"has at times, or ends them with status 500 ({where})",
+        _ONCE,
     )
-
-
-def _bad(words: str, remedy: str = _ONCE, code: str = codes.RETRY_COUNT) -> Finding:
-    return Finding.of(code, "placement.conf", words, remedy)
-
-
-def _conflicts_are_errors(database: PlacementDatabase) -> bool:
-    """Whether a retry on an old snapshot ends with an error that undoes it all.
-
-    At READ COMMITTED there is no snapshot to conflict with.
-    """
-    return (
-        database.isolation_level == levels.REPEATABLE_READ
-        and database.snapshot_isolation is True
-    )
-
-
-def _cause(database: PlacementDatabase) -> str | None:
-    # PostgreSQL's REPEATABLE READ is what MariaDB calls snapshot isolation, but there
-    # oslo.db takes a conflict for no deadlock, and nothing is tried again.
-    if database.server == "PostgreSQL" and database.isolation_level not in {
-        levels.READ_COMMITTED,
-        levels.READ_UNCOMMITTED,
-    }:
-        return None
-    return _CAUSES.get(database.isolation_level)

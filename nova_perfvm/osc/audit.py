@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final, TextIO
+from typing import TextIO
 
 from nova_perfvm.changes.heal import hosts_to_heal
 from nova_perfvm.cloud import heal, live_hosts, placement_database
@@ -17,43 +17,20 @@ from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, argument, file_argument, flag
 from nova_perfvm.osc.changing import ChangingCommand
-from nova_perfvm.osc.formats import junit, monitoring, page
-from nova_perfvm.osc.recording import refuse_policy
-from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
+from nova_perfvm.osc.recording import refuse_another
+from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
-_COLUMNS: Final = ("Code", "Level", "Subject", "Observed", "Remedy")
 
-
-class HTMLFormatter(ReportFormatter):
-    """One page for people."""
-
-    render = staticmethod(page.html)
-
-
-class AuditJUnitFormatter(ReportFormatter):
-    """XML for what runs tests."""
-
-    @staticmethod
-    def render(report: AuditReport) -> str:
-        """Return a test suite."""
-        return junit.junit(report, "perfvm audit", "perfvm.audit")
-
-
-class AuditPrometheusFormatter(ReportFormatter):
-    """Metrics for node_exporter's textfile collector."""
-
-    render = staticmethod(monitoring.prometheus)
-
-
-class Audit(ReportingLister, ChangingCommand):
+class Audit(FindingsLister, ChangingCommand):
     """Find what violates the policy, by whatever way it came.
 
     Changes nothing but with --heal. Exits with 0 if nothing is found, 1 for
     warnings, 2 for failures.
     """
 
+    formatter_namespace = FORMATS
     arguments = (
         file_argument(
             "--snapshot", help="audit a saved snapshot, - for standard input"
@@ -71,7 +48,7 @@ class Audit(ReportingLister, ChangingCommand):
             help="report a server as stuck after Nova has been busy with it for "
             "MINUTES (default: %(default)s)",
         ),
-        flag("--strict", "exit with 1 for what is unknown, too"),
+        STRICT,
         flag(
             "--heal",
             "give servers back what Placement has lost of their allocations, one "
@@ -85,7 +62,7 @@ class Audit(ReportingLister, ChangingCommand):
             if parsed_args.dry_run or parsed_args.yes:
                 raise PerfVMError("--dry-run and --yes are for --heal")
             subject = self.subject(self.policy(parsed_args), parsed_args)
-            return self.judged(audit.run(subject), parsed_args)
+            return self.reported(parsed_args, audit.run(subject))
         if parsed_args.snapshot is not None:
             raise PerfVMError("--heal is for a cloud: leave --snapshot out")
         policy = self.chosen_policy(parsed_args)
@@ -93,7 +70,7 @@ class Audit(ReportingLister, ChangingCommand):
         report = audit.run(subject)
         if self._heal(subject, report, parsed_args):
             report = audit.run(self.subject(policy, parsed_args))
-        return self.judged(report, parsed_args)
+        return self.reported(parsed_args, report)
 
     def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
         """Look at what is to be judged."""
@@ -104,46 +81,21 @@ class Audit(ReportingLister, ChangingCommand):
 
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
-        path = parsed_args.snapshot
-        if path is None:
+        if parsed_args.snapshot is None:
             self.log_in()
             seen = snapshots.take(self.app)
         else:
-            seen = snapshots.read(path)
+            seen = snapshots.read(parsed_args.snapshot)
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
-        if seen.policy_digest not in {None, policy.digest}:
-            self.warn(
-                "the snapshot was taken with another policy "
-                f"({seen.policy_digest}): name that with --policy"
-            )
         known = (policy, seen, settings, extensions.load_generators())
         return Subject(*known, parsed_args.stuck_after, database)
 
-    def judged(self, report: AuditReport, parsed_args: argparse.Namespace) -> Table:
-        """Return the findings as a table, and keep the exit status."""
-        parsed_args.report = report
-        self.exit_status = report.exit_code(strict=parsed_args.strict)
-        return _COLUMNS, [
-            (f.code, f.level.value, f.subject, f.observed, f.remedy)
-            for f in report.findings
-        ]
-
-    def summary(self, report: AuditReport) -> str:
-        """Say in one line what was found."""
+    def title(self, report: AuditReport) -> str:
+        """Say what was checked."""
         return (
             f"{len(report.results)} checks on {number_of(report.hosts, 'host')} and "
-            f"{number_of(report.servers, 'server')}: {report.counts}"
-            + (
-                ", by another policy than the cloud was changed by"
-                if self.other_policy
-                else ""
-            )
+            f"{number_of(report.servers, 'server')}"
         )
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Name the entry points: the client's own formats, and reports."""
-        return "nova_perfvm.audit.formatter"
 
     def compare_policy(
         self,
@@ -155,8 +107,8 @@ class Audit(ReportingLister, ChangingCommand):
 
         :raises PerfVMError: with both named
         """
-        if parsed_args.heal and recorded and recorded.digest != policy.digest:
-            refuse_policy(parsed_args, policy, recorded)
+        if parsed_args.heal:
+            refuse_another(parsed_args, policy, recorded)
         super().compare_policy(parsed_args, policy, recorded)
 
     @property

@@ -168,12 +168,8 @@ def policy_of_environment() -> str | None:
 
 
 class PolicyCommand(PerfVMCommand):
-    """A command that needs a policy.
+    """A command that needs a policy."""
 
-    :ivar other_policy: whether the cloud was changed by another one
-    """
-
-    other_policy = False
     arguments: Arguments = (
         argument(
             "--policy",
@@ -228,7 +224,6 @@ class PolicyCommand(PerfVMCommand):
     ) -> None:
         """Warn where the cloud was changed by another policy than this one."""
         if recorded is not None and recorded.digest != policy.digest:
-            self.other_policy = True
             self.warn(
                 f"the cloud was changed by another policy, {recorded}: if that is "
                 "nova-scheduler's, name it with --policy"

@@ -30,34 +30,8 @@ from nova_perfvm.osc.base import (
     file_argument,
     flag,
     one_of,
-    policy_name,
 )
-from nova_perfvm.osc.formats import checked
-from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
-from nova_perfvm.policy import VMClass
-
-_COLUMNS: Final = (
-    "Code",
-    "Level",
-    "Subject",
-    "Expected",
-    "Observed",
-    "Source",
-    "Remedy",
-)
-
-
-class CheckJUnitFormatter(ReportFormatter):
-    """XML for what runs tests."""
-
-    render = staticmethod(checked.junit)
-
-
-class CheckPrometheusFormatter(ReportFormatter):
-    """Metrics for node_exporter's textfile collector."""
-
-    render = staticmethod(checked.prometheus)
-
+from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
 
 _INTERVAL: Final = argument(
     "--interval",
@@ -79,39 +53,16 @@ def _collected(kind: Kind) -> Argument:
     )
 
 
-class CheckCommand(ReportingLister):
+class CheckCommand(FindingsLister):
     """A command that checks something, and prints what it found."""
 
-    arguments: Arguments = (
-        flag("--strict", "exit with 1 for what nobody can tell, too"),
-    )
-
-    def reported(self, parsed_args: argparse.Namespace, report: CheckReport) -> Table:
-        """Return the table of a report, worst first, and keep the exit status."""
-        parsed_args.report = report
-        self.exit_status = report.exit_code(strict=parsed_args.strict)
-        # A table is for people; what programs read has each by itself.
-        table = parsed_args.formatter == "table"
-        return _COLUMNS, [
-            (
-                *(one.code, one.level.value, one.subject),
-                *(one.expected, one.observed, one.source, one.remedy),
-            )
-            for one in (report.grouped if table else report.findings)
-        ]
-
-    def summary(self, report: CheckReport) -> str:
-        """Say in one line what was found."""
-        return f"{self.title(report)}: {report.counts}"
+    columns = ("Code", "Level", "Subject", "Expected", "Observed", "Source", "Remedy")
+    formatter_namespace = FORMATS
+    arguments: Arguments = (STRICT,)
 
     def title(self, report: CheckReport) -> str:
         """Say what was checked."""
         return f"{len(report.results)} checks of {report.kind} {report.hostname}"
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Name the entry points: the client's own formats, and reports."""
-        return "nova_perfvm.check.formatter"
 
 
 class CheckGuest(CheckCommand):
@@ -144,7 +95,9 @@ class CheckGuest(CheckCommand):
                 textfile.replace(parsed_args.output, cure.user_data())
             parsed_args.report = None
             return (), ()
-        vm_class = self._class(parsed_args)
+        vm_class = None
+        if parsed_args.class_name is not None:
+            vm_class = self.policy(parsed_args).get_class(parsed_args.class_name)
         collected = _read(parsed_args, "guest")
         subject = GuestSubject(collected, vm_class)
         return self.reported(
@@ -158,15 +111,6 @@ class CheckGuest(CheckCommand):
         if parsed_args.report is None:
             return 0
         return super().produce_output(parsed_args, column_names, data)
-
-    def _class(self, parsed_args: argparse.Namespace) -> VMClass | None:
-        if parsed_args.class_name is not None:
-            return self.policy(parsed_args).get_class(parsed_args.class_name)
-        if policy_name(parsed_args) is not None:
-            # What is wrong with it shows at once, whether it is needed or not.
-            self.policy(parsed_args)
-            self.warn("without --class nothing of the policy is judged")
-        return None
 
 
 class CheckHost(CheckCommand):

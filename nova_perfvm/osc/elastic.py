@@ -25,8 +25,8 @@ from nova_perfvm.osc.changing import (
     HostsCommand,
     Prepared,
 )
-from nova_perfvm.osc.judging import ChecksLister
 from nova_perfvm.osc.recording import RecordingCommand
+from nova_perfvm.osc.reports import FindingsLister
 
 
 class EnrollHost(HostsCommand, RecordingCommand):
@@ -118,12 +118,13 @@ class Rollback(ChangingCommand):
         return 1 if remained else 0
 
 
-class Preflight(ChecksLister):
+class Preflight(FindingsLister):
     """Look for what would break elastic hosts, and what enforcing would refuse.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for failures.
     """
 
+    needs_cloud = True
     arguments = (
         argument(
             "hosts", nargs="*", metavar="HOST", help="hosts that are to be enrolled"
@@ -158,4 +159,4 @@ class Preflight(ChecksLister):
             nova_settings=nova,
             wanted=frozenset(parsed_args.hosts),
         )
-        return self.listed(audit.run_selection(Selection.PREFLIGHT, subject))
+        return self.reported(parsed_args, audit.run(subject, Selection.PREFLIGHT))

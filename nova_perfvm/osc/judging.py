@@ -16,14 +16,7 @@ from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.findings import (
-    CANNOT_TELL,
-    CheckFindings,
-    Finding,
-    Level,
-    exit_code,
-    worst,
-)
+from nova_perfvm.findings import CANNOT_TELL, Level, exit_code
 from nova_perfvm.generate import inventory, options
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
@@ -31,7 +24,6 @@ from nova_perfvm.osc.base import (
     Arguments,
     PerfVMCommand,
     PolicyCommand,
-    Table,
     file_argument,
     one_of,
 )
@@ -97,25 +89,6 @@ class PolicyJudgingCommand(JudgingCommand):
 
 class JudgingLister(JudgingCommand, PolicyCommand, Lister):
     """A command that lists what it finds, and ends with the code of the worst."""
-
-
-class ChecksLister(JudgingLister):
-    """A command that lists what checks of a cloud found, also those that hold."""
-
-    needs_cloud = True
-
-    def listed(self, results: Iterable[CheckFindings]) -> Table:
-        """Return a row for each finding, and keep the exit status."""
-        rows = []
-        level = Level.OK
-        for title, found in results:
-            level = max(level, worst(found))
-            rows += [
-                (title, f.level.value, f.code, f.subject, f.observed, f.remedy)
-                for f in found or (Finding("", Level.OK, "", ""),)
-            ]
-        self.exit_status = exit_code(level, strict=True)
-        return ("Check", "Level", "Code", "Subject", "Observed", "Remedy"), rows
 
 
 NOVA_CONF = file_argument(

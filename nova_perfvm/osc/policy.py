@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.policy_diff import Difference, compare, compare_servers
-from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import (
     POLICY_FILE,
@@ -26,9 +25,7 @@ from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import PolicyJudgingCommand
 from nova_perfvm.osc.snapshot import read, take_hosts
 from nova_perfvm.policy import (
-    HostShape,
     Policy,
-    VMClass,
     advice,
     cell_slots,
     loader,
@@ -107,43 +104,28 @@ class DiffPolicy(PerfVMCommand, Lister):
         """Compare the policies; both have to be valid."""
         old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
         found = compare(old, new, extensions.load_generators())
-        cloud = self.snapshot(parsed_args)
-        if cloud is not None:
-            found += compare_servers(old, new, cloud)
-        return ("Type", "Name", "What", "Old", "New"), found
-
-    def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot | None:
-        """Return what the file or the cloud shows; None where there is neither."""
         if parsed_args.snapshot is not None:
-            return read(parsed_args.snapshot)
-        if not self.has_cloud:
-            return None
-        self.log_in()
-        return take_hosts(self.app)
+            found += compare_servers(old, new, read(parsed_args.snapshot))
+        elif self.has_cloud:
+            self.log_in()
+            found += compare_servers(old, new, take_hosts(self.app))
+        return ("Type", "Name", "What", "Old", "New"), found
 
 
 def summary(policy: Policy, source: str) -> str:
     """Return what a valid policy declares and how its classes fit its host shapes."""
     lines = [f"{source}: valid", f"SHA-256 {policy.digest}"]
-    lines += [_describe(vm_class) for vm_class in policy.classes]
-    for shape in policy.host_shapes:
-        lines += _fits(policy, shape)
+    for vm_class in policy.classes:
+        size = f"{vm_class.vcpus} vCPUs" if vm_class.vcpus else "any number of vCPUs"
+        if vm_class.former_vcpus:
+            size += f" (formerly {', '.join(map(str, vm_class.former_vcpus))})"
+        default = ", the default" if vm_class.default else ""
+        lines.append(f"class {vm_class.name}: {size}, {vm_class.cpu_policy}{default}")
+    lines += [
+        f"host {shape}: {number_of(cell_slots(vm_class, shape), 'slot')} of class "
+        f"{vm_class.name} per NUMA node, "
+        f"{number_of(shape_slots(vm_class, shape), 'VM')} per host"
+        for shape in policy.host_shapes
+        for vm_class in policy.pinned_classes
+    ]
     return "\n".join(lines) + "\n"
-
-
-def _describe(vm_class: VMClass) -> str:
-    size = f"{vm_class.vcpus} vCPUs" if vm_class.vcpus else "any number of vCPUs"
-    if vm_class.former_vcpus:
-        size += f" (formerly {', '.join(map(str, vm_class.former_vcpus))})"
-    default = ", the default" if vm_class.default else ""
-    return f"class {vm_class.name}: {size}, {vm_class.cpu_policy}{default}"
-
-
-def _fits(policy: Policy, shape: HostShape) -> Iterator[str]:
-    """Return how many VMs an empty host of a shape holds, as far as CPUs go."""
-    for vm_class in policy.pinned_classes:
-        yield (
-            f"host {shape}: {number_of(cell_slots(vm_class, shape), 'slot')} of class "
-            f"{vm_class.name} per NUMA node, "
-            f"{number_of(shape_slots(vm_class, shape), 'VM')} per host"
-        )

@@ -19,16 +19,18 @@ from nova_perfvm.osc.base import (
     policy_path,
 )
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
-from nova_perfvm.osc.judging import ChecksLister, PolicyJudgingCommand
+from nova_perfvm.osc.judging import PolicyJudgingCommand
+from nova_perfvm.osc.reports import FindingsLister
 from nova_perfvm.osc.snapshot import take_hosts
 
 
-class CheckCloudPolicy(PolicyJudgingCommand, ChecksLister):
+class CheckCloudPolicy(PolicyJudgingCommand, FindingsLister):
     """Compare a policy with a cloud: flavors, aggregates, hosts, filters.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for failures.
     """
 
+    needs_cloud = True
     arguments = (
         POLICY_FILE,
         *FLAVOR_ARGUMENTS,
@@ -52,4 +54,4 @@ class CheckCloudPolicy(PolicyJudgingCommand, ChecksLister):
             sync=Sync(tuple(map(str, plan.changes)), plan.refusals),
             isolated_aggregates=parsed_args.isolated_aggregates,
         )
-        return self.listed(audit.run_selection(Selection.POLICY, subject))
+        return self.reported(parsed_args, audit.run(subject, Selection.POLICY))

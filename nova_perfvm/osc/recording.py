@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import NoReturn
 
 from nova_perfvm.cloud import policy_record
-from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc.base import (
@@ -36,7 +34,6 @@ class RecordingCommand(PolicyCommand):
     )
     chosen: Policy | None = None
     _seen: RecordedPolicy | None = None
-    _forbidden: PerfVMError | None = None
 
     def chosen_policy(self, parsed_args: argparse.Namespace) -> Policy:
         """Return the policy to change a cloud by, which somebody has to have named."""
@@ -47,17 +44,11 @@ class RecordingCommand(PolicyCommand):
         """Return the policy to change a cloud by, compared with the recorded one.
 
         :raises PerfVMError: when nobody has named it, or another one is recorded
+        :raises CloudError: when the recorded one cannot be read
         """
         policy = self.chosen_policy(parsed_args)
-        try:
-            seen = policy_record.read(self.cloud)
-        except CloudError as exc:
-            if exc.status != 403:
-                raise
-            # Said if the command comes to changes, which may be forbidden as well.
-            self._forbidden = exc
-        else:
-            self.compare_policy(parsed_args, policy, seen)
+        seen = policy_record.read(self.cloud)
+        self.compare_policy(parsed_args, policy, seen)
         return policy
 
     def compare_policy(
@@ -75,40 +66,26 @@ class RecordingCommand(PolicyCommand):
             super().compare_policy(parsed_args, policy, recorded)
             return
         self._seen = recorded
-        if (
-            recorded is not None
-            and recorded.digest != policy.digest
-            and not parsed_args.policy_changed
-        ):
-            self._refuse(parsed_args, policy, recorded)
+        if not parsed_args.policy_changed:
+            refuse_another(parsed_args, policy, recorded)
 
     def record_policy(self, parsed_args: argparse.Namespace) -> None:
         """Leave the digest of the chosen policy on the cloud, before it is changed.
 
         :raises PerfVMError: when somebody has recorded another one meanwhile
+        :raises CloudError: when a request fails
         """
         policy, seen = self.chosen, self._seen
         if policy is None or (seen is not None and seen.digest == policy.digest):
             return
         mine = f"policy sha256 {short_digest(policy.digest)}"
-        if self._forbidden is not None:
-            self.app.stderr.write(
-                f"not recorded: {mine}, nor was it seen whether another one is: "
-                f"{self._forbidden}\n"
-            )
-            return
         if getattr(parsed_args, "dry_run", False):
             self.app.stderr.write(f"would record {mine}\n")
             return
         path = policy_file(parsed_args)
         name = BUILT_IN if path is None else str(Path(path).absolute())
-        try:
-            there = policy_record.record(self.cloud, policy.digest, name, seen)
-        except CloudError as exc:
-            self.app.stderr.write(f"not recorded: {mine}: {exc}\n")
-            return
-        if there.digest != policy.digest:
-            self._refuse(parsed_args, policy, there)
+        there = policy_record.record(self.cloud, policy.digest, name, seen)
+        refuse_another(parsed_args, policy, there)
         self.app.stderr.write(f"recorded: {mine}\n")
 
     def record_changed(self, parsed_args: argparse.Namespace) -> None:
@@ -116,30 +93,18 @@ class RecordingCommand(PolicyCommand):
         if parsed_args.policy_changed:
             self.record_policy(parsed_args)
 
-    def _refuse(
-        self, parsed_args: argparse.Namespace, policy: Policy, recorded: RecordedPolicy
-    ) -> None:
-        refuse_policy(
-            parsed_args,
-            policy,
-            recorded,
-            ", or go on with --policy-changed, which records this one",
-        )
 
-
-def refuse_policy(
-    parsed_args: argparse.Namespace,
-    policy: Policy,
-    recorded: RecordedPolicy,
-    otherwise: str = "",
-) -> NoReturn:
+def refuse_another(
+    parsed_args: argparse.Namespace, policy: Policy, recorded: RecordedPolicy | None
+) -> None:
     """Refuse a policy by which the cloud was not changed.
 
-    :param otherwise: what else there is to do than to name the other one
     :raises PerfVMError: with both named
     """
-    raise PerfVMError(
-        f"the cloud was changed by another policy, {recorded}, than "
-        f"{policy_file(parsed_args) or BUILT_IN} (sha256 "
-        f"{short_digest(policy.digest)}): name that one with --policy{otherwise}"
-    )
+    if recorded is not None and recorded.digest != policy.digest:
+        raise PerfVMError(
+            f"the cloud was changed by another policy, {recorded}, than "
+            f"{policy_file(parsed_args) or BUILT_IN} (sha256 "
+            f"{short_digest(policy.digest)}): name that one with --policy, or record "
+            "this one by a command with --policy-changed"
+        )

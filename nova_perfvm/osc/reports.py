@@ -6,14 +6,20 @@ from __future__ import annotations
 import argparse
 import io
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from cliff.formatters.base import ListFormatter
 
 from nova_perfvm.documents import textfile
+from nova_perfvm.findings import Report
 from nova_perfvm.osc import output
-from nova_perfvm.osc.base import OUTPUT, Arguments
+from nova_perfvm.osc.base import OUTPUT, Arguments, Table, flag
+from nova_perfvm.osc.formats import junit, monitoring, page
 from nova_perfvm.osc.judging import JudgingLister
+
+# The entry points of the client's own formats, and of documents.
+FORMATS: Final = "nova_perfvm.report.formatter"
+STRICT: Final = flag("--strict", "exit with 1 for what is unknown, too")
 
 
 class ReportFormatter(ListFormatter):
@@ -28,6 +34,24 @@ class ReportFormatter(ListFormatter):
         """Print the report that the command has left."""
         *_, stdout, parsed_args = arguments
         stdout.write(type(self).render(parsed_args.report))
+
+
+class HTMLFormatter(ReportFormatter):
+    """One page for people."""
+
+    render = staticmethod(page.html)
+
+
+class JUnitFormatter(ReportFormatter):
+    """XML for what runs tests."""
+
+    render = staticmethod(junit.junit)
+
+
+class PrometheusFormatter(ReportFormatter):
+    """Metrics for node_exporter's textfile collector."""
+
+    render = staticmethod(monitoring.prometheus)
 
 
 class ReportingLister(JudgingLister):
@@ -55,3 +79,38 @@ class ReportingLister(JudgingLister):
             textfile.replace(parsed_args.output, text.getvalue())
         self.app.stderr.write(f"{self.summary(parsed_args.report)}\n")
         return 0
+
+
+class FindingsLister(ReportingLister):
+    """A command that lists what checks found.
+
+    :cvar columns: those of a table, each a member of a finding
+    """
+
+    columns: ClassVar[tuple[str, ...]] = (
+        *("Code", "Level", "Subject", "Observed", "Remedy"),
+    )
+
+    def reported(self, parsed_args: argparse.Namespace, report: Report) -> Table:
+        """Return the table of a report, worst first, and keep the exit status.
+
+        Without ``--strict`` among its arguments a command takes what is unknown for a
+        warning.
+        """
+        parsed_args.report = report
+        strict = getattr(parsed_args, "strict", True)
+        self.exit_status = report.exit_code(strict=strict)
+        # A table is for people; what programs read has each by itself.
+        table = parsed_args.formatter == "table"
+        return self.columns, [
+            tuple(str(getattr(one, name.lower())) for name in self.columns)
+            for one in (report.grouped if table else report.findings)
+        ]
+
+    def title(self, report: Any) -> str:
+        """Say what was checked."""
+        return f"{len(report.results)} checks"
+
+    def summary(self, report: Any) -> str:
+        """Say in one line what was found."""
+        return f"{self.title(report)}: {report.counts}"

@@ -120,7 +120,7 @@ class TestEnabling(client.ClientMixin, base.FunctionalTest):
         return {
             row["Subject"]: (row["Level"], row["Observed"])
             for row in json.loads(stdout)
-            if row["Check"] == "Flavors go on finding hosts" and row["Code"]
+            if row["Code"] == "preflight.flavors_to_refuse"
         }
 
     def refused(self, reason="1 host.classless_pinned"):

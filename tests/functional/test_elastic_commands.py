@@ -4,6 +4,7 @@
 import json
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
@@ -60,15 +61,15 @@ class TestCommands(ClientMixin, ElasticTest):
         files = ["--nova-conf", nova, "--placement-conf", placement]
 
         status, stdout, _ = self.run_command(*check, "h1")
-        results = {row["Check"]: row for row in json.loads(stdout)}
+        results = {row["Code"]: row for row in json.loads(stdout)}
         self.assertEqual(1, status)
-        for title, expected, words in (
-            ("Isolated aggregates are filtered", "unknown", "no API shows it"),
-            ("Placement grants what it has", "unknown", "no API shows it"),
-            ("VMs on these hosts carry units", "warning", server.name),
-            ("Embedded flavors", "warning", server.name),
+        for code, expected, words in (
+            (codes.ISOLATION_UNKNOWN, "unknown", "no API shows it"),
+            (codes.RETRY_COUNT_UNKNOWN, "unknown", "no API shows it"),
+            (codes.TO_BACKFILL, "warning", server.name),
+            (codes.FLAVOR_WITHOUT_UNITS, "warning", server.name),
         ):
-            row = results[title]
+            row = results[code]
             self.assertEqual(expected, row["Level"])
             self.assertIn(words, f"{row['Subject']}: {row['Observed']}")
 
@@ -80,7 +81,7 @@ class TestCommands(ClientMixin, ElasticTest):
         self.boot(base.GENERAL_2, host="h1")
         self.boot(base.HP_64, host="h2")
         self.boot_refused(base.HP_64, host="h1")
-        self.assert_command(0, '"ok"', *check, *files)
+        self.assert_command(0, "policy.", *check, *files)
         _, placement = self.files(
             "",
             "[placement_database]\n"
@@ -88,8 +89,8 @@ class TestCommands(ClientMixin, ElasticTest):
         )
         asked = ["--nova-conf", nova, "--placement-conf", placement]
         status, stdout, _ = self.run_command(*check, *asked)
-        results = {row["Check"]: row for row in json.loads(stdout)}
-        retries = results["Placement grants what it has"]
+        results = {row["Code"]: row for row in json.loads(stdout)}
+        retries = results[codes.RETRY_COUNT]
         self.assertEqual((2, "failure"), (status, retries["Level"]))
         self.assertIn("no session with mysql+pymysql at 127.0.0.1:1", stdout)
         self.assertNotIn("s3cret", stdout)

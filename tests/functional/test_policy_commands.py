@@ -9,7 +9,6 @@ import fixtures
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, policy_record
 from nova_perfvm.cloud.api import API
-from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.policy import loader
 from tests.functional import base
@@ -58,10 +57,6 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
 
     def _check(self):
         rows = self.rows(1, "policy", "check")
-        before = {row["Check"]: row for row in rows}
-        self.assertEqual("warning", before["Flavors"]["Level"])
-        self.assertEqual("unknown", before["Filters"]["Level"])
-        self.assertIn(loader.load().digest, before["Policy"]["Observed"])
         # Each that counts has a code, and with that in the policy it is a note.
         counts = {"warning", "unknown"}
         counting = list(dict.fromkeys(r["Code"] for r in rows if r["Level"] in counts))
@@ -79,20 +74,15 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
             "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n"
         )
         self.assert_command(0, "note", "policy", "check", "--nova-conf", conf)
-        results = {
-            row["Check"]: row["Level"]
-            for row in self.rows(0, "policy", "check", "--nova-conf", conf)
-        }
-        self.assertEqual("note", results.pop("Filters"))
-        self.assertEqual({"ok"}, set(results.values()))
+        rows = self.rows(0, "policy", "check", "--nova-conf", conf)
+        self.assertEqual({"note"}, {row["Level"] for row in rows})
         # A policy need not list flavors; all else is judged as before.
         classes = self.policy.as_document()["classes"]
         for vm_class in classes.values():
             vm_class.pop("flavors")
         unlisted = self.write_policy(classes=classes)
         arguments = ("policy", "check", unlisted, "--nova-conf", conf)
-        rows = {row["Check"]: row["Level"] for row in self.rows(0, *arguments)}
-        self.assertEqual(results, {k: v for k, v in rows.items() if k in results})
+        self.assertEqual(rows, self.rows(0, *arguments))
 
     def _diff(self):
         classes = self.policy.as_document()["classes"]
@@ -214,9 +204,6 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
                             f"warning: the cloud was changed by another policy, {named}"
                         ),
                     )
-                    if command == ("audit",):
-                        last = stderr.splitlines()[-1]
-                        self.assertEqual(policy == second, "another policy" in last)
 
         self.said(*sync, "--policy-changed", policy=second)
         self.assertEqual((other, second), self.recorded())
@@ -226,22 +213,6 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
         stdout, _ = self.said("rollback", "--yes")
         self.assertIn("delete aggregate perfvm-policy", stdout)
         self.assertEqual((), self.aggregates())
-
-    def test_who_may_not_see_or_keep_it(self):
-        """The flavors are changed all the same, and what is not kept is said."""
-        original = API.nova
-
-        def nova(api, method, path, *arguments, **options):
-            if path.startswith("/os-aggregates"):
-                raise CloudError(f"Nova: {method} {path}: 403: not allowed", 403)
-            return original(api, method, path, *arguments, **options)
-
-        with fixtures.MonkeyPatch("nova_perfvm.cloud.api.API.nova", nova):
-            _, stderr = self.said("flavor", "sync", "--yes", policy=self.path)
-        said = f"not recorded: policy sha256 {self.digest}, nor was it seen whether"
-        self.assertIn(f"{said} another one is: Nova: GET /os-aggregates: 403", stderr)
-        self.said("flavor", "sync", "--yes", policy=self.path)
-        self.assertEqual(self.digest, self.recorded()[0][:8])
 
     def record_at_once(self, meets, *digests):
         """Record several digests; return what each is told of the cloud's.

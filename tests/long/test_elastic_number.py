@@ -197,11 +197,11 @@ class TestMore(NumberCase):
         status, stdout, _ = self.run_command(
             "preflight", *self.policy_file(), "-f", "json"
         )
-        results = {row["Check"]: row for row in json.loads(stdout)}
-        row = results["Embedded flavors are of this policy"]
+        results = {row["Code"]: row for row in json.loads(stdout)}
+        row = results[codes.FLAVOR_LEFT_BEHIND]
         self.assertEqual("warning", row["Level"])
         self.assertIn(self.server.id, row["Subject"])
-        row = results["Hosts are enrolled for this policy"]
+        row = results[codes.TRAIT_DIFFERS]
         self.assertEqual("warning", row["Level"])
         self.assertIn(f"e2 is enrolled for VMs that ask for {TWO}", row["Observed"])
 

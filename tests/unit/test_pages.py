@@ -16,7 +16,7 @@ TEMPLATES = sorted(pathlib.Path(pages.__file__).parent.glob("*.html"))
 class Report:
     """An audit's report, as its page reads it."""
 
-    taken_at = policy_digest = EVIL
+    name = taken_at = policy_digest = EVIL
     hosts = servers = 0
     findings = ()
 

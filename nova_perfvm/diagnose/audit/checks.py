@@ -105,8 +105,7 @@ _ROWS: Final = (
     ("Hosts offer what the policy says", _AUDIT | _POLICY, hosts.check_offers),
     ("Placement knows the hosts", _PREFLIGHT | _POLICY, hosts.check_known),
     ("Filters", _POLICY, settings.check_filters),
-    ("Isolated aggregates are filtered", _PREFLIGHT, settings.check_isolation),
-    ("Pinned VMs may use VCPU", _PREFLIGHT, settings.check_fallback),
+    ("Elastic hosts have their options", _PREFLIGHT, settings.check_elastic),
     ("Placement grants what it has", _BOTH, settings.check_retries),
     ("Hosts are isolated and enrolled", _BOTH, units.check_membership),
     ("Hosts are enrolled for this policy", _BOTH | _POLICY, units.check_enrolment),
@@ -147,10 +146,10 @@ def run_selection(selection: Selection, subject: Subject) -> tuple[CheckFindings
     )
 
 
-def run(subject: Subject) -> AuditReport:
-    """Audit a cloud."""
+def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport:
+    """Audit a cloud, or run the checks of another command."""
     return AuditReport(
-        results=run_selection(Selection.AUDIT, subject),
+        results=run_selection(selection, subject),
         taken_at=subject.snapshot.taken_at,
         policy_digest=subject.policy.digest,
         hosts=len(subject.snapshot.hosts),

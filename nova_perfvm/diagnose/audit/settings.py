@@ -16,6 +16,11 @@ from nova_perfvm.placement.schemes import scheme_of
 _FIND_OUT: Final = dict.fromkeys(
     ("cells", "hypervisors"), "nova-manage cell_v2 list_cells"
 )
+# Options, and the codes of another value and of a file that nobody named.
+_FOR_ELASTIC: Final = (
+    (options.ISOLATED_AGGREGATES, codes.ISOLATION, codes.ISOLATION_UNKNOWN),
+    (options.FALLBACK_QUERY, codes.FALLBACK_QUERY, codes.FALLBACK_UNKNOWN),
+)
 
 
 def check_filters(subject: Subject) -> Iterator[Finding]:
@@ -29,47 +34,22 @@ def check_filters(subject: Subject) -> Iterator[Finding]:
     yield from options.judge_filters([word.strip() for word in enabled])
 
 
-def check_isolation(subject: Subject) -> Iterator[Finding]:
-    """Judge the option that keeps VMs without units off elastic hosts."""
-    if scheme_of(subject.policy).enrolls or subject.elastic:
-        yield from _nova_conf(
-            subject,
-            options.ISOLATED_AGGREGATES,
-            codes.ISOLATION,
-            codes.ISOLATION_UNKNOWN,
-        )
-
-
-def check_fallback(subject: Subject) -> Iterator[Finding]:
-    """Judge the option by which pinned VMs come to hosts without CPU sets."""
-    hosts = [h.host for h in subject.elastic if h.root.mode == "open"]
-    if hosts or subject.nova_settings is None:
-        for found in _nova_conf(
-            subject,
-            options.FALLBACK_QUERY,
-            codes.FALLBACK_QUERY,
-            codes.FALLBACK_UNKNOWN,
-        ):
-            where = f": {', '.join(sorted(hosts))}" if hosts else ""
-            # A warning to other schemes; here no pinned VM comes.
-            level = Level.FAILURE if found.code == codes.FALLBACK_QUERY else found.level
-            yield found._replace(observed=found.observed + where, level=level)
-
-
-def _nova_conf(
-    subject: Subject, setting: Setting, wrong: str, unknown: str
-) -> Iterator[Finding]:
-    """Judge an option.
-
-    :param wrong: the code of another value
-    :param unknown: the code where nobody named the file
-    """
-    if subject.nova_settings is None:
-        yield _unknown(setting, unknown, "openstack perfvm preflight --nova-conf FILE")
+def check_elastic(subject: Subject) -> Iterator[Finding]:
+    """Judge the options that elastic hosts need."""
+    if not (scheme_of(subject.policy).enrolls or subject.elastic):
         return
-    fault = setting.fault(subject.nova_settings.get(setting.key))
-    if fault:
-        yield Finding.of(wrong, "nova.conf", fault, setting.remedy)
+    # Hosts without CPU sets, to which pinned VMs come by one of the options.
+    fallback = any(host.root.mode == "open" for host in subject.elastic)
+    for setting, wrong, unknown in _FOR_ELASTIC:
+        if subject.nova_settings is None:
+            command = "openstack perfvm preflight --nova-conf FILE"
+            yield _unknown(setting, unknown, command)
+            continue
+        fault = setting.fault(subject.nova_settings.get(setting.key))
+        if fault and (fallback or wrong != codes.FALLBACK_QUERY):
+            found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
+            # A warning to other schemes; here no pinned VM comes.
+            yield found._replace(level=Level.FAILURE)
 
 
 def check_retries(subject: Subject) -> Iterator[Finding]:

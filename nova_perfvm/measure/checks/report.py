@@ -25,6 +25,11 @@ class CheckReport(Report):
     hostname: str
 
     @property
+    def name(self) -> str:
+        """What was looked at by which command."""
+        return f"perfvm {self.kind} check of {self.hostname}"
+
+    @property
     def grouped(self) -> tuple[Finding, ...]:
         """All findings, for people: what is unknown for the same reason is one.
 

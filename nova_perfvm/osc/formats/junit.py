@@ -18,7 +18,7 @@ _ELEMENTS = {
 }
 
 
-def junit(report: Report, name: str, classname: str) -> str:
+def junit(report: Report) -> str:
     """Return a test suite with a case for each check.
 
     What is unknown is skipped; what is only noted fails none.
@@ -26,14 +26,14 @@ def junit(report: Report, name: str, classname: str) -> str:
     elements = Counter(_ELEMENTS[result.level] for result in report.results)
     root = ET.Element(
         "testsuite",
-        name=name,
+        name=report.name,
         tests=str(len(report.results)),
         failures=str(elements["failure"]),
         skipped=str(elements["skipped"]),
         errors="0",
         timestamp=report.taken_at,
     )
-    root.extend(_case(classname, result) for result in report.results)
+    root.extend(_case(report.name, result) for result in report.results)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -1,76 +1,106 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said about a cloud in Prometheus' text format."""
+"""Metrics in Prometheus' text format, for node_exporter's textfile collector."""
 
 from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from nova_perfvm.diagnose.audit import AuditReport
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.findings import LEVELS
-from nova_perfvm.osc.formats import metrics
+
+if TYPE_CHECKING:
+    from nova_perfvm.measure.checks.report import CheckReport
+
+# {label: value}, and the sample.
+Sample = tuple[Mapping[str, str], int]
 
 
-def prometheus(report: AuditReport) -> str:
-    """Return metrics for node_exporter's textfile collector, always the same ones."""
-    findings = (
+def prometheus(report: AuditReport | CheckReport) -> str:
+    """Return what was found as metrics, always the same ones."""
+    if not isinstance(report, AuditReport):
+        return _of_machine(report)
+    findings = [
         ({"code": code, "level": LEVELS[code].value}, count)
         for code, count in report.by_code().items()
-    )
-    accepted = (
+    ]
+    accepted = [
         ({"code": code}, count) for code, count in report.accepted_by_code().items()
+    ]
+    return (
+        _gauge("audit_findings", "Violations of the policy.", findings)
+        + _gauge("audit_accepted", "Findings that the policy accepts.", accepted)
+        + _gauge("audit_hosts", "Compute hosts looked at.", [({}, report.hosts)])
+        + _gauge("audit_servers", "Servers looked at.", [({}, report.servers)])
+        + _looked("audit", report.taken_at)
     )
+
+
+def _of_machine(report: CheckReport) -> str:
+    machine = {"kind": report.kind, "hostname": report.hostname}
+    found = (
+        (
+            machine | {"code": result.code, "level": level.value},
+            sum(finding.level is level for finding in result.findings),
+        )
+        for result in report.results
+        for level in report.counted
+    )
+    findings = _gauge("check_findings", "What checks of a machine found.", found)
+    return findings + _looked("check", report.taken_at, machine)
+
+
+def overview(found: Overview) -> str:
+    """Return the audit's metrics, and those of slots and of refusals."""
+    hosts = [({"host": s.name, "class": s.class_name}, s) for s in found.slots]
+    named = [({"flavor": f.flavor, "class": f.class_name}, f) for f in found.flavors]
     return "".join(
-        metrics.gauge(f"perfvm_audit_{name}", meaning, samples)
-        for name, meaning, samples in (
-            ("findings", "Violations of the policy that an audit found.", findings),
-            ("accepted", "Findings that the policy accepts.", accepted),
-            ("hosts", "Compute hosts that were looked at.", [({}, report.hosts)]),
-            ("servers", "Servers that were looked at.", [({}, report.servers)]),
-            (
-                "timestamp_seconds",
-                "When the cloud was looked at, in seconds since the epoch.",
-                [({}, metrics.seconds(report.taken_at))],
+        (
+            prometheus(found.report),
+            *(
+                _gauge(name, text, [(labels, getattr(s, key)) for labels, s in hosts])
+                for name, key, text in (
+                    ("slots", "total", "Servers that the empty host would take."),
+                    ("slots_used", "used", "Slots that servers of the class have."),
+                    ("slots_free", "free", "Slots that the next servers would get."),
+                    ("slots_unfit", "unfit", "Slots that are neither used nor free."),
+                )
+            ),
+            _gauge(
+                "hosts_accepting",
+                "Hosts that would take a new server of the flavor.",
+                [(labels, flavor.accepting) for labels, flavor in named],
+            ),
+            _gauge(
+                "hosts_refusing",
+                "Hosts that would not, by reason; one with several counts for each.",
+                [
+                    (labels | {"code": code}, count)
+                    for labels, flavor in named
+                    for code, count in flavor.by_code().items()
+                ],
             ),
         )
     )
 
 
-def overview(found: Overview) -> str:
-    """Return the audit's metrics, and those of slots and of refusals."""
-    return prometheus(found.report) + _slots(found) + _refusals(found)
+def _looked(what: str, taken_at: str, labels: Mapping[str, str] | None = None) -> str:
+    seconds = int(dt.datetime.fromisoformat(taken_at).timestamp())
+    meaning = "When it was looked at, in seconds since the epoch."
+    return _gauge(f"{what}_timestamp_seconds", meaning, [(labels or {}, seconds)])
 
 
-def _slots(found: Overview) -> str:
-    return "".join(
-        metrics.gauge(
-            f"perfvm_slots{name}",
-            meaning,
-            [
-                ({"host": slots.name, "class": slots.class_name}, getattr(slots, key))
-                for slots in found.slots
-            ],
-        )
-        for name, key, meaning in (
-            ("", "total", "Servers of the class that the empty host would take."),
-            ("_used", "used", "Slots that servers of the class have."),
-            ("_free", "free", "Slots that the next servers would get."),
-            ("_unfit", "unfit", "Slots that are neither used nor free."),
-        )
-    )
+def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> str:
+    """Return a metric with its samples, always in the same order."""
+    lines = [f"# HELP perfvm_{name} {meaning}", f"# TYPE perfvm_{name} gauge"]
+    for labels, value in samples:
+        pairs = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        shown = f"{{{pairs}}}" if pairs else ""
+        lines.append(f"perfvm_{name}{shown} {value}")
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _refusals(found: Overview) -> str:
-    """Return how many hosts would take a new server, and why the others would not."""
-    named = [({"flavor": f.flavor, "class": f.class_name}, f) for f in found.flavors]
-    return metrics.gauge(
-        "perfvm_hosts_accepting",
-        "Hosts that would take a new server of the flavor.",
-        [(labels, flavor.accepting) for labels, flavor in named],
-    ) + metrics.gauge(
-        "perfvm_hosts_refusing",
-        "Hosts that would not, by reason; one with several counts for each.",
-        [
-            (labels | {"code": code}, count)
-            for labels, flavor in named
-            for code, count in flavor.by_code().items()
-        ],
-    )
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

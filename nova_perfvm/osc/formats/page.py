@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An audit's report as one HTML page that needs nothing else."""
+"""A report of checks as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
-from nova_perfvm.diagnose.audit import AuditReport
-from nova_perfvm.findings import Level
+from nova_perfvm.findings import Level, Report
 from nova_perfvm.pages import render_page
 
 
-def html(report: AuditReport) -> str:
+def html(report: Report) -> str:
     """Return the page: counts, findings worst first, checks in their order."""
     return render_page(
         "audit.html",

@@ -75,19 +75,17 @@ class AuditCommandTest(testtools.TestCase):
     def test_exit_codes(self):
         conf = ["--placement-conf", self.conf]
         for path, options, expected in (
-            (self.clean, conf, 0),
             (self.clean, [*conf, "--strict"], 0),
             (self.clean, [], 0),
             (self.clean, ["--strict"], 1),
             (self.mixed, conf, 2),
         ):
-            with self.subTest(path.name, options=options):
-                status, _, stderr = self.audit(path, *options)
-                self.assertEqual(expected, status, stderr)
+            status, _, stderr = self.audit(path, *options)
+            self.assertEqual(expected, status, f"{options} {stderr}")
         self.conf.write_text("[placement]\n")
         self.assertEqual(2, self.audit(self.clean, *conf)[0])
 
-    def test_table_and_summary(self):
+    def test_formats_of_the_client(self):
         _, stdout, stderr = self.audit(self.mixed)
         self.assertIn("audit.classes_mixed", stdout)
         self.assertEqual(
@@ -96,26 +94,20 @@ class AuditCommandTest(testtools.TestCase):
             "0 warning, 1 unknown, 0 note\n",
             stderr,
         )
-
-    def test_formats_of_the_client(self):
-        (first, _) = json.loads(self.audit(self.mixed, "-f", "json")[1])
-        self.assertEqual("failure", first["Level"])
-        self.assertEqual("openstack server migrate i-<b>&\x07", first["Remedy"])
-        self.assertEqual(
-            2, len(yaml.safe_load(self.audit(self.mixed, "-f", "yaml")[1]))
-        )
-        rows = csv.reader(io.StringIO(self.audit(self.mixed, "-f", "csv")[1]))
-        self.assertEqual(3, len(list(rows)))
+        rows = json.loads(self.audit(self.mixed, "-f", "json")[1])
+        self.assertEqual("failure", rows[0]["Level"])
+        self.assertEqual("openstack server migrate i-<b>&\x07", rows[0]["Remedy"])
+        self.assertEqual(rows, yaml.safe_load(self.audit(self.mixed, "-f", "yaml")[1]))
+        read = csv.reader(io.StringIO(self.audit(self.mixed, "-f", "csv")[1]))
+        self.assertEqual(3, len(list(read)))
         stdout = self.audit(self.mixed, "-f", "value", "-c", "Code")[1]
-        self.assertEqual(
-            ["audit.classes_mixed", "audit.retry_count_unknown"], stdout.split()
-        )
+        self.assertEqual([row["Code"] for row in rows], stdout.split())
 
     def test_junit(self):
         suite = ET.fromstring(self.audit(self.mixed, "-f", "junit")[1])
         self.assertEqual(
-            (str(len(CHECKS)), "1", "1"),
-            tuple(suite.get(name) for name in ("tests", "failures", "skipped")),
+            ("perfvm audit", str(len(CHECKS)), "1", "1"),
+            tuple(suite.get(n) for n in ("name", "tests", "failures", "skipped")),
         )
         names = [case.get("name") for case in suite.iter("testcase")]
         self.assertEqual([check.title for check in CHECKS], names)
@@ -135,30 +127,29 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual("0", suite.get("failures"))
         (said,) = suite.iter("system-out")
         self.assertIn("note: audit.tenant_image image theirs", said.text)
-        self.assertIn(
-            'perfvm_audit_findings{code="audit.tenant_image",level="note"} 1\n',
-            self.audit(path, "-f", "prometheus")[1],
-        )
-        self.assertIn('<article class="note">', self.audit(path, "-f", "html")[1])
+        for formatter, words in (
+            ("prometheus", '{code="audit.tenant_image",level="note"} 1\n'),
+            ("html", '<article class="note">'),
+        ):
+            self.assertIn(words, self.audit(path, "-f", formatter)[1])
 
     def test_prometheus(self):
         text = self.audit(self.mixed, "-f", "prometheus")[1]
         samples = dict(
             line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#"
         )
-        accepted = [key for key in samples if key.startswith("perfvm_audit_accepted")]
         acceptable = [c for c in AUDIT_CODES if LEVELS[c] in ACCEPTABLE]
-        self.assertEqual(len(acceptable), len(accepted))
-        self.assertEqual(len(AUDIT_CODES) + len(accepted) + 3, len(samples))
+        self.assertEqual(len(AUDIT_CODES) + len(acceptable) + 3, len(samples))
+        found = {name: set() for name in ("findings", "accepted")}
+        for name, codes in found.items():
+            prefix = f'perfvm_audit_{name}{{code="'
+            codes |= {s[len(prefix) :].split('"')[0] for s in samples if prefix in s}
         self.assertEqual(
-            "1",
-            samples[
-                'perfvm_audit_findings{code="audit.classes_mixed",level="failure"}'
-            ],
+            {"findings": set(AUDIT_CODES), "accepted": set(acceptable)}, found
         )
+        mixed = 'perfvm_audit_findings{code="audit.classes_mixed",level="failure"}'
+        self.assertEqual("1", samples[mixed])
         self.assertEqual("1767225600", samples["perfvm_audit_timestamp_seconds"])
-        types = [line for line in text.splitlines() if line.startswith("# TYPE")]
-        self.assertEqual(5, len(types))
 
     def test_what_the_policy_accepts_is_a_note(self):
         cloud = small()
@@ -170,17 +161,16 @@ class AuditCommandTest(testtools.TestCase):
         )
         path = self.save("accepted", cloud)
         policy = self.directory / "accepting.yaml"
-        accepted = ("audit.near_miss", "audit.retry_count_unknown")
-        text = yaml.safe_dump({"schema_version": "1.0", "accept": list(accepted)})
-        policy.write_text(text)
+        accepted = ["audit.near_miss", "audit.retry_count_unknown"]
+        policy.write_text(yaml.safe_dump({"schema_version": "1.0", "accept": accepted}))
         self.assertEqual(1, self.audit(path)[0])
         options = (path, "--policy", policy)
         status, stdout, stderr = self.audit(*options, "-f", "json")
         self.assertEqual(0, status, stderr)
         self.assertIn("0 warning", stderr)
-        rows = [r for r in json.loads(stdout) if r["Code"] == "audit.near_miss"]
-        self.assertEqual(["note"], [row["Level"] for row in rows])
-        self.assertIn("(accepted in the policy)", rows[0]["Observed"])
+        (row,) = (r for r in json.loads(stdout) if r["Code"] == "audit.near_miss")
+        self.assertEqual("note", row["Level"])
+        self.assertIn("(accepted in the policy)", row["Observed"])
         metrics = self.audit(*options, "-f", "prometheus")[1]
         for line in (
             'perfvm_audit_findings{code="audit.near_miss",level="warning"} 0\n',
@@ -214,27 +204,30 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual(before, path.read_text())
 
     def test_mistakes_are_said_in_one_go(self):
+        """Whatever a file has in it, the status is that of what cannot tell."""
         broken = self.directory / "broken"
         broken.write_text('{"schema_version": "1.0", "hosts": 1}')
         untimed = self.directory / "untimed"
         untimed.write_text('{"schema_version": "1.0", "taken_at": "x"}')
+        odd = self.directory / "odd"
+        odd.mkdir()
+        given = ["--snapshot", self.clean]
         for arguments, words in (
+            ([], "there is no cloud here"),
             (["--snapshot", self.directory / "none"], "cannot read"),
             (["--snapshot", broken], "hosts: found 1, expected a list"),
             (["--snapshot", broken], "taken_at: missing"),
             (["--snapshot", untimed, "-f", "prometheus"], "taken_at: found 'x'"),
-            (
-                ["--snapshot", self.clean, "--placement-conf", "/no"],
-                "/no cannot be read",
-            ),
-            (["--snapshot", self.clean, "--policy", "/no"], "/no"),
-            (["--snapshot", self.clean, "--output", "/no/no"], "cannot write /no/no"),
+            ([*given, "--placement-conf", "/no"], "/no cannot be read"),
+            ([*given, "--policy", "/no"], "/no"),
+            ([*given, "--output", "/no/no"], "cannot write /no/no"),
+            ([*given, "--policy", odd], str(odd)),
+            ([*given, "--placement-conf", odd], str(odd)),
+            (["--snapshot", odd], str(odd)),
         ):
-            with self.subTest(words):
-                status, stdout, stderr = self.run_command(*arguments)
-                self.assertEqual((3, ""), (status, stdout))
-                self.assertIn(words, stderr)
-        self.assertEqual(3, self.run_command()[0])
+            status, stdout, stderr = self.run_command(*arguments)
+            self.assertEqual((3, ""), (status, stdout), words)
+            self.assertIn(words, stderr)
 
     def test_names_that_a_terminal_would_act_on(self):
         cloud = small()
@@ -247,7 +240,7 @@ class AuditCommandTest(testtools.TestCase):
         path = self.save("evil", cloud)
         file = self.directory / "file"
         formatters = importlib.metadata.entry_points(
-            group="nova_perfvm.audit.formatter"
+            group="nova_perfvm.report.formatter"
         )
         self.assertGreater(len(formatters), 7)
         for formatter in sorted(formatters.names):
@@ -268,33 +261,6 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual(set(), categories & {"Cc", "Cf", "Cs", "Zl", "Zp"})
         self.assertNotIn("\nforged", text)
 
-    def test_no_file_makes_it_end_as_if_all_was_seen(self):
-        """Whatever a file has in it, the status is that of what cannot tell."""
-        odd = self.directory / "odd"
-        odd.mkdir()
-        self.assert_cannot_tell(odd)
-        odd.rmdir()
-        self.assert_cannot_tell(odd)
-        for data in (
-            b'schema_version: "1.0"\nplacement: \0\n',
-            b'schema_version: "1.0"\nplacement: \x1b[2J\n',
-            b"[placement\n",
-            b"\xff\xfe\0",
-            b"[" * 100_000,
-            b"9" * 5000,
-        ):
-            odd.write_bytes(data)
-            self.assert_cannot_tell(odd)
-
-    def assert_cannot_tell(self, odd):
-        for option in ("--policy", "--snapshot", "--placement-conf"):
-            arguments = [option, odd]
-            if option != "--snapshot":
-                arguments += ["--snapshot", self.clean]
-            status, stdout, stderr = self.run_command(*arguments)
-            self.assertEqual((3, ""), (status, stdout), f"{option} {stderr}")
-            self.assertIn(str(odd), stderr)
-
     def test_an_error_that_nobody_foresaw(self):
         def fail(_path):
             raise ZeroDivisionError("in the code")
@@ -303,9 +269,3 @@ class AuditCommandTest(testtools.TestCase):
         status, stdout, stderr = self.audit(self.clean)
         self.assertEqual((3, ""), (status, stdout))
         self.assertIn("ZeroDivisionError: in the code", stderr)
-
-    def test_another_policy(self):
-        cloud = small()
-        cloud.parts["policy_digest"] = "other"
-        _, _, stderr = self.audit(self.save("other", cloud))
-        self.assertIn("taken with another policy (other)", stderr)

@@ -4,7 +4,6 @@
 import dataclasses
 import json
 import pathlib
-from xml.etree import ElementTree as ET
 
 import fixtures
 import testtools
@@ -14,7 +13,7 @@ from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.observed.domains import LIST
 from tests import console
-from tests.unit.measure import hosts, reports, this_machine
+from tests.unit.measure import hosts, reports
 
 CHECKS = checks_of(package)
 CONF = "/etc/nova/nova.conf"
@@ -91,35 +90,28 @@ class CheckHostTest(testtools.TestCase):
             (3, [self.clean, *self.known, "--host", "nobody"]),
             (3, [self.clean, "--host", "compute1"]),
         ):
-            with self.subTest(arguments=arguments):
-                status, _, stderr = self.check(*arguments)
-                self.assertEqual(expected, status, stderr)
+            status, _, stderr = self.check(*arguments)
+            self.assertEqual(expected, status, f"{arguments} {stderr}")
 
     def test_what_is_no_nova_conf(self):
         (self.directory / "binary").write_bytes(b"\x7fELF\xff\xfe\0")
         for path, words in (
             (self.clean, "this is a collected file of a host"),
-            (self.snapshot, "this is a snapshot of a cloud"),
             (self.write("list", "[1, 2]"), "nothing of Nova in it"),
-            (self.write("empty", ""), "nothing of Nova in it"),
             (self.write("other.ini", "[cloud]\na = 1\n"), "nothing of Nova in it"),
             (self.write("prose", "a = 1\n"), "no nova.conf: File contains no section"),
             (self.directory / "binary", "no UTF-8 text"),
             (self.directory, "Is a directory"),
         ):
-            with self.subTest(path=path):
-                arguments = (self.clean, *self.known, "--nova-conf", path)
-                status, stdout, stderr = self.check(*arguments)
-                self.assertEqual((3, ""), (status, stdout))
-                for part in (str(path), words, "expected the host's nova.conf"):
-                    self.assertIn(part, stderr)
+            arguments = (self.clean, *self.known, "--nova-conf", path)
+            status, stdout, stderr = self.check(*arguments)
+            self.assertEqual((3, ""), (status, stdout), path)
+            for part in (str(path), words, "expected the host's nova.conf"):
+                self.assertIn(part, stderr)
         path = self.write("odd", "[compute]\ncpu_dedicated_set = 0-x\n")
         status, _, stderr = self.check(self.clean, "--nova-conf", path)
         self.assertEqual(3, status)
         self.assertIn(f"{path}: [compute]cpu_dedicated_set: ", stderr)
-        path = self.write("plain", "[DEFAULT]\ndebug = true\n")
-        arguments = (self.clean, "--policy", self.policy, "--nova-conf", path)
-        self.assertEqual(0, self.check(*arguments)[0])
 
     def test_a_host_of_another_name(self):
         named = dataclasses.replace(self.host, hostname="localhost")
@@ -131,19 +123,15 @@ class CheckHostTest(testtools.TestCase):
         self.assertEqual(0, status, stderr)
 
     def test_formats(self):
-        _, stdout, stderr = self.check(self.clean, *self.known, "-f", "junit")
-        cases = list(ET.fromstring(stdout).iter("testcase"))
-        self.assertEqual(
-            [check.title for check in CHECKS], [case.get("name") for case in cases]
-        )
-        self.assertIn(f"{len(CHECKS)} checks of host compute1: 0 failure", stderr)
+        """As those of a guest, of which it has the code."""
         stdout = self.check(self.clean, "-f", "prometheus")[1]
         self.assertIn(
             'hostname="compute1",code="hypervisor.node_shape",level="failure"} 1',
             stdout,
         )
-        rows = json.loads(self.check(self.clean, "-f", "json")[1])
-        self.assertEqual("hypervisor.node_shape", rows[0]["Code"])
+        _, stdout, stderr = self.check(self.clean, "-f", "json")
+        self.assertEqual("hypervisor.node_shape", json.loads(stdout)[0]["Code"])
+        self.assertIn(f"{len(CHECKS)} checks of host compute1: 1 failure", stderr)
 
     def test_without_virsh_the_reason_is_told_once(self):
         reason = "no such command: virsh"
@@ -197,16 +185,3 @@ class CheckHostTest(testtools.TestCase):
         rows = json.loads(stdout)
         found = {row["Code"] for row in rows}
         self.assertEqual({check.code for check in CHECKS}, found)
-
-        rows = [row for row in rows if row["Code"] == "hypervisor.nic_node"]
-        up = [nic for nic in this_machine.nics() if nic.up]
-        unknown = {nic.name for nic in up if nic.node in {None, "-1"}}
-        skips = {row["Subject"] for row in rows if row["Level"] == "unknown"}
-        self.assertEqual(unknown or (set() if up else {""}), skips)
-        for row in rows:
-            number = row["Subject"].removeprefix("node ")
-            if row["Level"] != "unknown":
-                own = [nic.name for nic in up if nic.node == number]
-                self.assertEqual("ok" if own else "warning", row["Level"])
-                for name in own:
-                    self.assertIn(f"{name} on node {number}", row["Observed"])
