@@ -13,6 +13,7 @@ import fixtures
 from nova_perfvm import rules
 from nova_perfvm.facts import Decision
 from nova_perfvm.scheduler.filters import PerfVMFilter
+from nova_perfvm.scheduler.residents import Residents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +55,7 @@ class Decisions(fixtures.Fixture):
 
         def filter_all(this: Any, hosts: Iterable[Any], spec_obj: Any) -> list[Any]:
             hosts = list(hosts)
-            decided = [(host.host, this.explain(host, spec_obj)) for host in hosts]
+            decided = [(host.host, _decide(this, host, spec_obj)) for host in hosts]
             passed = original(this, hosts, spec_obj)
             names = {host.host for host in passed}
             with self._lock:
@@ -75,3 +76,12 @@ class Decisions(fixtures.Fixture):
         """Return the Verdicts on a server's requests, oldest first."""
         with self._lock:
             return list(self._verdicts[server_id])
+
+
+def _decide(judge: Any, host: Any, spec_obj: Any) -> Decision:
+    """Return what the filter decides on one host alone, with all its reasons."""
+    request = judge._request(spec_obj)  # noqa: SLF001
+    reasons = rules.check_request(judge.policy, request)
+    if not reasons:
+        _, reasons = judge._judge(request, host, Residents([host]))  # noqa: SLF001
+    return Decision(not reasons, reasons)
