@@ -17,8 +17,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from oslo_utils import uuidutils
-
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
@@ -31,6 +29,8 @@ from nova_perfvm.policy import Policy
 
 # How the names of the aggregates begin that enrolling makes.
 AGGREGATE_PREFIX: Final = "perfvm-elastic"
+# Of providers that this project creates.
+_NAMESPACE: Final = uuid.UUID("0f8a6f4e-3f0e-4b6c-9b57-5d1f7c2f4a90")
 
 
 def aggregate_name(trait: str) -> str:
@@ -163,14 +163,6 @@ def _in_the_way(
                 f"policy's have {trait}: give it another name"
             )
     wanted = {child.name: child for child in children}
-    known = (*view.children, *view.detached)
-    lacking = wanted.keys() - {provider.name for provider in known}
-    if lacking and not uuidutils.is_uuid_like(view.root.uuid):
-        # Only a snapshot can say so; those of its children are made from it.
-        yield (
-            f"provider {view.root.name}: found {view.root.uuid!r}, expected its UUID: "
-            "take another snapshot (openstack perfvm snapshot save FILE)"
-        )
     for name, other in view.elsewhere.items():
         yield (
             f"provider {name} ({other}) exists below another one than "
@@ -288,7 +280,7 @@ def _child(
     view: HostView, child: Child, provider: Provider | None
 ) -> Iterator[do.Change]:
     if provider is None:
-        new = child_uuid(view, child.name)
+        new = _uuid(view, child.name, {})
         yield do.CreateChild(view.root.uuid, new, child.name)
         yield do.SetTraits(new, child.name, frozenset({child.trait}))
         yield do.SetInventory(new, child.name, child.inventories)
@@ -325,13 +317,11 @@ def delete_detached(
             yield do.DeleteChild(provider.uuid, provider.name)
 
 
-def child_uuid(view: HostView, name: str) -> str:
-    """Return the UUID of a new child, the same in every run, so that two agree."""
-    return str(uuid.uuid5(uuid.UUID(view.root.uuid), name))
-
-
 def _uuid(view: HostView, name: str, known: dict[str, Provider]) -> str:
-    return known[name].uuid if name in known else child_uuid(view, name)
+    """Return the UUID of a child; that of a new one is the same in every run."""
+    if name in known:
+        return known[name].uuid
+    return str(uuid.uuid5(_NAMESPACE, f"{view.root.uuid} {name}"))
 
 
 def _set_root(

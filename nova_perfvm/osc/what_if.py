@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from nova_perfvm.changes.what_if.new_hosts import NewHosts, NewHostsError
-from nova_perfvm.changes.what_if.suppose import Supposed, in_words, suppose
+from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
@@ -71,9 +71,9 @@ class WhatIf(LookingLister):
         argument(
             "--memory-gb",
             type=count,
+            default=0,
             metavar="N",
-            help="with --add: memory of each (default: that of the cloud's hosts of "
-            "the shape)",
+            help="with --add: memory of each",
         ),
         argument(
             "--remove",
@@ -96,15 +96,15 @@ class WhatIf(LookingLister):
         old, new = self._policies(parsed_args)
         changes = Supposed(
             policy=new,
-            flips=tuple(parsed_args.flip),
-            adds=tuple(parsed_args.add),
+            flips=parsed_args.flip,
+            adds=parsed_args.add,
             memory_gb=parsed_args.memory_gb,
-            removes=tuple(parsed_args.remove),
+            removes=parsed_args.remove,
         )
-        if changes == Supposed(memory_gb=parsed_args.memory_gb):
+        if not (new or changes.flips or changes.adds or changes.removes):
             raise PerfVMError("nothing to suppose: --flip, --add, --remove or --policy")
-        if parsed_args.memory_gb and not changes.adds:
-            raise PerfVMError("--memory-gb is for --add")
+        if bool(changes.adds) != bool(changes.memory_gb):
+            raise PerfVMError("--add and --memory-gb go together")
         settings = self.settings(parsed_args, old)
         afterwards = self.settings(parsed_args, new or old)
         snapshot = self.snapshot(parsed_args, old)
@@ -113,7 +113,7 @@ class WhatIf(LookingLister):
                 f"the snapshot was taken with another policy ({snapshot.policy_digest})"
             )
         found = suppose(old, snapshot, changes, afterwards)
-        self.remark(in_words(found))
+        self.remark(found.in_words())
         self.exit_status = int(bool(found.homeless or found.left_behind))
         by = parsed_args.by
         before = counted(by, old, snapshot, settings)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan of a disk writes, on a real Nova and Placement."""
+"""A guarantee of I/Os per second, on a real Nova and Placement."""
 
-import itertools
-import shlex
-
-from nova_perfvm.generate import disk
+from nova_perfvm.generate.hosts import provider
+from nova_perfvm.generate.hosts.rendering import as_yaml
 from tests.functional import base
 
 READS = 50
@@ -16,17 +14,11 @@ class TestDiskConsolidation(base.FunctionalTest):
     CLOUD = None
 
     def test_the_vm_after_the_last_is_refused(self):
-        files = disk.files({"read": NAS_READS}, {"read": READS})
-        commands = files["commands.sh"].splitlines()
-        (command,) = (line for line in commands if line.startswith("openstack flavor"))
-        words = shlex.split(command)
-        specs = dict(
-            value.split("=")
-            for option, value in itertools.pairwise(words)
-            if option == "--property"
-        )
+        inventories = provider.iops_inventories({"read": NAS_READS})
+        offered = as_yaml(provider.of_compute_node(inventories, []))
         self.start_cloud()
-        self.cloud.start_host("host1", provider_yaml=files["provider.yaml"])
+        self.cloud.start_host("host1", provider_yaml=offered)
+        specs = {"resources:CUSTOM_PERFVM_READ_IOPS": str(READS)}
         self.cloud.create_flavor("disk", 1, 512, 1, specs)
 
         servers = [self.cloud.boot("disk") for _ in range(NAS_READS // READS)]

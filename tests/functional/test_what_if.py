@@ -62,7 +62,7 @@ class TestUnits(WhatIfMixin, ElasticTest):
 
         self.assertEqual(after, self.capacity())
 
-        _, after = self.what_if("--add", "1x2x20")
+        _, after = self.what_if("--add", "1x2x20", "--memory-gb", "500")
         (new,) = after.keys() - self.capacity().keys()
 
         self.cloud.start_configured("e2", self.policy, "elastic")
@@ -80,7 +80,9 @@ class TestSlots(WhatIfMixin, base.FunctionalTest):
         for host in ("h1", "h2"):
             self.cloud.start_configured(host, self.policy, "dedicated")
         server = self.boot(host="h1")
-        before, after = self.what_if("--add", "1x2x20", "--remove", "h1")
+        before, after = self.what_if(
+            *("--add", "1x2x20", "--memory-gb", "500", "--remove", "h1")
+        )
         now = self.capacity()
         (new,) = before.keys() - now.keys()
         self.assertEqual(now | {new: NOTHING}, before)

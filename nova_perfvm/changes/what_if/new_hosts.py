@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import uuid
 from collections.abc import Iterator, Mapping
@@ -61,9 +62,8 @@ class NewHosts:
         found = _FORM.fullmatch(text.strip())
         if found is None or found[4] not in {None, *MODES}:
             raise NewHostsError(
-                f"{text!r}: expected hosts x NUMA nodes x CPU cores per node [x "
-                "threads per core][=mode], such as 10x2x24 or 10x2x24x2=dedicated; "
-                f"modes: {', '.join(MODES)}"
+                f"{text!r}: expected hosts x NUMA nodes x CPU cores per node "
+                f"[=mode], such as 10x2x24; modes: {', '.join(MODES)}"
             )
         return cls(
             int(found[1]), HostShape.parse(found[2]), cast("Mode | None", found[4])
@@ -71,26 +71,27 @@ class NewHosts:
 
 
 def with_new_hosts(
-    policy: Policy, snapshot: Snapshot, new: NewHosts, memory_gb: int | None
+    policy: Policy, snapshot: Snapshot, new: NewHosts, memory_gb: int
 ) -> tuple[Snapshot, tuple[str, ...]]:
     """Return a cloud with hosts that were added, and their names.
 
     They are configured for the mode, and not enrolled.
 
-    :param memory_gb: of each; None for as much as the cloud's hosts of the shape have
-    :raises NewHostsError: when that is not known
+    :param memory_gb: of each
     :raises HostConfigError: when the policy has no such hosts
     """
-    memory_gb = memory_gb or _memory_gb(snapshot, new.shape)
     mode = new.mode or scheme_of(policy).modes[0]
     topology = from_shape(new.shape).with_memory(memory_gb)
     config = generate(HostRequest(policy, topology, mode))
-    inventories = _inventories(config, _ratio(snapshot)) | _disk(snapshot)
-    traits = frozenset(_traits(config))
+    inventories = dict(_inventories(config, snapshot))
+    traits = frozenset(_additional(config, "traits"))
     zones = [host.availability_zone for host in snapshot.hosts]
     zone = max(zones, key=zones.count, default="")
     hosts, providers = [], []
-    for name in _names(snapshot, new):
+    taken = {name for host in snapshot.hosts for name in (host.host, host.node)}
+    numbered = (f"new-{new.shape}-{number}" for number in itertools.count(1))
+    names = (name for name in numbered if name not in taken)
+    for name in itertools.islice(names, new.count):
         made = str(uuid.uuid5(_NAMESPACE, name))
         hosts.append(
             ComputeHost(
@@ -115,70 +116,30 @@ def with_new_hosts(
     return found, tuple(host.host for host in hosts)
 
 
-def _names(snapshot: Snapshot, new: NewHosts) -> Iterator[str]:
-    taken = {name for host in snapshot.hosts for name in (host.host, host.node)}
-    number = 0
-    for _ in range(new.count):
-        number += 1
-        while (name := f"new-{new.shape}-{number}") in taken:
-            number += 1
-        yield name
+def _least(snapshot: Snapshot, resource_class: str) -> Inventory | None:
+    """Return an inventory of the cloud's hosts: no promise rests on luck."""
+    known = (p.inventories.get(resource_class) for p in snapshot.providers)
+    return min(filter(None, known), key=lambda found: found.capacity, default=None)
 
 
-def _memory_gb(snapshot: Snapshot, shape: HostShape) -> int:
-    roots = {host.provider for host in snapshot.hosts if host.shape == shape}
-    known = [p.total("MEMORY_MB") for p in snapshot.providers if p.uuid in roots]
-    if not any(known):
-        raise NewHostsError(
-            f"no host of the cloud is a {shape}, so that the memory of new ones is not "
-            "known: say --memory-gb N"
-        )
-    # The least of them: no promise rests on luck.
-    return min(filter(None, known)) // 1024
-
-
-def _disk(snapshot: Snapshot) -> dict[str, Inventory]:
-    """Return as much disk as the hosts have that have least."""
-    roots = {host.provider for host in snapshot.hosts}
-    known = [
-        p.inventories["DISK_GB"]
-        for p in snapshot.providers
-        if p.uuid in roots and "DISK_GB" in p.inventories
-    ]
-    if not known:
-        return {}
-    return {"DISK_GB": min(known, key=lambda found: found.capacity)}
-
-
-def _ratio(snapshot: Snapshot) -> float:
-    """Return how far the hosts' shared CPUs are overcommitted, where least."""
-    known = [
-        p.inventories[const.VCPU]
-        for p in snapshot.providers
-        if const.VCPU in p.inventories
-    ]
-    return min((found.allocation_ratio for found in known), default=_NOVA_RATIO)
-
-
-def _inventories(config: HostConfig, ratio: float) -> dict[str, Inventory]:
-    sets, topology = config.cpus, config.request.topology
-    memory_mb = topology.memory_mb or 0
+def _inventories(
+    config: HostConfig, snapshot: Snapshot
+) -> Iterator[tuple[str, Inventory]]:
+    sets, memory_mb = config.cpus, config.request.topology.memory_mb or 0
     reserved_mb = sum(share.reserved_mb for share in config.memory)
-    found = {
-        "MEMORY_MB": Inventory(memory_mb, memory_mb, reserved=reserved_mb),
-    }
+    yield "MEMORY_MB", Inventory(memory_mb, memory_mb, reserved=reserved_mb)
     if sets.dedicated:
-        found[const.PCPU] = Inventory(len(sets.dedicated), len(sets.dedicated))
+        yield const.PCPU, Inventory(len(sets.dedicated), len(sets.dedicated))
     shared = len(sets.shared | sets.either)
     if shared:
-        found[const.VCPU] = Inventory(shared, shared, allocation_ratio=ratio)
+        like = _least(snapshot, const.VCPU)
+        ratio = like.allocation_ratio if like else _NOVA_RATIO
+        yield const.VCPU, Inventory(shared, shared, allocation_ratio=ratio)
+    disk = _least(snapshot, "DISK_GB")
+    if disk is not None:
+        yield "DISK_GB", disk
     for entry in _additional(config, "inventories"):
-        found |= {name: Inventory(**values) for name, values in entry.items()}
-    return found
-
-
-def _traits(config: HostConfig) -> Iterator[str]:
-    yield from _additional(config, "traits")
+        yield from ((name, Inventory(**values)) for name, values in entry.items())
 
 
 def _additional(config: HostConfig, key: str) -> list[Any]:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,11 +18,7 @@ from nova_perfvm.diagnose.hosts import expected_slots, slot_class
 from nova_perfvm.diagnose.policy_diff import compare_servers
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.host_view import HostView, view_of, views_of
-from nova_perfvm.facts.snapshot import (
-    Provider,
-    Server,
-    Snapshot,
-)
+from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.placement.schemes import scheme_counting, scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
@@ -33,7 +28,7 @@ _ROUNDS: Final = 40
 
 
 class SupposeError(PerfVMError):
-    """Changes that cannot be made, each with its reason."""
+    """A change that cannot be made, and why."""
 
 
 @dataclass(frozen=True)
@@ -43,23 +38,22 @@ class Supposed:
     :ivar policy: the new one; None for that in use
     :ivar flips: hosts to make elastic
     :ivar adds: hosts to add
-    :ivar memory_gb: of each host that is added; None for as much as others have
+    :ivar memory_gb: of each host that is added
     :ivar removes: hosts to remove
     """
 
     policy: Policy | None = None
-    flips: tuple[str, ...] = ()
-    adds: tuple[NewHosts, ...] = ()
-    memory_gb: int | None = None
-    removes: tuple[str, ...] = ()
+    flips: Sequence[str] = ()
+    adds: Sequence[NewHosts] = ()
+    memory_gb: int = 0
+    removes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Supposition:
     """A cloud as it would be.
 
     :ivar policy: that which it would have
-    :ivar added: names of the hosts that were added
     :ivar moves: where servers of removed hosts go
     :ivar homeless: servers that were on hosts removed, and fit no other
     :ivar left_behind: servers that the new policy would not have as they are
@@ -68,11 +62,26 @@ class Supposition:
 
     policy: Policy
     snapshot: Snapshot
-    added: tuple[str, ...] = ()
-    moves: tuple[Move, ...] = ()
-    homeless: tuple[Server, ...] = ()
-    left_behind: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    moves: list[Move] = field(default_factory=list)
+    homeless: list[Server] = field(default_factory=list)
+    left_behind: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def in_words(self) -> Iterator[str]:
+        """Yield what would happen to servers, one sentence each."""
+        for move in self.moves:
+            yield (
+                f"{move.name} ({move.server}) goes from {move.source} to {move.target}"
+            )
+        for server in self.homeless:
+            yield f"{server} on {server.host} fits no other host"
+        if self.left_behind:
+            yield (
+                f"{number_of(len(self.left_behind), 'server')} left behind, as the new "
+                "policy would not have them (policy diff says why): "
+                f"{', '.join(self.left_behind)}"
+            )
+        yield from self.notes
 
 
 def suppose(
@@ -85,76 +94,60 @@ def suppose(
 
     :param policy: that in use
     :param settings: those of nova-scheduler afterwards
-    :raises SupposeError: when some cannot be made, with all of these
-    :raises NewHostsError: when nothing tells the memory of added hosts
+    :raises SupposeError: when one cannot be made
     :raises HostConfigError: when the policy has no hosts as those to add
     """
-    _check(snapshot, changes)
-    new = changes.policy or policy
-    found = Supposition(new, snapshot)
-    if new.digest != policy.digest:
-        found = _with_policy(policy, found)
-    found = _flipped(found, changes.flips)
-    for hosts in changes.adds:
-        found = _added(found, hosts, changes.memory_gb)
-    return _removed(found, changes.removes, settings)
-
-
-def _check(snapshot: Snapshot, changes: Supposed) -> None:
     known = {host.host for host in snapshot.hosts}
-    counts = Counter((*changes.flips, *changes.removes))
-    problems = [unknown_host(name, known) for name in counts if name not in known]
-    problems += [f"host {name} is named twice" for name, n in counts.items() if n > 1]
-    if problems:
-        raise SupposeError("; ".join(problems))
+    for name in (*changes.flips, *changes.removes):
+        if name not in known:
+            raise SupposeError(unknown_host(name, known))
+    found = Supposition(changes.policy or policy, snapshot)
+    if found.policy.digest != policy.digest:
+        _change_policy(policy, found)
+    for name in changes.flips:
+        found.snapshot = _enrolled(found.policy, found.snapshot, name)
+    for hosts in changes.adds:
+        _add(found, hosts, changes.memory_gb)
+    _remove(found, changes.removes, settings)
+    return found
 
 
 # The policy
 
 
-def _with_policy(old: Policy, found: Supposition) -> Supposition:
+def _change_policy(old: Policy, found: Supposition) -> None:
     """Let hosts offer what the new policy says, and look which servers it leaves."""
-    new, snapshot = found.policy, found.snapshot
-    notes = list(found.notes)
-    differences = compare_servers(old, new, snapshot)
-    left = dict.fromkeys(d.name for d in differences if d.kind == "server")
-    notes += [
-        f"host {d.name}: {d.what}: {d.new}" for d in differences if d.kind == "host"
-    ]
+    new = found.policy
+    for difference in compare_servers(old, new, found.snapshot):
+        if difference.kind == "host":
+            name, what = difference.name, difference.what
+            found.notes.append(f"host {name}: {what}: {difference.new}")
+        elif difference.name not in found.left_behind:
+            found.left_behind.append(difference.name)
     scheme = scheme_of(new)
     if scheme.offers_slots:
-        snapshot, changed = _with_slots(new, snapshot)
-        if changed:
-            notes.append(
-                f"another number of slots on {number_of(len(changed), 'host')} when "
-                f"provider.yaml is made anew (host config): {', '.join(changed)}"
-            )
+        _offer_slots(found)
     if scheme.enrolls and scheme_of(old).enrolls:
-        snapshot, more = _enrolled_anew(new, snapshot)
-        notes += more
+        _enroll_anew(found)
     elif scheme.enrolls:
-        notes.append("hosts have slots for VMs with units when they are flipped")
-    return replace(
-        found,
-        snapshot=snapshot,
-        left_behind=tuple(left),
-        notes=tuple(notes),
-    )
+        found.notes.append("hosts have slots for VMs with units when they are flipped")
 
 
-def _with_slots(policy: Policy, snapshot: Snapshot) -> tuple[Snapshot, list[str]]:
-    """Return a cloud whose hosts offer the slots that a policy gives them."""
-    providers = dict(snapshot.provider_by_uuid)
+def _offer_slots(found: Supposition) -> None:
+    """Let hosts offer the slots that the policy gives them."""
+    providers = dict(found.snapshot.provider_by_uuid)
     changed = []
-    for view in views_of(snapshot):
-        if not view.tree:
-            continue
-        made = _offering(policy, view)
-        if made != view.root:
+    for view in views_of(found.snapshot):
+        made = _offering(found.policy, view) if view.tree else None
+        if made is not None and made != view.root:
             providers[made.uuid] = made
             changed.append(view.host)
-    found = tuple(providers[p.uuid] for p in snapshot.providers)
-    return replace(snapshot, providers=found), changed
+    found.snapshot = replace(found.snapshot, providers=tuple(providers.values()))
+    if changed:
+        found.notes.append(
+            f"another number of slots on {number_of(len(changed), 'host')} when "
+            f"provider.yaml is made anew (host config): {', '.join(changed)}"
+        )
 
 
 def _offering(policy: Policy, view: HostView) -> Provider:
@@ -162,62 +155,36 @@ def _offering(policy: Policy, view: HostView) -> Provider:
     root, count = view.root, expected_slots(policy, view)
     if count is None:
         return root
-    mine = slot_class(policy, view.facts.labels)
     scheme = scheme_of(policy)
+    mine = slot_class(policy, view.facts.labels)
     offer = scheme.offers(policy, mine, root.mode, count)
-    inventories = {
-        name: found
-        for name, found in root.inventories.items()
-        if scheme_counting([name]) is None
-    } | dict(offer.inventories)
+    others = {n: i for n, i in root.inventories.items() if scheme_counting([n]) is None}
     ours = {scheme.trait(policy, c) for c in policy.pinned_classes}
-    traits = root.traits - ours | offer.traits
-    if inventories == root.inventories and traits == root.traits:
-        return root
-    return replace(root, inventories=inventories, traits=traits)
+    return replace(
+        root,
+        inventories=others | dict(offer.inventories),
+        traits=root.traits - ours | offer.traits,
+    )
 
 
-def _enrolled_anew(
-    policy: Policy, snapshot: Snapshot
-) -> tuple[Snapshot, Iterable[str]]:
-    """Enroll the elastic hosts for a policy's number of children."""
-    notes = []
-    trait = scheme_of(policy).enrolled_trait(policy)
-    for view in views_of(snapshot):
+def _enroll_anew(found: Supposition) -> None:
+    """Enroll the elastic hosts for the policy's number of children."""
+    trait = scheme_of(found.policy).enrolled_trait(found.policy)
+    for view in views_of(found.snapshot):
         if not view.enrolled or view.root.elastic_traits == {trait}:
             continue
         try:
-            snapshot = _enroll(policy, snapshot, view.host)
+            found.snapshot = _enrolled(found.policy, found.snapshot, view.host)
         except SupposeError as exc:
-            notes.append(f"stays as it is enrolled: {exc}")
+            found.notes.append(f"stays as it is enrolled: {exc}")
         else:
-            notes.append(f"{view.host} is enrolled anew, with {trait}")
-    return snapshot, notes
+            found.notes.append(f"{view.host} is enrolled anew, with {trait}")
 
 
 # Hosts
 
 
-def _flipped(found: Supposition, names: Iterable[str]) -> Supposition:
-    snapshot = found.snapshot
-    problems, notes = [], list(found.notes)
-    for name in names:
-        try:
-            snapshot = _enroll(found.policy, snapshot, name)
-        except SupposeError as exc:
-            problems.append(str(exc))
-            continue
-        if view_of(snapshot, name).root.mode == "dedicated":
-            notes.append(
-                f"{name} has cpu_dedicated_set, and so no CPU for general VMs: "
-                "nova-perfvm host config --mode elastic says what to change"
-            )
-    if problems:
-        raise SupposeError("\n".join(problems))
-    return replace(found, snapshot=snapshot, notes=tuple(notes))
-
-
-def _enroll(policy: Policy, snapshot: Snapshot, name: str) -> Snapshot:
+def _enrolled(policy: Policy, snapshot: Snapshot, name: str) -> Snapshot:
     """Return a cloud when a host is enrolled, its servers with units.
 
     :raises SupposeError: when something is in the way
@@ -235,61 +202,32 @@ def _enroll(policy: Policy, snapshot: Snapshot, name: str) -> Snapshot:
     raise SupposeError(f"{name}: enrolling it does not come to an end")
 
 
-def _added(found: Supposition, new: NewHosts, memory_gb: int | None) -> Supposition:
-    snapshot, names = with_new_hosts(found.policy, found.snapshot, new, memory_gb)
-    if scheme_of(found.policy).enrolls:
-        for name in names:
-            snapshot = _enroll(found.policy, snapshot, name)
-    return replace(found, snapshot=snapshot, added=found.added + names)
+def _add(found: Supposition, new: NewHosts, memory_gb: int) -> None:
+    policy = found.policy
+    found.snapshot, names = with_new_hosts(policy, found.snapshot, new, memory_gb)
+    for name in names if scheme_of(policy).enrolls else ():
+        found.snapshot = _enrolled(policy, found.snapshot, name)
 
 
-def _removed(
-    found: Supposition, names: tuple[str, ...], settings: SchedulerSettings
-) -> Supposition:
+def _remove(
+    found: Supposition, names: Sequence[str], settings: SchedulerSettings
+) -> None:
     """Move servers off hosts, then remove these with the servers that remain."""
-    snapshot, moves = found.snapshot, list(found.moves)
-    notes = list(found.notes)
     for name in names:
         wishes = PlanOptions(excluded=frozenset(names) - {name})
-        plan = drain(Planning(found.policy, snapshot, settings, wishes), name)
-        snapshot = plan.after
-        moves += plan.moves
-        notes += [f"{name}: {why}" for why in plan.reasons]
-    homeless = tuple(s for s in snapshot.servers if s.host in names)
-    return replace(
-        found,
-        snapshot=_without(snapshot, frozenset(names)),
-        moves=tuple(moves),
-        homeless=homeless,
-        notes=tuple(notes),
-    )
-
-
-def _without(snapshot: Snapshot, names: frozenset[str]) -> Snapshot:
-    gone = {host.provider for host in snapshot.hosts if host.host in names}
-    return replace(
-        snapshot,
-        hosts=tuple(h for h in snapshot.hosts if h.host not in names),
-        providers=tuple(
-            p for p in snapshot.providers if (p.root or p.uuid) not in gone
-        ),
-        servers=tuple(s for s in snapshot.servers if s.host not in names),
+        plan = drain(Planning(found.policy, found.snapshot, settings, wishes), name)
+        found.snapshot = plan.after
+        found.moves += plan.moves
+        found.notes += [f"{name}: {why}" for why in plan.reasons]
+    seen = found.snapshot
+    found.homeless += [server for server in seen.servers if server.host in names]
+    gone = {host.provider for host in seen.hosts if host.host in names}
+    found.snapshot = replace(
+        seen,
+        hosts=tuple(h for h in seen.hosts if h.host not in names),
+        providers=tuple(p for p in seen.providers if (p.root or p.uuid) not in gone),
+        servers=tuple(s for s in seen.servers if s.host not in names),
         aggregates=tuple(
-            replace(a, hosts=a.hosts - names) for a in snapshot.aggregates
+            replace(a, hosts=a.hosts.difference(names)) for a in seen.aggregates
         ),
     )
-
-
-def in_words(found: Supposition) -> Iterator[str]:
-    """Return what would happen to servers, one sentence each."""
-    for move in found.moves:
-        yield f"{move.name} ({move.server}) goes from {move.source} to {move.target}"
-    for server in found.homeless:
-        yield f"{server} on {server.host} fits no other host"
-    if found.left_behind:
-        yield (
-            f"{number_of(len(found.left_behind), 'server')} left behind, as the new "
-            "policy would not have them (policy diff says why): "
-            f"{', '.join(found.left_behind)}"
-        )
-    yield from found.notes

@@ -56,7 +56,7 @@ ARGUMENTS = {
 # How they are given a file, if not by --snapshot or --policy: by options, or first.
 FILES = {
     "certify": ["--host-collect", "--guest-collect", "--samples"],
-    "plan disk": ["--fio"],
+    "plan disk": ["--alone"],
 }
 FIRST = {
     *("policy check", "host check", "guest check", "bench compare"),

@@ -12,9 +12,6 @@ from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import GENERAL, Cloud
 from tests.unit.osc.test_explain import SavedCase
 
-# As the providers of computes have; those of children are made of it.
-UUID = "2b1f7a52-6c0e-4a2e-9d7e-0f3c0f6c4b1{}"
-
 
 class WhatIfCase(SavedCase):
     def what_if(self, *arguments, policy=None):
@@ -36,46 +33,56 @@ class WhatIfCase(SavedCase):
         return str(path)
 
 
+MEMORY = ("--memory-gb", "500")
+
+
 class WhatIfTest(WhatIfCase):
     """Two dedicated hosts: one full, one with a slot."""
 
-    def test_hosts_that_are_added(self):
-        status, found = self.what_if("--add", "3x2x24")
-        self.assertEqual(3, status)
-        self.assertIn("no host of the cloud is a 2x24", self.stderr)
-        status, found = self.what_if("--add", "3x2x24", "--memory-gb", "500")
-        self.assertEqual(0, status, self.stderr)
-        self.assertEqual({"all hosts": ([4, 3, 1, 0], [10, 3, 7, 0])}, found)
-        # With the memory of their like; a host for general VMs has no slot.
-        _, found = self.what_if("--add", "1x2x20", "--add", "2x2x20=shared")
-        self.assertEqual({"all hosts": ([4, 3, 1, 0], [6, 3, 3, 0])}, found)
-
-    def test_rows_by_host(self):
-        _, found = self.what_if("--add", "1x2x20", "--by", "host")
-        self.assertEqual(
-            {
-                "hp1": ([2, 2, 0, 0], [2, 2, 0, 0]),
-                "hp2": ([2, 1, 1, 0], [2, 1, 1, 0]),
-                "new-2x20-1": ([0, 0, 0, 0], [2, 0, 2, 0]),
-            },
-            found,
-        )
-
-    def test_a_host_that_is_removed(self):
-        status, found = self.what_if("--remove", "hp2", "--by", "host")
-        self.assertEqual(1, status)
-        self.assertEqual(([2, 1, 1, 0], [0, 0, 0, 0]), found["hp2"])
-        self.assertIn("hp2-a (i-hp2-a) on hp2 fits no other host", self.stderr)
-
-        status, found = self.what_if("--add", "1x2x20", "--remove", "hp2")
-        self.assertEqual(0, status, self.stderr)
-        self.assertIn("hp2-a (i-hp2-a) goes from hp2 to new-2x20-1", self.stderr)
-        self.assertEqual({"all hosts": ([4, 3, 1, 0], [4, 3, 1, 0])}, found)
-        # Not to each other.
-        status, found = self.what_if("--remove", "hp2", "--remove", "hp1")
-        self.assertEqual(1, status)
-        self.assertEqual([0, 0, 0, 0], found.get("all hosts", (0, [0, 0, 0, 0]))[1])
-        self.assertEqual(3, self.stderr.count("fits no other host"))
+    def test_hosts_that_come_and_go(self):
+        hp1, hp2 = ([2, 2, 0, 0], [2, 2, 0, 0]), ([2, 1, 1, 0], [2, 1, 1, 0])
+        gone, new = [0, 0, 0, 0], ([0, 0, 0, 0], [2, 0, 2, 0])
+        for expected, expected_status, words, arguments in (
+            ({"all hosts": ([4, 3, 1, 0], [10, 3, 7, 0])}, 0, "", ["--add", "3x2x24"]),
+            # A host for general VMs has no slot.
+            (
+                {"all hosts": ([4, 3, 1, 0], [6, 3, 3, 0])},
+                0,
+                "",
+                ["--add", "1x2x20", "--add", "2x2x20=shared"],
+            ),
+            (
+                {"hp1": hp1, "hp2": hp2, "new-2x20-1": new},
+                0,
+                "",
+                ["--add", "1x2x20", "--by", "host"],
+            ),
+            (
+                {"hp1": hp1, "hp2": ([2, 1, 1, 0], gone)},
+                1,
+                "hp2-a (i-hp2-a) on hp2 fits no other host",
+                ["--remove", "hp2", "--by", "host"],
+            ),
+            (
+                {"all hosts": ([4, 3, 1, 0], [4, 3, 1, 0])},
+                0,
+                "hp2-a (i-hp2-a) goes from hp2 to new-2x20-1",
+                ["--add", "1x2x20", "--remove", "hp2"],
+            ),
+            # Not to each other.
+            (
+                {"hp1": (hp1[0], gone), "hp2": (hp2[0], gone)},
+                1,
+                "on hp1 fits no other host",
+                ["--remove", "hp2", "--remove", "hp1", "--by", "host"],
+            ),
+        ):
+            with self.subTest(arguments):
+                more = MEMORY if "--add" in arguments else ()
+                status, found = self.what_if(*arguments, *more)
+                self.assertEqual(expected_status, status, self.stderr)
+                self.assertEqual(expected, found)
+                self.assertIn(words, self.stderr)
 
     def test_another_policy(self):
         document = loader.load().as_document()
@@ -103,16 +110,10 @@ class WhatIfTest(WhatIfCase):
         for words, *arguments in (
             ("nothing to suppose",),
             ("no compute host 'nowhere' (the nearest: hp", "--remove", "nowhere"),
-            ("host hp1 is named twice", "--remove", "hp1", "--remove", "hp1"),
-            ("host hp1 is named twice", "--remove", "hp1", "--flip", "hp1=elastic"),
-            ("--memory-gb is for --add", "--memory-gb", "1", "--remove", "hp1"),
+            ("--add and --memory-gb go together", *MEMORY, "--remove", "hp1"),
+            ("--add and --memory-gb go together", "--add", "1x2x20"),
             ("placement: slots, and elastic hosts need units", "--flip", "hp1=elastic"),
-            ("placement: slots", "--add", "1x2x20=elastic"),
-        ):
-            with self.subTest(words):
-                self.assertEqual((3, {}), self.what_if(*arguments))
-                self.assertIn(words, self.stderr)
-        for words, *arguments in (
+            ("placement: slots", "--add", "1x2x20=elastic", *MEMORY),
             ("expected HOST=elastic", "--flip", "hp1=shared"),
             ("such as 10x2x24", "--add", "2x24"),
             ("modes: dedicated", "--add", "1x2x24=odd"),
@@ -138,59 +139,28 @@ class FlipTest(WhatIfCase):
         self.policy = self.policy_file("units.yaml", UNITS.as_document())
         self.save()
 
-    def save(self):
-        super().save()
-        path = pathlib.Path(self.path)
-        text = path.read_text()
-        for number, name in enumerate(self.cloud.hosts):
-            text = text.replace(f'"p-{name}"', f'"{UUID.format(number)}"')
-        path.write_text(text)
+    def test_hosts_that_are_flipped_and_added(self):
+        for arguments, name, expected in (
+            (["--flip", "plain=elastic"], "plain", ([0, 0, 0, 0], [2, 0, 2, 0])),
+            (["--flip", "plain=elastic"], "e1", ([2, 0, 0, 2], [2, 0, 0, 2])),
+            (["--add", "1x2x20", *MEMORY], "new-2x20-1", ([0] * 4, [2, 0, 2, 0])),
+        ):
+            arguments += ["--by", "host"]
+            status, found = self.what_if(*arguments, policy=self.policy)
+            self.assertEqual((0, expected), (status, found[name]), self.stderr)
 
-    def test_an_empty_host(self):
-        status, found = self.what_if(
-            "--flip", "plain=elastic", "--by", "host", policy=self.policy
-        )
-        self.assertEqual(0, status, self.stderr)
-        self.assertEqual(([0, 0, 0, 0], [2, 0, 2, 0]), found["plain"])
-        self.assertEqual(([2, 0, 0, 2], [2, 0, 0, 2]), found["e1"])
-
-    def test_added_hosts_are_enrolled(self):
-        _, found = self.what_if("--add", "2x2x20", policy=self.policy)
-        self.assertEqual({"all hosts": ([4, 0, 2, 2], [8, 0, 6, 2])}, found)
-
-    def test_servers_on_it_get_their_units(self):
+    def test_servers_on_a_host_that_is_flipped(self):
+        flip = ("--flip", "plain=elastic", "--by", "host")
         self.cloud.add("bare", "plain", GENERAL, {"VCPU": 2, "MEMORY_MB": 4096})
         self.save()
-        status, found = self.what_if(
-            "--flip", "plain=elastic", "--by", "host", policy=self.policy
-        )
+        status, found = self.what_if(*flip, policy=self.policy)
         self.assertEqual(0, status, self.stderr)
         # One general VM, and no high-performance one comes any more.
         self.assertEqual([2, 0, 0, 2], found["plain"][1])
-
-    def test_servers_that_cannot_be_there_together(self):
-        self.cloud.add("bare", "plain", GENERAL, {"VCPU": 2}, task="resize_migrating")
+        self.cloud.change_server("bare", task="resize_migrating")
         self.save()
-        self.assertEqual(
-            (3, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
-        )
+        self.assertEqual((3, {}), self.what_if(*flip, policy=self.policy))
         self.assertIn("bare (i-bare) is being changed", self.stderr)
-
-    def test_a_provider_without_a_uuid(self):
-        super().save()
-        self.assertEqual(
-            (3, {}), self.what_if("--flip", "plain=elastic", policy=self.policy)
-        )
-        said = "{0}: provider {0}: found 'p-{0}', expected its UUID"
-        self.assertIn(said.format("plain"), self.stderr)
-        self.assertIn("openstack perfvm snapshot save FILE", self.stderr)
-        # Children of another number are made, too.
-        document = UNITS.as_document() | {"elastic": {"slots": 4}}
-        path = self.policy_file("four.yaml", document)
-        status, _ = self.what_if("--policy", path, policy=self.policy)
-        self.assertEqual(1, status, self.stderr)
-        for host in ("e1", "e2"):
-            self.assertIn(f"stays as it is enrolled: {said.format(host)}", self.stderr)
 
     def test_another_number_of_children(self):
         document = UNITS.as_document() | {"elastic": {"slots": 4}}
