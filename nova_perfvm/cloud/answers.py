@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.api import API
-from nova_perfvm.cloud.errors import NotThereError, openstack_errors
+from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, assume_cells
 from nova_perfvm.facts.snapshot.resources import (
     IMAGE_MEMBERS,
@@ -27,7 +27,8 @@ from nova_perfvm.facts.snapshot.resources import (
 from nova_perfvm.policy import HostShape
 
 _VOLUMES: Final = "os-extended-volumes:volumes_attached"
-# What Nova says (2.69) of a service that it knows of by its host's cell only.
+_HOST: Final = "OS-EXT-SRV-ATTR:host"
+# What Nova says (2.69) of a service or a server that it knows of by its cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"
 
 
@@ -47,7 +48,7 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
 
 
 @openstack_errors()
-def compute_services(api: API, host: str | None = None) -> dict[str, dict[str, Any]]:
+def compute_services(api: API, host: str = "") -> dict[str, dict[str, Any]]:
     """Return the compute services by host, all or that of one.
 
     This list alone has those of cells that are down: from one in pages, as
@@ -128,18 +129,21 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
     """Return a server as Nova shows it, in a list with details or alone.
 
     :param volume_root: see :func:`has_volume_root`
+    :raises CloudError: when Nova hides where it is
     """
     if "name" not in found:
-        # Its cell is down (2.69), and it is known to exist.  Of one that is
-        # asked for alone Nova knows what was ordered, but not where it is.
-        return Server(found["id"], found["id"], None, found["status"], 0, {})
+        # Of one that is asked for alone Nova knows what was ordered, but not where
+        # it is.
+        return unknown_server(found["id"])
+    if _HOST not in found:
+        raise _hidden()
     flavor = found["flavor"]
     # Nova shows an empty text for a server that boots from a volume.
     source = found.get("image") or {}
     return Server(
         id=found["id"],
         name=found["name"],
-        host=found.get("OS-EXT-SRV-ATTR:host"),
+        host=found[_HOST],
         status=found["status"],
         vcpus=flavor["vcpus"],
         extra_specs=dict(flavor.get("extra_specs") or {}),
@@ -158,6 +162,19 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
         availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
         created=found.get("created") or "",
         updated=found.get("updated") or "",
+    )
+
+
+def unknown_server(uuid: str) -> Server:
+    """Return a server that is known to exist, while its cell is down."""
+    return Server(uuid, uuid, None, _CELL_IS_DOWN, 0, {})
+
+
+def _hidden() -> CloudError:
+    return CloudError(
+        "Nova tells only administrators on which host and CPUs a server is: use such "
+        "credentials (--os-cloud)",
+        403,
     )
 
 
@@ -192,12 +209,17 @@ def one_server(api: API, uuid: str) -> Server:
 
 
 def with_topology(api: API, server: Server) -> Server:
-    """Look up whether a server owns CPUs, and where; an image can say so, too."""
+    """Look up whether a server owns CPUs, and where; an image can say so, too.
+
+    :raises CloudError: when Nova hides where
+    """
     try:
         answer = api.nova("GET", f"/servers/{quote(server.id)}/topology")
     except NotThereError:
         return server
     cells = tuple(_cell(found) for found in answer["nodes"])
+    if any(cell.host_node is None for cell in cells):
+        raise _hidden()
     return replace(
         server,
         cells=cells,
@@ -303,8 +325,9 @@ def compute_host(
     """
     host, node = found["service"]["host"], found["hypervisor_hostname"]
     # Where a hypervisor has no service in the list, it says itself what is missing.
-    known = {"host": host, "id": "", **{k: found[k] for k in ("state", "status")}}
+    told = service or {"id": "", **{k: found[k] for k in ("state", "status")}}
     made = ComputeHost(
+        host=host,
         node=node,
         provider=found["id"],
         hypervisor_type=found.get("hypervisor_type") or "",
@@ -312,7 +335,12 @@ def compute_host(
         memory_mb=found.get("memory_mb") or 0,
         running_vms=found.get("running_vms") or 0,
         shape=shape(found),
-        **_service(service or known),
+        service=told["id"],
+        up=told["state"] == "up",
+        enabled=told["status"] == "enabled",
+        forced_down=bool(told.get("forced_down")),
+        disabled_reason=told.get("disabled_reason"),
+        availability_zone=told.get("zone") or "",
     )
     provider = next((p for p in providers if p.uuid == made.provider), None)
     if provider is None or made.shape is None:
@@ -325,30 +353,3 @@ def compute_host(
         [s for s in servers if s.host == host and s.node in {node, None}],
     )
     return replace(made, cells=cells, cells_source=ASSUMED)
-
-
-def host_of_provider(root: Provider, service: Mapping[str, Any]) -> ComputeHost:
-    """Return a host of which Nova shows no hypervisor; its NUMA nodes nobody tells.
-
-    :param service: of the list of services
-    """
-    return ComputeHost(
-        node=root.name,
-        provider=root.uuid,
-        vcpus=root.total(const.VCPU),
-        memory_mb=root.total("MEMORY_MB"),
-        **_service(service),
-    )
-
-
-def _service(service: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the compute service says of a host."""
-    return {
-        "host": service["host"],
-        "service": service["id"],
-        "up": service["state"] == "up",
-        "enabled": service["status"] == "enabled",
-        "forced_down": bool(service.get("forced_down")),
-        "disabled_reason": service.get("disabled_reason"),
-        "availability_zone": service.get("zone") or "",
-    }

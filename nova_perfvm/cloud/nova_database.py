@@ -1,40 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NUMA nodes and servers from Nova's database; runs on a controller.
+"""NUMA nodes of hosts from Nova's database; runs on a controller.
 
 ``ComputeNode.numa_topology``, which no API shows, is what nova-scheduler reads, pins
 and page pools included, and so are the vCPUs and instances that are counted beside
-it.  ``Instance.numa_topology`` the API shows to administrators.  Nothing is written.
+it.  Nothing is written.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
 
-from nova import config, context, exception, objects
-from nova.api.openstack import common
+from nova import config, context, objects
 from nova.conf import CONF
-from oslo_utils import uuidutils
 
-from nova_perfvm.cloud import servers
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import (
     NOVA_DATABASE,
     ComputeHost,
     HostCell,
     HostPages,
-    Server,
-    ServerCell,
     Snapshot,
 )
 from nova_perfvm.printable import first_line
-
-_Found = TypeVar("_Found")
-
-_OF_SERVERS: Final = ["flavor", "numa_topology"]
 
 
 class NovaDBError(PerfVMError):
@@ -62,142 +51,31 @@ def configure(path: str) -> None:
         )
 
 
-def compute_nodes(skipped: list[str] | None = None) -> list[objects.ComputeNode]:
+def compute_nodes(skipped: list[str]) -> list[objects.ComputeNode]:
     """Return the compute nodes of all of Nova's cells that are not disabled.
 
-    :param skipped: is told of cells that cannot be read; None: that is an error
-    :raises NovaDBError: when a database cannot be read
-    """
-    return _of_cells(objects.ComputeNodeList.get_all, skipped)
-
-
-def _of_cells(
-    read: Callable[[Any], Iterable[_Found]],
-    skipped: list[str] | None = None,
-    *,
-    unplaced: bool = False,
-) -> list[_Found]:
-    """Return what is read in all cells that are not disabled.
-
-    :param read: called with a context of each cell
-    :param unplaced: in cell0, too: the servers that came to no host
+    :param skipped: is told of cells that cannot be read
+    :raises NovaDBError: when the API's database cannot be read
     """
     objects.register_all()
     admin = context.get_admin_context()
-    found: list[_Found] = []
+    found: list[objects.ComputeNode] = []
     try:
         cells = list(objects.CellMappingList.get_by_disabled(admin, disabled=False))
     except Exception as exc:
-        raise _unreadable(exc) from exc
+        raise NovaDBError(
+            f"Nova's database cannot be read: {first_line(exc)}: see "
+            "[api_database]connection, and nova-manage cell_v2 list_cells"
+        ) from exc
     for cell in cells:
-        if cell.is_cell0() and not unplaced:
+        if cell.is_cell0():
             continue
         try:
             with context.target_cell(admin, cell) as targeted:
-                found.extend(read(targeted))
-        except Exception as exc:
-            if skipped is None:
-                raise _unreadable(exc) from exc
+                found.extend(objects.ComputeNodeList.get_all(targeted))
+        except Exception as exc:  # noqa: BLE001  others can be read
             skipped.append(f"cell {cell.identity}: {first_line(exc)}")
     return found
-
-
-def _unreadable(exc: Exception) -> NovaDBError:
-    return NovaDBError(
-        f"Nova's database cannot be read: {first_line(exc)}: see "
-        "[api_database]connection, and nova-manage cell_v2 list_cells"
-    )
-
-
-def servers_named(names: Iterable[str], skipped: list[str]) -> tuple[Server, ...]:
-    """Return servers by names or IDs, with their topologies.
-
-    :param skipped: is told of cells that cannot be read
-    :raises CloudError: when one is not there, or several have a name
-    :raises NovaDBError: when the database cannot be read
-    """
-
-    def look(name: str) -> list[Server]:
-        return _of_cells(lambda cell: _named(cell, name), skipped, unplaced=True)
-
-    def unseen() -> str:
-        return f"; not read: {'; '.join(sorted(set(skipped)))}" if skipped else ""
-
-    return servers.select(names, look, unseen)
-
-
-def servers_on(host: str, skipped: list[str]) -> tuple[str, tuple[Server, ...]]:
-    """Return a host's name, and all servers on it, with their topologies.
-
-    :param host: its service's name, or its hypervisor's
-    :param skipped: is told of cells that cannot be read
-    :raises NovaDBError: when there is no such host, or the database cannot be read
-    """
-    known = {
-        node.host
-        for node in compute_nodes(skipped)
-        if host in {node.host, node.hypervisor_hostname}
-    }
-    if len(known) != 1:
-        unread = f"; not read: {'; '.join(skipped)}" if skipped else ""
-        raise NovaDBError(
-            f"Nova's database has {len(known)} hosts {host}: see openstack compute "
-            f"service list --service nova-compute{unread}"
-        )
-    (name,) = known
-
-    def read(cell: Any) -> Iterator[Server]:
-        found = objects.InstanceList.get_by_host(cell, name, _OF_SERVERS)
-        return map(_server, found)
-
-    return name, tuple(_of_cells(read, []))
-
-
-def _named(cell: Any, name: str) -> Iterator[Server]:
-    if uuidutils.is_uuid_like(name):
-        try:
-            yield _server(objects.Instance.get_by_uuid(cell, name, _OF_SERVERS))
-        except exception.InstanceNotFound:
-            pass
-        else:
-            return
-    filters = {"deleted": False, "display_name": re.escape(name)}
-    for found in objects.InstanceList.get_by_filters(
-        cell, filters, expected_attrs=_OF_SERVERS
-    ):
-        if found.display_name == name:
-            yield _server(found)
-
-
-def _server(instance: objects.Instance) -> Server:
-    topology = instance.numa_topology
-    cells = tuple(map(_server_cell, topology.cells)) if topology else ()
-    changed = instance.updated_at or instance.created_at
-    return Server(
-        id=instance.uuid,
-        name=instance.display_name or "",
-        host=instance.host,
-        status=common.status_from_state(instance.vm_state, instance.task_state),
-        vcpus=instance.flavor.vcpus,
-        extra_specs=dict(instance.flavor.extra_specs or {}),
-        pinned=any(cell.cpu_pinning for cell in cells),
-        task=instance.task_state,
-        project=instance.project_id or "",
-        node=instance.node,
-        flavor=instance.flavor.name,
-        memory_mb=instance.flavor.memory_mb,
-        updated=changed.isoformat() if changed else "",
-        cells=cells,
-    )
-
-
-def _server_cell(cell: objects.InstanceNUMACell) -> ServerCell:
-    return ServerCell(
-        host_node=cell.id,
-        vcpus=frozenset(cell.total_cpus),
-        memory_mb=cell.memory,
-        cpu_pinning=dict(cell.cpu_pinning or {}),
-    )
 
 
 def with_cells(snapshot: Snapshot, nodes: Iterable[objects.ComputeNode]) -> Snapshot:

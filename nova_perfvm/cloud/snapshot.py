@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import answers, at_once, down_cells, rights
+from nova_perfvm.cloud import answers, at_once
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.placement.schemes import child_names
+from nova_perfvm.printable import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from nova_perfvm.cloud.api import API
     from nova_perfvm.facts.snapshot import (
-        ComputeHost,
         Flavor,
         Image,
         Migration,
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
     Hypervisors = Sequence[Mapping[str, Any]]
 
-_Found = TypeVar("_Found")
-
 AT_ONCE: Final = 8
+# Of hypervisors, while a cell is down.
+_PAGE: Final = 64
+# So many hosts of cells that are down are named.
+_NAMED: Final = 3
 
 # Extra specs, or images' properties, that give a server a NUMA topology.
 _TOPOLOGY_KEYS: Final = (
@@ -64,7 +66,6 @@ def read_snapshot(
     before: Snapshot | None = None,
     policy_digest: str | None = None,
     progress: Progress = silent,
-    partial: bool = False,
 ) -> Snapshot:
     """Read a whole cloud, or some hosts with the providers and servers that are theirs.
 
@@ -77,13 +78,10 @@ def read_snapshot(
     :param before: what the cloud showed before: flavors and images are taken from it,
         and migrations are read
     :param progress: called from this thread only
-    :param partial: leave out what the credentials may not read, and say so among the
-        gaps, rather than fail
     :raises CloudError: when a request fails
     """
     with openstack_errors():
-        reader = _Reader(api, hosts, before, progress, partial=partial)
-        return reader.read(policy_digest)
+        return _Reader(api, hosts, before, progress).read(policy_digest)
 
 
 class _Reader:
@@ -95,92 +93,63 @@ class _Reader:
         some: Hypervisors | None,
         before: Snapshot | None,
         progress: Progress,
-        *,
-        partial: bool,
     ) -> None:
         self._api = api
         self._some = some
         self._before = before
         self._progress = progress
-        self._partial = partial
         self._gaps: list[str] = []
-        # Hosts of cells that are down; of which, Nova does not say.
-        self._lost: list[str] = []
+        # Hosts of cells that are down, and of those that Nova lists behind one.
+        self._unseen: list[str] = []
 
     def read(self, policy_digest: str | None) -> Snapshot:
         """Return what the cloud shows."""
         whole = self._some is None
         # Allocations first: a server that comes later is then no riddle.
-        counted = self._allowed("providers", self._providers) if whole else None
-        services = self._allowed("services", self._services) or {}
-        listed = self._allowed("hypervisors", self._hypervisors)
-        hypervisors = listed or []
-        aggregates = self._allowed("aggregates", lambda: answers.aggregates(self._api))
-        names = self._allowed("names", lambda: answers.names(self._api))
-        flavors = self._allowed("flavors", self._flavors)
+        providers = self._providers() if whole else []
+        services = self._services()
+        hypervisors = self._hypervisors(services)
+        aggregates = answers.aggregates(self._api)
+        names = answers.names(self._api)
+        flavors = self._flavors()
         images = self._images()
-        shown = self._allowed("servers", self._servers)
+        servers = self._servers()
         if not whole:
-            counted = self._allowed("providers", self._providers)
-        providers, servers = counted or [], shown or []
-        migrations = self._allowed("migrations", self._migrations) or ()
-        rebuilt: list[ComputeHost] = []
-        if listed is None:
-            rebuilt = rights.hosts_of(services, providers, servers)
-        elif whole and self._lost:
-            rebuilt = self._rebuilt(services, hypervisors, providers, servers)
+            providers = self._providers()
+        migrations = self._migrations()
         roots = {found["id"] for found in hypervisors}
-        roots |= {host.provider for host in rebuilt}
-        if shown is not None:
-            again = self._allowed(
-                "providers",
-                lambda: self._look_again(providers, shown, migrations, roots),
-            )
-            providers, servers = again or (providers, shown)
-            servers = self._topologies(servers, providers, images)
-            self._gaps += rights.hidden(servers) if self._partial else ()
-        hosts = rebuilt + [
+        providers, servers = self._look_again(providers, servers, migrations, roots)
+        servers = self._topologies(servers, providers, images)
+        hosts = [
             answers.compute_host(
                 found, services.get(found["service"]["host"]), providers, servers
             )
             for found in hypervisors
         ]
-        if counted is None:
-            hosts = [rights.without_cpu_sets(host, servers) for host in hosts]
         now = dt.datetime.now(dt.UTC)
         return Snapshot(
             taken_at=now.isoformat(timespec="seconds"),
             hosts=tuple(sorted(hosts, key=lambda host: (host.host, host.node))),
             providers=tuple(sorted(providers, key=lambda p: (p.name, p.uuid))),
-            aggregates=aggregates or (),
+            aggregates=aggregates,
             servers=tuple(servers),
-            flavors=flavors or (),
+            flavors=flavors,
             images=images,
             migrations=migrations,
-            names=names or frozenset(),
+            names=names,
             gaps=tuple(self._gaps),
-            unseen_hosts=tuple(self._lost),
+            unseen_hosts=tuple(self._unseen),
             policy_digest=policy_digest,
             project=self._api.project(),
         )
 
-    def _allowed(self, what: str, read: Callable[[], _Found]) -> _Found | None:
-        """Return what is read; None, and a gap, if that is not allowed."""
-        try:
-            return read()
-        except CloudError as exc:
-            if not self._partial or exc.status != rights.FORBIDDEN:
-                raise
-            self._gaps.append(rights.gap(what, exc))
-            return None
-
-    def _list(self, path: str, key: str, what: str | None = None) -> list[Any]:
+    def _list(self, path: str, key: str) -> list[Any]:
         found = []
         for member in self._api.nova_list(path, key):
             found.append(member)
             if len(found) % 100 == 0:
-                self._progress(what or key, len(found), 0)
-        self._progress(what or key, len(found), len(found))
+                self._progress(key, len(found), 0)
+        self._progress(key, len(found), len(found))
         return found
 
     def _providers(self) -> list[Provider]:
@@ -225,47 +194,54 @@ class _Reader:
         return list(dict.fromkeys(names))
 
     def _services(self) -> dict[str, dict[str, Any]]:
-        """Return the services by host; note the hosts of cells that are down."""
         names = self._host_names()
-        only = names[0] if len(names) == 1 else None
-        found = answers.compute_services(self._api, only)
-        self._lost = sorted(answers.in_lost_cells(found))
-        return {host: s for host, s in found.items() if host not in self._lost}
+        return answers.compute_services(self._api, names[0] if len(names) == 1 else "")
 
-    def _hypervisors(self) -> list[Any]:
-        """Return the hypervisors; while a cell is down Nova lists not all of them."""
+    def _hypervisors(self, services: Mapping[str, Any]) -> list[Any]:
+        """Return the hypervisors; note the hosts of which nothing is known."""
+        lost = answers.in_lost_cells(services)
         if self._some is not None:
-            return [f for f in self._some if f["service"]["host"] not in self._lost]
-        if not self._lost:
+            listed = list(self._some)
+        elif lost:
+            listed = self._before_lost_cells()
+        else:
             return self._list("/os-hypervisors/detail", "hypervisors")
-        return [
-            found
-            for found in down_cells.hypervisors(self._api)
-            # Its cell is back, and what was asked before lacks all that it has.
-            if found["service"]["host"] not in self._lost
-        ]
+        # A cell may be back, but what was asked before lacks all that it has.
+        found = [one for one in listed if one["service"]["host"] not in lost]
+        if lost:
+            seen = {one["service"]["host"] for one in found}
+            self._unseen = sorted(services.keys() - seen)
+            noun = "host" if len(self._unseen) == 1 else "hosts"
+            self._gaps.append(
+                f"cells: Nova cannot reach the cell of {noun} "
+                f"{some_of(self._unseen, _NAMED)}, or lists no hypervisor behind such "
+                "a cell: nothing is known of these hosts and of the servers there, nor "
+                "who holds allocations of them"
+            )
+        return found
 
-    def _rebuilt(
-        self,
-        services: Mapping[str, Mapping[str, Any]],
-        hypervisors: Iterable[Mapping[str, Any]],
-        providers: Sequence[Provider],
-        servers: Iterable[Server],
-    ) -> list[ComputeHost]:
-        """Return the hosts that are up, and without a hypervisor as a cell is down."""
-        listed = {found["service"]["host"] for found in hypervisors}
-        taken = {found["id"] for found in hypervisors}
-        missing = services.keys() - listed
-        found = down_cells.matches(
-            missing, [p for p in providers if p.uuid not in taken], servers
-        )
-        rebuilt = [
-            answers.host_of_provider(root, services[name]) for name, root in found
-        ]
-        names = [host.host for host in rebuilt]
-        unmatched = sorted(missing - set(names))
-        self._gaps += down_cells.gaps(self._lost, names, unmatched)
-        return rebuilt
+    def _before_lost_cells(self) -> list[Any]:
+        """Return the hypervisors of the cells before the first that is down.
+
+        Nova walks the cells in order to list them, and fails at one that is down.  A
+        page that ends before it can be had.
+        """
+        found: list[Any] = []
+        limit, marker = _PAGE, ""
+        while limit:
+            path = f"/os-hypervisors/detail?limit={limit}{marker}"
+            try:
+                page = self._api.nova("GET", path, key="hypervisors")
+            except CloudError as exc:
+                if 0 < exc.status < 500:
+                    raise
+                limit //= 2
+                continue
+            if not page:
+                break
+            found += page
+            marker = f"&marker={page[-1]['id']}"
+        return found
 
     def _flavors(self) -> tuple[Flavor, ...]:
         if self._before is not None:
@@ -294,20 +270,21 @@ class _Reader:
             self._with_fault(answers.server(server, volume_root=server["id"] in roots))
             for server in found
         ]
-        stubs = self._lost and self._some is None
-        return servers + (down_cells.servers(self._api) if stubs else [])
+        if self._some is None and self._unseen:
+            # In pages Nova leaves those out of which it knows the ID only.
+            found = self._api.nova("GET", "/servers?all_tenants=1", key="servers")
+            unknown = {one["id"] for one in found if "name" not in one}
+            unknown |= {one.id for one in servers if one.host in self._unseen}
+            servers = [one for one in servers if one.id not in unknown]
+            servers += map(answers.unknown_server, sorted(unknown))
+        return servers
 
     def _on_host(self, host: str) -> list[dict[str, Any]]:
         return list(answers.server_list(self._api, host))
 
     def _volume_root(self, found: Mapping[str, Any]) -> str | None:
         """Return the ID of a server whose root disk is a volume."""
-        try:
-            return found["id"] if answers.has_volume_root(self._api, found) else None
-        except CloudError as exc:
-            if not self._partial or exc.status != rights.FORBIDDEN:
-                raise
-            return None
+        return found["id"] if answers.has_volume_root(self._api, found) else None
 
     def _with_fault(self, server: Server) -> Server:
         """Return a server with its fault.
@@ -350,7 +327,7 @@ class _Reader:
             consumer
             for provider in providers
             # Nova waits long for a cell that is down, and then knows nothing.
-            if not self._lost or provider.root in roots
+            if not self._unseen or provider.root in roots
             for consumer in provider.allocations
         } - known
         gone: set[str] = set()
@@ -394,15 +371,7 @@ class _Reader:
         ]
 
         def read(server: Server) -> Server:
-            try:
-                found = answers.with_topology(self._api, server)
-            except CloudError as exc:
-                if not self._partial or exc.status != rights.FORBIDDEN:
-                    raise
-                return server
-            # What is but half told is not taken for the whole.
-            told = not self._partial or rights.has_host_nodes(found)
-            return found if told else server
+            return answers.with_topology(self._api, server)
 
         found = self._at_once("topologies", read, asked)
         by_id = {server.id: server for server in found}

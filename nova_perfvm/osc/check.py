@@ -11,7 +11,6 @@ from typing import Any, Final
 from nova_perfvm.cloud import servers as live
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.measure import collector, cure, nova_conf, reading
 from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
@@ -173,6 +172,7 @@ class CheckServer(CheckCommand):
     Exits with 0 if all holds, 1 for warnings, 2 for failures.
     """
 
+    needs_cloud = True
     arguments = (
         one_of(
             argument(
@@ -195,7 +195,6 @@ class CheckServer(CheckCommand):
             "sosreport, for libvirt and the kernel; - for JSON on standard input "
             "(default: nobody can tell; may be repeated)",
         ),
-        snapshots.nova_db("all that Nova has to say from its database, not the API"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -207,33 +206,13 @@ class CheckServer(CheckCommand):
         # First, as mistakes there show at once.
         files = {path: reading.read(path, "host") for path in parsed_args.collected}
         host = parsed_args.host
-        if parsed_args.from_nova_db is not None:
-            source = "Nova's database"
-            host, found = self._from_database(parsed_args)
-        else:
-            source = "Nova's API"
-            self.log_in()
-            if host is None:
-                found = live.named(self.cloud, parsed_args.server)
-            else:
-                host, found = live.on_host(self.cloud, host)
-        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        question = servers.Question(found, source, now, host)
-        return self.reported(parsed_args, servers.check(question, files, policy))
-
-    def _from_database(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[str | None, tuple[Server, ...]]:
-        database = snapshots.open_database(parsed_args.from_nova_db)
-        skipped: list[str] = []
-        host = parsed_args.host
         if host is None:
-            found = database.servers_named(parsed_args.server, skipped)
+            found = live.named(self.cloud, parsed_args.server)
         else:
-            host, found = database.servers_on(host, skipped)
-        for why in sorted(set(skipped)):
-            self.warn(f"not seen: {why}")
-        return host, found
+            host, found = live.on_host(self.cloud, host)
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        question = servers.Question(found, "Nova's API", now, host)
+        return self.reported(parsed_args, servers.check(question, files, policy))
 
     def title(self, report: CheckReport) -> str:
         """Say what was checked."""

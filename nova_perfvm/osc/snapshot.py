@@ -14,7 +14,6 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
-    Argument,
     PolicyCommand,
     argument,
     file_argument,
@@ -23,24 +22,13 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.printable import number_of
 
-
-def nova_db(what: str) -> Argument:
-    """Return ``--from-nova-db``.
-
-    :param what: what is read
-    """
-    return argument(
-        "--from-nova-db",
-        metavar="NOVA_CONF",
-        nargs="?",
-        const="/etc/nova/nova.conf",
-        help=f"read {what}: on a controller, where Nova is installed (default file: "
-        "%(const)s)",
-    )
-
-
-NOVA_DB: Final = nova_db(
-    "the hosts' NUMA nodes from Nova's database, as nova-scheduler does"
+NOVA_DB: Final = argument(
+    "--from-nova-db",
+    metavar="NOVA_CONF",
+    nargs="?",
+    const="/etc/nova/nova.conf",
+    help="read the hosts' NUMA nodes from Nova's database, as nova-scheduler does: on "
+    "a controller, where Nova is installed (default file: %(const)s)",
 )
 
 
@@ -89,27 +77,23 @@ def take(
     app: Any,
     policy_digest: str | None = None,
     nova_conf: str | None = None,
-    *,
-    partial: bool = False,
 ) -> Snapshot:
     """Take a snapshot of the client's cloud, with progress on a terminal.
 
     :param nova_conf: path of Nova's configuration, for the cells that its
         database has
-    :param partial: what the credentials may not read is a gap, and no error
     :raises CloudError: when a request fails
     :raises PerfVMError: when Nova's database cannot be read
     """
     # First, as a mistake there shows at once.
     skipped: list[str] = []
-    database = None if nova_conf is None else open_database(nova_conf)
+    database = None if nova_conf is None else _open_database(nova_conf)
     nodes = database.compute_nodes(skipped) if database else None
     with ProgressLine() as progress:
         found = live.read_snapshot(
             app.client_manager.perfvm,
             policy_digest=policy_digest,
             progress=progress,
-            partial=partial,
         )
     if database is None:
         return found
@@ -119,7 +103,7 @@ def take(
     return located
 
 
-def open_database(nova_conf: str) -> ModuleType:
+def _open_database(nova_conf: str) -> ModuleType:
     """Return the module that reads Nova's database, ready for it.
 
     :raises PerfVMError: when Nova is not here, or its file will not do

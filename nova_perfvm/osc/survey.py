@@ -77,7 +77,7 @@ class ShowSurvey(ReportingLister):
     )
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
-        """Return what the cloud shows to these credentials, or files do."""
+        """Return what the cloud shows, or files do."""
         if parsed_args.collected:
             # Only here is jc needed.
             from nova_perfvm.measure import as_snapshot, reading  # noqa: PLC0415
@@ -87,9 +87,7 @@ class ShowSurvey(ReportingLister):
         if parsed_args.snapshot is not None:
             return snapshots.read(parsed_args.snapshot)
         self.log_in()
-        return snapshots.take(
-            self.app, nova_conf=parsed_args.from_nova_db, partial=True
-        )
+        return snapshots.take(self.app, nova_conf=parsed_args.from_nova_db)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look, propose, judge; write the policy."""

@@ -48,7 +48,7 @@ taken = snapshot.Snapshot(
 )
 try:
     nova_database.configure(sys.argv[1])
-    taken = nova_database.with_cells(taken, nova_database.compute_nodes())
+    taken = nova_database.with_cells(taken, nova_database.compute_nodes([]))
     print(snapshot.dumps(taken))
 except nova_database.NovaDBError as exc:
     sys.exit(str(exc))

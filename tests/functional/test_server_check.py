@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """``server check`` on a real Nova: its API, its database and its domains' XML."""
 
-import contextlib
 import json
 import pathlib
 import re
 import shlex
-from unittest import mock
 
 import fixtures
 
-from nova_perfvm.cloud import nova_database
 from tests import documented
 from tests.functional import base, client
 from tests.unit.measure import hosts
@@ -77,35 +74,26 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         server = self.boot()
         file = self.collect("hp1")
         for arguments in ([server.name], [server.id], ["--host", "hp1"]):
-            for told in ([], ["--from-nova-db", "nova.conf"]):
-                with self.subTest(arguments=arguments, told=told), self.database():
-                    status, found, row = self.check_one(
-                        *arguments, *told, "--collected", file
-                    )
-                    self.assertEqual((0, "ok"), (status, found), row)
-                    self.assertIn(str(server.id), row["Subject"])
-                    self.assertEqual("all agree on 20 vCPUs", row["Observed"])
-                    source = "Nova's database at" if told else "Nova's API at"
-                    self.assertIn(source, row["Source"])
-                    self.assertIn("/proc/4100/task/*/status", row["Source"])
+            status, found, row = self.check_one(*arguments, "--collected", file)
+            self.assertEqual((0, "ok"), (status, found), row)
+            self.assertIn(str(server.id), row["Subject"])
+            self.assertEqual("all agree on 20 vCPUs", row["Observed"])
+            self.assertIn("Nova's API at", row["Source"])
+            self.assertIn("/proc/4100/task/*/status", row["Source"])
         self._without_a_file(server)
 
     def _without_a_file(self, server):
         guest = self.cloud.guest(self.servers.show(server))
-        for told in ([], ["--from-nova-db", "nova.conf"]):
-            with self.database():
-                status, found, row = self.check_one(server.name, *told)
-                strict, *_ = self.check(server.name, "--strict", *told)
-            self.assertEqual((0, "unknown", 1), (status, found, strict))
-            first = min(guest.pins)
-            words = (
-                f"vCPUs 0-19 on CPUs {first}-{first + 19} of NUMA node {first // 20}"
-            )
-            self.assertIn(f"Nova has {words} (0:", row["Observed"])
-            (third,) = guest.vcpupin[3]
-            self.assertIn(f" 3:{third} ", row["Observed"])
-            self.assertIn("libvirt and the kernel were not asked", row["Observed"])
-            self.assertIn("on hp1: nova-perfvm host collect", row["Remedy"])
+        status, found, row = self.check_one(server.name)
+        strict, *_ = self.check(server.name, "--strict")
+        self.assertEqual((0, "unknown", 1), (status, found, strict))
+        first = min(guest.pins)
+        words = f"vCPUs 0-19 on CPUs {first}-{first + 19} of NUMA node {first // 20}"
+        self.assertIn(f"Nova has {words} (0:", row["Observed"])
+        (third,) = guest.vcpupin[3]
+        self.assertIn(f" 3:{third} ", row["Observed"])
+        self.assertIn("libvirt and the kernel were not asked", row["Observed"])
+        self.assertIn("on hp1: nova-perfvm host collect", row["Remedy"])
         for format_, word in (
             ("junit", "<skipped"),
             ("prometheus", 'level="unknown"} 1'),
@@ -119,12 +107,6 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
                 "check of servers on hp1: 0 failure, 0 warning, 1 unknown", stderr
             )
 
-    @contextlib.contextmanager
-    def database(self):
-        """Let Nova's database be that of the cloud in this process."""
-        with mock.patch.object(nova_database, "configure") as configure:
-            yield configure
-
     def test_pins_differ(self):
         server = self.boot()
         pins = self.cloud.guest(self.servers.show(server)).vcpupin
@@ -134,16 +116,12 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
         def repinned(xml):
             return re.sub(r"""(vcpu=.3. cpuset=).\d+.""", rf'\1"{other}"', xml)
 
-        for told in ([], ["--from-nova-db", "nova.conf"]):
-            file = self.collect("hp1", change=repinned)
-            with self.database():
-                status, found, row = self.check_one(
-                    server.name, *told, "--collected", file
-                )
-            self.assertEqual((2, "failure"), (status, found))
-            words = f"vCPU 3: Nova CPU {third}, libvirt CPU {other}"
-            self.assertEqual(words, row["Observed"])
-            self.assertIn(f"openstack server reboot --hard {server.id}", row["Remedy"])
+        file = self.collect("hp1", change=repinned)
+        status, found, row = self.check_one(server.name, "--collected", file)
+        self.assertEqual((2, "failure"), (status, found))
+        words = f"vCPU 3: Nova CPU {third}, libvirt CPU {other}"
+        self.assertEqual(words, row["Observed"])
+        self.assertIn(f"openstack server reboot --hard {server.id}", row["Remedy"])
 
         file = self.collect("hp1", v3=other)
         status, found, row = self.check_one(server.name, "--collected", file)
@@ -168,18 +146,14 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
 
         pinned = self.boot()
         self.servers.shelve(pinned)
-        for told in ([], ["--from-nova-db", "nova.conf"]):
-            with self.database():
-                status, found, row = self.check_one(pinned.id, *told)
-            self.assertEqual((0, "unknown"), (status, found))
-            self.assertIn("on no host: SHELVED_OFFLOADED", row["Observed"])
+        status, found, row = self.check_one(pinned.id)
+        self.assertEqual((0, "unknown"), (status, found))
+        self.assertIn("on no host: SHELVED_OFFLOADED", row["Observed"])
 
         refused = self.boot_refused(base.GENERAL_2, host="hp1")
-        for told in ([], ["--from-nova-db", "nova.conf"]):
-            with self.database():
-                _, found, row = self.check_one(refused.id, *told)
-            self.assertEqual("unknown", found)
-            self.assertIn("on no host: ERROR", row["Observed"])
+        _, found, row = self.check_one(refused.id)
+        self.assertEqual("unknown", found)
+        self.assertIn("on no host: ERROR", row["Observed"])
 
     def test_domains_that_nova_does_not_have_there(self):
         self.boot()
@@ -246,18 +220,16 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
     def test_what_cannot_be_asked(self):
         server = self.boot()
         other = self.cloud.boot(base.HP_64, name=server.name)
-        for told in ([], ["--from-nova-db", "nova.conf"]):
-            with self.database():
-                for words, *arguments in (
-                    ("no server nobody:", "nobody"),
-                    ("no server no.*:", "no.*"),
-                    (f"2 servers are called {server.name}:", server.name),
-                    (other.id, server.name),
-                    ("nowhere", "--host", "nowhere"),
-                ):
-                    status, _, stderr = self.check(*arguments, *told)
-                    self.assertEqual(3, status)
-                    self.assertIn(words, stderr)
+        for words, *arguments in (
+            ("no server nobody:", "nobody"),
+            ("no server no.*:", "no.*"),
+            (f"2 servers are called {server.name}:", server.name),
+            (other.id, server.name),
+            ("nowhere", "--host", "nowhere"),
+        ):
+            status, _, stderr = self.check(*arguments)
+            self.assertEqual(3, status)
+            self.assertIn(words, stderr)
         for words, *arguments in (
             ("tells only administrators", server.id),
             ("rights of an administrator", server.name),

@@ -119,7 +119,7 @@ class TestUneven(client.SDKMixin, base.FunctionalTest):
         """Return total and free slots, and what the audit says of the offer."""
         found = read_snapshot(API(self.connection("admin", "admin,member,reader")))
         if database:
-            found = nova_database.with_cells(found, nova_database.compute_nodes())
+            found = nova_database.with_cells(found, nova_database.compute_nodes([]))
         (slots,) = capacity.host_capacity(self.policy, found)
         report = audit.run(audit.Subject(self.policy, found))
         words = [

@@ -215,7 +215,7 @@ class Agreement:
 
     def _seen(self):
         taken = read_snapshot(self._api)
-        return nova_database.with_cells(taken, nova_database.compute_nodes())
+        return nova_database.with_cells(taken, nova_database.compute_nodes([]))
 
     def _compared(self, seen, asked):
         """Return what the two disagree on, and explain's verdicts."""

@@ -17,7 +17,6 @@ import testtools
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.cloud import rights
 from nova_perfvm.diagnose.survey import steps
 from nova_perfvm.findings import AUDIT_CODES, LEVELS, Level
 from nova_perfvm.generate import options
@@ -287,16 +286,6 @@ class MeasureTest(testtools.TestCase):
             },
             seen,
         )
-
-
-class SurveyTest(testtools.TestCase):
-    def test_the_rules_are_those_that_are_asked_for(self):
-        text = (ROOT / "doc/source/admin/survey.rst").read_text()
-        found = re.findall(
-            r'^    "(\S+)": "rule:\w+ or role:auditor"$', text, re.MULTILINE
-        )
-        named = {name for names in rights.RULES.values() for name in names}
-        self.assertEqual(sorted(named), sorted(found))
 
 
 class ArchitectureTest(testtools.TestCase):

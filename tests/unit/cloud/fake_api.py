@@ -37,9 +37,8 @@ class FakeAPI:
         self.lost = []
         self.first_down = None
         self.no_hypervisors = None
-        self.provider_names = {}
 
-    def add_server(self, name, host, specs=(), node=None, **members):
+    def add_server(self, name, host, specs=(), **members):
         self.servers.append(
             {
                 "id": name,
@@ -47,7 +46,7 @@ class FakeAPI:
                 "status": "ACTIVE",
                 "image": {"id": "image"},
                 "OS-EXT-SRV-ATTR:host": host,
-                "OS-EXT-SRV-ATTR:hypervisor_hostname": node or host,
+                "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
                 "flavor": {
                     "original_name": "f",
                     "vcpus": 2,
@@ -130,7 +129,7 @@ class FakeAPI:
             return [
                 {
                     "uuid": host,
-                    "name": self.provider_names.get(host, host),
+                    "name": host,
                     "root_provider_uuid": host,
                     "parent_provider_uuid": None,
                 }
