@@ -67,23 +67,25 @@ class GenerateFlavorsTest(testtools.TestCase):
             "perfvm:class": "general",
             "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden",
         }
+        high = [(f"hp.20c.{gb}g", HIGH.name, 20, gb, 0) for gb in (64, 128, 200)]
+        sizes = ((1, 2, 20), (2, 4, 40), (4, 8, 40), (8, 16, 80))
+        general = [(f"g.{n}c.{gb}g", GENERAL.name, n, gb, gib) for n, gb, gib in sizes]
         expected = [
             PolicyFlavor(
-                f"hp.20c.{gb}g", "high-performance", 20, gb * 1024, 0, HIGH_SPECS
+                name,
+                of,
+                vcpus,
+                gb * 1024,
+                gib,
+                HIGH_SPECS if of == HIGH.name else shared,
             )
-            for gb in (64, 128, 200)
-        ] + [
-            PolicyFlavor(
-                f"g.{vcpus}c.{gb}g", "general", vcpus, gb * 1024, root_gb, shared
-            )
-            for vcpus, gb, root_gb in ((1, 2, 20), (2, 4, 40), (4, 8, 40), (8, 16, 80))
+            for name, of, vcpus, gb, gib in high + general
         ]
         self.assertEqual(expected, list(generate_flavors(POLICY)))
-
-    def test_a_selection(self):
         found = generate_flavors(POLICY, class_name="general", prefix="dc1-")
-        self.assertEqual({"general"}, {flavor.class_name for flavor in found})
-        self.assertEqual("dc1-g.1c.2g", found[0].name)
+        self.assertEqual(
+            [f"dc1-{flavor.name}" for flavor in expected[3:]], [f.name for f in found]
+        )
 
     def test_other_memory_sizes_concern_exact_classes_only(self):
         found = generate_flavors(POLICY, memory_gb=[96, 32, 96])
@@ -160,12 +162,11 @@ class GenerateFlavorsTest(testtools.TestCase):
         standard = {"trait:HW_CPU_X86_AVX": "required", "resources:VGPU": "1"}
         self.assertEqual([], list(placement_names(standard)))
 
-
-class ImagePropertiesTest(testtools.TestCase):
-    def test_of_a_class_and_of_all(self):
-        self.assertEqual(HIGH_IMAGE, properties_of(POLICY, HIGH).image)
+    def test_images_of_a_class_and_of_all(self):
         self.assertEqual({}, generate_image_properties(POLICY, class_name="general"))
-        self.assertEqual(HIGH_IMAGE, generate_image_properties(POLICY))
+        for name in (HIGH.name, None):
+            found = generate_image_properties(POLICY, class_name=name)
+            self.assertEqual(HIGH_IMAGE, found)
 
     def test_extensions_that_contradict(self):
         def rename(policy, vm_class):
@@ -205,18 +206,21 @@ class NovaTest(testtools.TestCase):
         topology = hardware.numa_get_constraints(nova_flavor, image_meta)
         return topology, hardware.get_vif_multiqueue_constraint(nova_flavor, image_meta)
 
-    def test_every_extra_spec_passes_the_validators(self):
-        policies = [
-            POLICY,
-            *(
-                with_class(HIGH, mem_page_size=size, emulator_threads="share")
-                for size in ("small", "large", "2MB", "1GB")
-            ),
-        ]
-        for policy in policies:
-            for flavor in generate_flavors(policy):
+    def test_nova_takes_every_extra_spec(self):
+        for size, expected in (
+            (None, None),
+            ("small", hardware.MEMPAGES_SMALL),
+            ("large", hardware.MEMPAGES_LARGE),
+            ("2MB", 2048),
+            ("1GB", 1048576),
+        ):
+            policy = with_class(HIGH, mem_page_size=size, emulator_threads="share")
+            flavors = generate_flavors(policy)
+            for flavor in flavors:
                 for key, value in flavor.extra_specs.items():
                     validators.validate(key, value)
+            topology, _ = self.constraints(flavors[0], {})
+            self.assertEqual(expected, topology.cells[0].pagesize)
 
     def test_one_image_serves_both_classes(self):
         images = ({}, generate_image_properties(POLICY))
@@ -268,18 +272,6 @@ class NovaTest(testtools.TestCase):
         self.assertEqual({0}, topology.cells[0].pcpuset)
         topology, _ = self.constraints(high, {"hw_cpu_thread_policy": "isolate"})
         self.assertEqual("prefer", topology.cells[0].cpu_thread_policy)
-
-    def test_page_sizes_mean_the_same_to_nova(self):
-        for size, expected in (
-            ("small", hardware.MEMPAGES_SMALL),
-            ("large", hardware.MEMPAGES_LARGE),
-            ("2MB", 2048),
-            ("1GB", 1048576),
-        ):
-            policy = with_class(HIGH, mem_page_size=size)
-            (flavor, *_) = generate_flavors(policy, class_name="high-performance")
-            topology, _ = self.constraints(flavor, {})
-            self.assertEqual(expected, topology.cells[0].pagesize)
 
 
 class PropertiesTest(testtools.TestCase):

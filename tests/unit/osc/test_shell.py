@@ -72,13 +72,6 @@ class ProcessTest(testtools.TestCase):
             env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         )
 
-    def test_version(self):
-        result = self.run_process("--version")
-        version = importlib.metadata.version("nova-perfvm")
-        self.assertEqual(
-            (0, f"nova-perfvm {version}\n"), (result.returncode, result.stdout)
-        )
-
     def test_interrupted_before_a_command_runs(self):
         with mock.patch.object(shell.Shell, "run", side_effect=KeyboardInterrupt):
             self.assertEqual(130, shell.main(["policy", "show"]))
@@ -137,23 +130,16 @@ class ShellTest(CommandCase):
     def test_help_lists_the_commands(self):
         for arguments in (["--help"], ["help"], []):
             self.assertEqual(0, self.run_command(*arguments))
-            for name in (
-                "policy show",
-                "policy check",
-                "policy diff",
-                "flavor generate",
-                "image generate",
-            ):
+            for name in ("policy show", "flavor generate", "image generate"):
                 self.assertIn(name, self.stdout)
-
-    def test_help_of_a_command(self):
         for arguments in (["help", "flavor", "generate"], ["flavor", "generate", "-h"]):
             self.assertEqual(0, self.run_command(*arguments))
             self.assertIn("--memory-gb", self.stdout)
-
-    def test_completion(self):
         self.assertEqual(0, self.run_command("complete"))
         self.assertIn("cmds_flavor='generate'", self.stdout)
+        self.assertEqual(0, self.run_command("--version"))
+        version = importlib.metadata.version("nova-perfvm")
+        self.assertTrue(self.stdout.endswith(f" {version}\n"), self.stdout)
 
     def test_unknown_command(self):
         """Those that are like it are named."""
@@ -175,7 +161,6 @@ class ShellTest(CommandCase):
         ):
             with self.subTest(arguments):
                 self.assert_refused(3, words, *arguments)
-        self.assertEqual(0, self.run_command("--version"))
 
 
 class PolicyTest(CommandCase):
@@ -210,29 +195,29 @@ class PolicyTest(CommandCase):
             1, "expected one of", "policy", "show", "--set", "placement=unit"
         )
 
-    def test_check_the_built_in_policy(self):
-        self.assertEqual(0, self.run_command("policy", "check"))
-        for words in (
-            "built-in policy: valid",
-            f"SHA-256 {POLICY.digest}",
-            "class high-performance: 20 vCPUs, dedicated\n",
-            "class general: any number of vCPUs, shared, the default\n",
-            "host 2x20: 1 slot of class high-performance per NUMA node, 2 VMs",
-        ):
-            self.assertIn(words, self.stdout)
-        self.assertIn(
-            "note: policy.no_cpu_for_host: classes.high-performance.vcpus", self.stderr
-        )
-
     def test_check_says_how_the_classes_fit_each_shape(self):
         text = 'schema_version: "1.0"\nhost_shape: [2x22, 2x20x2, 4x10]\n'
-        self.assertEqual(0, self.run_command("policy", "check", self.file(text)))
-        for words in (
-            "host 2x22: 1 slot of class high-performance per NUMA node, 2 VMs",
-            "host 2x20x2: 1 slot of class high-performance per NUMA node, 2 VMs",
-            "host 4x10: 0 slots of class high-performance per NUMA node, 0 VMs",
+        one, none = "1 slot of class high-performance", "0 slots of class high-perf"
+        for path, expected in (
+            (
+                "builtin",
+                (
+                    "built-in policy: valid",
+                    f"SHA-256 {POLICY.digest}",
+                    "class high-performance: 20 vCPUs, dedicated\n",
+                    "class general: any number of vCPUs, shared, the default\n",
+                    f"host 2x20: {one} per NUMA node, 2 VMs",
+                    "note: policy.no_cpu_for_host: classes.high-performance.vcpus",
+                ),
+            ),
+            (
+                self.file(text),
+                (f"host 2x22: {one}", f"host 2x20x2: {one}", f"host 4x10: {none}"),
+            ),
         ):
-            self.assertIn(words, self.stdout)
+            self.assertEqual(0, self.run_command("policy", "check", path))
+            for words in expected:
+                self.assertIn(words, self.stdout + self.stderr)
 
     def test_check_lists_every_mistake(self):
         for status, *arguments in (
@@ -245,13 +230,16 @@ class PolicyTest(CommandCase):
             for words in ("schema_version", "'slot'", "'none'"):
                 self.assertIn(words, self.stderr)
 
-    def test_an_empty_path_is_not_the_current_directory(self):
-        for status, *arguments in (
-            (3, "check", ""),
-            (1, "show", "--policy", ""),
-            (1, "diff", "", ""),
+    def test_refused(self):
+        path = self.file(BAD)
+        for status, words, *arguments in (
+            # An empty path would be the current directory.
+            (3, "an empty path", "check", ""),
+            (1, "an empty path", "show", "--policy", ""),
+            (1, "an empty path", "diff", "", ""),
+            (3, "once", "check", path, "--policy", path),
         ):
-            self.assert_refused(status, "an empty path", "policy", *arguments)
+            self.assert_refused(status, words, "policy", *arguments)
 
     def test_the_built_in_policy_has_a_name(self):
         said = f"policy: built-in (sha256 {POLICY.digest[:8]})\n"
@@ -270,10 +258,6 @@ class PolicyTest(CommandCase):
         Path(path).rename("builtin")
         self.run_command("policy", "show", "--policy", "./builtin")
         self.assertIn("labelled", self.stdout)
-
-    def test_two_files(self):
-        path = self.file(BAD)
-        self.assert_refused(3, "once", "policy", "check", path, "--policy", path)
 
     def test_the_environment_names_the_file(self):
         path = self.file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
@@ -294,13 +278,10 @@ class PolicyTest(CommandCase):
 
 
 class FlavorTest(CommandCase):
-    def test_shell_is_the_default(self):
-        self.assertEqual(0, self.run_command("flavor", "generate"))
-        self.assertEqual(
-            shell_format.flavor_block(generate_flavors(POLICY)), self.stdout
-        )
-
     def test_what_selects_the_flavors(self):
+        self.assertEqual(0, self.run_command("flavor", "generate"))
+        expected = generate_flavors(POLICY)
+        self.assertEqual(shell_format.flavor_block(expected), self.stdout)
         self.run_command(
             *("flavor", "generate", "--class", "high-performance"),
             *("--memory-gb", "96", "128", "--memory-gb", "160"),
@@ -347,11 +328,8 @@ class ImageTest(CommandCase):
             self.assertEqual(0, self.run_command("image", "generate", "-f", name))
             self.assertIn("hw_vif_multiqueue_enabled", self.stdout)
 
-    def test_a_class_that_needs_nothing(self):
-        self.assertEqual(0, self.run_command("image", "generate", "--class", "general"))
+    def test_one_class(self):
+        arguments = ("image", "generate", "--class")
+        self.assertEqual(0, self.run_command(*arguments, "general"))
         self.assertIn("needs no properties", self.stdout)
-
-    def test_refused(self):
-        self.assert_refused(
-            1, "high-performance, general", "image", "generate", "--class", "fast"
-        )
+        self.assert_refused(1, "high-performance, general", *arguments, "fast")

@@ -19,7 +19,7 @@ classes:
     flavors: {name: "s.{memory_gb}", memory_gb: [32, 16], root_gb: 1}
   general:
     default: true
-    flavors: {name: g, sizes: [{vcpus: 1, memory_gb: 1, root_gb: 1}]}
+    flavors: {name: "g.{memory_gb}", sizes: [{vcpus: 1, memory_gb: 1, root_gb: 1}]}
 """
 
 
@@ -47,50 +47,42 @@ class TempestConfigTest(CommandCase):
             self.read(self.stdout),
         )
 
-    def test_without_a_cap_it_is_what_fits(self):
-        policy = loader.load(
-            None,
-            [
-                "host_shape=2x8",
-                "classes.high-performance.vcpus=2",
-                "classes.high-performance.max_per_host=null",
-            ],
-        )
-        self.assertEqual("8", self.read(tempest_conf(policy))["perfvm"]["max_per_host"])
-
-    def test_what_the_class_shares(self):
-        for exclusive in ("host", "cell", "none"):
-            policy = loader.load(
-                None, [f"classes.high-performance.exclusive={exclusive}"]
-            )
-            found = self.read(tempest_conf(policy))["perfvm"]
-            self.assertEqual(exclusive, found["exclusive"])
+    def test_what_a_policy_changes(self):
+        fast = "classes.high-performance"
+        for changes, expected in (
+            # Without a cap it is what fits.
+            (
+                ("host_shape=2x8", f"{fast}.vcpus=2", f"{fast}.max_per_host=null"),
+                {"max_per_host": "8"},
+            ),
+            ((f"{fast}.exclusive=cell",), {"exclusive": "cell"}),
+            ((f"{fast}.exclusive=none",), {"exclusive": "none"}),
+        ):
+            found = self.read(tempest_conf(loader.load(None, changes)))["perfvm"]
+            self.assertEqual(found, found | expected)
 
     def test_one_of_several_pinned_classes(self):
-        found = self.read(tempest_conf(loader.parse(TWO_PINNED), "small"))["perfvm"]
-        self.assertEqual(
-            ("s.16", "10", "4"),
-            (found["high_performance_flavor"], found["vcpus"], found["max_per_host"]),
-        )
-        # The only general flavor is the other one, too.
-        self.assertEqual("g", found["general_flavor_alt"])
-
-    def test_the_other_general_flavor_has_no_smaller_disk(self):
-        for disks, expected in (((9, 8, 9), "g.3"), ((9, 8, 7), "g.1")):
-            sizes = ", ".join(
-                f"{{vcpus: 1, memory_gb: {gb}, root_gb: {disk}}}"
-                for gb, disk in enumerate(disks, 1)
+        only = "{vcpus: 1, memory_gb: 1, root_gb: 1}"
+        # Of the other general flavors one has no smaller disk, or there is none.
+        for sizes, other in (
+            ("1 9, 2 8, 3 9", "g.3"),
+            ("1 9, 2 8, 3 7", "g.1"),
+            ("1 1", "g.1"),
+        ):
+            listed = ", ".join(
+                "{{vcpus: 1, memory_gb: {}, root_gb: {}}}".format(*size.split())
+                for size in sizes.split(", ")
             )
-            policy = loader.parse(
-                TWO_PINNED.replace(
-                    "{name: g, sizes: [{vcpus: 1, memory_gb: 1, root_gb: 1}]}",
-                    f'{{name: "g.{{memory_gb}}", sizes: [{sizes}]}}',
-                )
-            )
-            with self.subTest(disks):
-                found = self.read(tempest_conf(policy, "small"))["perfvm"]
-                self.assertEqual("g.1", found["general_flavor"])
-                self.assertEqual(expected, found["general_flavor_alt"])
+            text = TWO_PINNED.replace(only, listed)
+            found = self.read(tempest_conf(loader.parse(text), "small"))["perfvm"]
+            expected = {
+                "high_performance_flavor": "s.16",
+                "general_flavor": "g.1",
+                "general_flavor_alt": other,
+                "vcpus": "10",
+                "max_per_host": "4",
+            }
+            self.assertEqual(found, found | expected)
 
     def test_refused(self):
         path = self.file(TWO_PINNED)
