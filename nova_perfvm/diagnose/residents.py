@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the servers of a host that lack units, and the units to give to each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.diagnose.allocation import root_amounts
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.exceptions import PerfVMError
@@ -15,7 +14,6 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.placement.schemes import Child, enrolling_scheme
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import number_of
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
 from nova_perfvm.rules.request.cpus import CPU_POLICY
@@ -41,15 +39,6 @@ class Shares:
     lost: dict[str, dict[str, int]] = field(default_factory=dict)
     surplus: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
-
-
-def class_name(policy: Policy, server: Server) -> str | None:
-    """Return the class of a running server, None if it is of none.
-
-    One whose CPUs are not as its class has them is of none.
-    """
-    name, _ = class_or_misfits(policy, server)
-    return name
 
 
 def class_or_misfits(
@@ -94,7 +83,7 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     for consumer in sorted(held.keys() | servers.keys()):
         units = held.get(consumer, {})
         kind, fault = _judge(policy, view, children, consumer, units)
-        if fault is None and consumer not in held:
+        if not fault and consumer not in held:
             try:
                 lost[consumer] = root_amounts(view, servers[consumer])
             except PerfVMError as exc:
@@ -103,12 +92,12 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
             faults.append(f"{view.describe(consumer)} {fault}")
         groups[kind].append(consumer)
     pinned = {vm_class.name for vm_class in policy.pinned_classes}
-    names = {server.id: class_name(policy, server) for server in view.servers}
+    names = {s.id: class_or_misfits(policy, s)[0] for s in view.servers}
     takers = [c for c in groups["none"] if names.get(c) in pinned]
     sharers = [c for c in groups["none"] if names.get(c) not in pinned]
     if not faults:
         whole, shared = groups["whole"] + takers, groups["shared"] + sharers
-        faults = _impossible(view, children, whole, shared)
+        faults += _impossible(view, children, whole, shared)
     if faults:
         return Shares({c: {} for c in groups["none"]}, faults=tuple(faults))
     taken = {name for consumer in groups["whole"] for name in held[consumer]}
@@ -126,25 +115,31 @@ def _judge(
     children: Sequence[Child],
     consumer: str,
     units: dict[str, int],
-) -> tuple[str, str | None]:
-    """Return how a consumer holds units, and what is wrong with that."""
+) -> tuple[str, str]:
+    """Return how a consumer holds units, and why it cannot be given any; or empty."""
     kind = _kind(units, children)
     if kind != "none":
-        return kind, None
+        return kind, ""
+    held = ", ".join(f"{n} of {name}" for name, n in sorted(units.items())) or "none"
     server = next((s for s in view.servers if s.id == consumer), None)
-    if server is None and not units:
-        return "none", (
-            f"has an allocation of {view.host} without units: wait for what Nova does "
-            "with it, confirm or revert it, or clean up after it (openstack resource "
-            "provider allocation show)"
-        )
     # Only a policy that has grown leaves a general VM with units of some.
     if server is None or set(units.values()) - {1}:
-        return "none", (
-            f"holds units of {view.host} in a way that no flavor asks for "
-            f"({_amounts(units)}): move it away"
+        return kind, (
+            f"holds units of {view.host} as no flavor asks for them ({held}): wait for "
+            "what Nova does with it, clean up after it, or move it away"
         )
-    return "none", _unfit(policy, server, units)
+    if server.task is not None or server.status == "VERIFY_RESIZE":
+        state = server.task or server.status
+        return kind, (
+            f"is being changed ({state}): wait for the end, or confirm or revert it"
+        )
+    name, _ = class_or_misfits(policy, server)
+    if name is None or (units and policy.by_name[name].pinned):
+        return kind, (
+            "is not as VMs of a class of the policy are, by its flavor, CPUs and units "
+            f"({held}): move it away"
+        )
+    return kind, ""
 
 
 def _held(view: HostView, children: Sequence[Child]) -> dict[str, dict[str, int]]:
@@ -178,50 +173,16 @@ def _kind(units: dict[str, int], children: Sequence[Child]) -> str:
     return "none"
 
 
-def _amounts(units: dict[str, int]) -> str:
-    return ", ".join(f"{amount} of {name}" for name, amount in sorted(units.items()))
-
-
-def _unfit(policy: Policy, server: Server, units: dict[str, int]) -> str | None:
-    """Return why a server cannot be given units, None if it can."""
-    if server.task is not None or server.status == "VERIFY_RESIZE":
-        state = server.task or server.status
-        return f"is being changed ({state}): wait for the end, or confirm or revert it"
-    name = class_name(policy, server)
-    if name is not None and not (units and policy.by_name[name].pinned):
-        return None
-    if name is not None:
-        return f"is of class {name}, but holds {_amounts(units)}: move it away"
-    named = server.extra_specs.get(const.CLASS_KEY)
-    if named is None:
-        return "owns CPUs and its flavor names no class: move it away"
-    return f"is not as class {named} of the policy is: move it away"
-
-
 def _impossible(
     view: HostView, children: Sequence[Child], whole: list[str], shared: list[str]
-) -> list[str]:
-    """Return what keeps such VMs from being on one host together."""
+) -> Iterator[str]:
+    """Yield what keeps such VMs from being on one host together."""
     slots = sum(child.max_unit == child.total for child in children)
-    faults = []
-    if whole and shared:
-        faults.append(
-            f"{view.host} has VMs of both classes: move away either "
-            f"{_names(view, whole)} or {_names(view, shared)}"
+    units = children[0].total if children else len(shared)
+    if (whole and shared) or len(whole) > slots or len(shared) > units:
+        high, general = (", ".join(map(view.describe, c)) for c in (whole, shared))
+        yield (
+            f"{view.host} has {len(whole)} high-performance VMs ({high}) and "
+            f"{len(shared)} general ones ({general}), and takes {slots} of the former "
+            f"or {units} of the latter: move the others away"
         )
-    if len(whole) > slots:
-        faults.append(
-            f"{view.host} has {len(whole)} high-performance VMs and "
-            f"{number_of(slots, 'slot')}: "
-            f"move away {len(whole) - slots} of {_names(view, whole)}"
-        )
-    if children and len(shared) > children[0].total:
-        faults.append(
-            f"{view.host} has {len(shared)} general VMs and units for "
-            f"{children[0].total}: move away {len(shared) - children[0].total}"
-        )
-    return faults
-
-
-def _names(view: HostView, consumers: list[str]) -> str:
-    return ", ".join(view.describe(consumer) for consumer in consumers)

@@ -94,8 +94,8 @@ class TestBackfill(BackfillCase):
         with_filter = (PLAIN_HP, PLAIN_GENERAL)
         self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
         for flavors, words in (
-            (with_filter, "VMs of both classes"),
-            (("pinned-4",), "owns CPUs and its flavor names no class"),
+            (with_filter, "move the others away"),
+            (("pinned-4",), "is not as VMs of a class of the policy are"),
         ):
             with self.subTest(words):
                 servers = [self.boot(flavor) for flavor in flavors]

@@ -80,12 +80,11 @@ def _places(subject: Subject) -> Iterator[Finding]:
         root = provider.root or provider.uuid
         for consumer in provider.allocations:
             held.setdefault(consumer, {}).setdefault(root, []).append(provider)
-    seen = {host.host for host in snapshot.hosts if host.provider in snapshot.trees}
     for server in snapshot.servers:
         if server.host is None or is_moving(snapshot, server):
             continue
         roots = held.get(server.id, {})
-        if server.host in seen and not any(
+        if server.host in subject.hosts_seen and not any(
             root in nodes and nodes[root].host == server.host for root in roots
         ):
             yield Finding.of(

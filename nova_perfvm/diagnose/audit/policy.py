@@ -8,7 +8,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.enforcing import refused_flavors
-from nova_perfvm.findings import Finding, Level
+from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import advice
 
@@ -42,9 +42,9 @@ def check_sync(subject: Subject) -> Iterator[Finding]:
 
 
 def check_refused(subject: Subject) -> Iterator[Finding]:
-    """List the flavors that the filter would refuse, of running VMs above all."""
+    """List the flavors of running VMs that the filter would refuse."""
     for refused in refused_flavors(subject.policy, subject.snapshot):
-        found = Finding.of(
+        yield Finding.of(
             codes.FLAVORS_TO_REFUSE,
             f"flavor {refused.flavor}",
             str(refused),
@@ -52,5 +52,3 @@ def check_refused(subject: Subject) -> Iterator[Finding]:
             "alone; or give the flavor a class (openstack flavor set --property "
             f"{const.CLASS_KEY}=CLASS FLAVOR), and resize its VMs to it",
         )
-        # A flavor that nobody uses need not go.
-        yield found if refused.vms else found._replace(level=Level.NOTE)

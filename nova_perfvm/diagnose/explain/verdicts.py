@@ -140,11 +140,6 @@ def offer(
     return None if answer.reasons else answer.allocation
 
 
-def offers(request: Request, view: HostView, settings: SchedulerSettings) -> bool:
-    """Return whether a host would take a request if no rule was asked."""
-    return not _ask(view, request, settings).reasons and not _numa(request, view)
-
-
 def judge_all(
     policy: Policy,
     request: Request,

@@ -274,12 +274,12 @@ class BackfillTest(PlanCase):
         odd = {"perfvm:class": "high-performance"}
         moving = dataclasses.replace(server("m"), task="migrating")
         for words, servers in (
-            ("VMs of both classes", [high("a"), server("b")]),
-            ("3 high-performance VMs and 2 slots", [high(n) for n in "abc"]),
-            ("names no class", [server("a", 4, pinned=True)]),
-            ("is not as class", [server("a", 4, pinned=True, **odd)]),
-            ("is not as class", [server("a", 20, **odd)]),
-            ("is not as class", [server("a", 2, **{"perfvm:class": "gold"})]),
+            ("1 high-performance VMs (a (a)) and 1 gen", [high("a"), server("b")]),
+            ("and takes 2 of the former", [high(n) for n in "abc"]),
+            ("is not as VMs of a class", [server("a", 4, pinned=True)]),
+            ("is not as VMs of a class", [server("a", 4, pinned=True, **odd)]),
+            ("is not as VMs of a class", [server("a", 20, **odd)]),
+            ("is not as VMs of a class", [server("a", 2, **{"perfvm:class": "gold"})]),
             ("is being changed (migrating)", [moving]),
         ):
             with self.subTest(words):
@@ -289,13 +289,13 @@ class BackfillTest(PlanCase):
         self.patch(const, "UNITS_PER_CHILD", 2)
         servers = [server(name) for name in "abc"]
         self.assert_refused(
-            "3 general VMs and units for 2: move away 1", view(*servers), backfill=True
+            "2 of the latter: move the others away", view(*servers), backfill=True
         )
 
     def test_consumers_that_are_no_servers(self):
         seen = view()
         seen.root.allocations["m1"] = {"VCPU": 2}
-        self.assert_refused("what is left of one, has an", seen, backfill=True)
+        self.assert_refused("what is left of one, holds units", seen, backfill=True)
 
     def test_servers_without_an_allocation(self):
         for found, resource, amounts, expected in (
@@ -419,7 +419,7 @@ class AnotherNumberTest(PlanCase):
         four = self.enrolled(
             view(*map(high, "abc"), total=80, shape=WIDE), FOUR, backfill=True
         )
-        self.assert_refused("3 high-performance VMs and 2 slots", four, backfill=True)
+        self.assert_refused("and takes 2 of the former", four, backfill=True)
         gone = having(four, servers=four.servers[1:])
         gone = damaged(gone, ROOT, allocations={c: {"VCPU": 20} for c in "bc"})
         gone = damaged(gone, four.children[0].uuid, allocations={})
@@ -432,7 +432,7 @@ class AnotherNumberTest(PlanCase):
         held = {"m": {const.RC_UNIT: 1000}}
         seen = damaged(four, four.children[3].uuid, allocations=held)
         self.assert_refused(
-            "what is left of one, has an",
+            "what is left of one, holds units",
             seen,
             backfill=True,
         )

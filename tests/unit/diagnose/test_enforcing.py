@@ -45,37 +45,6 @@ class RefusedTest(testtools.TestCase):
         policy = dataclasses.replace(ALL, placement="none")
         self.assertEqual({}, refused(cloud.snapshot(), policy))
 
-    def test_public_flavors_without_vms_that_would_find_no_host(self):
-        cloud = clouds.PlainCloud()
-        cloud.add_flavor("db.4", 4, 16, clouds.PINNED)
-        cloud.add_flavor("huge", 400, 16, clouds.PINNED)
-        cloud.add_flavor("secret", 4, 16, clouds.PINNED)
-        cloud.change_flavor("secret", public=False)
-        cloud.add_host("h1")
-        cloud.add_host("h2")
-        cloud.add_host("g1", "shared")
-        # One that came to no host, or is on none now, runs nowhere.
-        cloud.add("shelved", None, "db.4", {}, status="SHELVED_OFFLOADED")
-        # Who is on a host today may be gone tomorrow.
-        cloud.add_flavor("full", 20, 16, clouds.PINNED)
-        cloud.add_pinned("x", "h1", "full")
-        cloud.add_pinned("y", "h1", "full", 20, 1)
-        found = refused(cloud.snapshot())
-        # No API tells the shared host from one that any VM may come to.
-        self.assertEqual((CLASSLESS, 0, 3), found.pop("db.4"))
-        self.assertEqual((CLASSLESS, 2, 1), found.pop("full"))
-        self.assertEqual({}, found)
-        # One host without room for a VM of the class is enough.
-        cloud.add_host("small", shape="2x6")
-        self.assertEqual({"full"}, refused(cloud.snapshot()).keys())
-
-    def test_a_flavor_that_is_wrong_on_every_host(self):
-        cloud = clouds.PlainCloud()
-        cloud.add_flavor("odd", 3, 4, {const.CLASS_KEY: "high-performance"})
-        cloud.add_host("g1", "shared")
-        self.assertEqual("flavor.vcpus", refused(cloud.snapshot())["odd"][0])
-        self.assertEqual(0, refused(cloud.snapshot())["odd"][2])
-
     def test_hosts_and_vms_that_show_little(self):
         cloud = clouds.pools()
         for name in "abcde":
@@ -103,11 +72,3 @@ class PreflightTest(testtools.TestCase):
         self.assertIn(words, found.observed)
         self.assertIn("managed_hosts: labelled", found.remedy)
         self.assertEqual((), self.check(clouds.pools(), LABELLED))
-
-    def test_flavors_without_vms_are_no_warning(self):
-        cloud = clouds.PlainCloud()
-        cloud.add_flavor("db.4", 4, 16, clouds.PINNED)
-        cloud.add_host("h1")
-        (found,) = self.check(cloud, ALL)
-        self.assertIs(Level.NOTE, found.level)
-        self.assertIn("running VMs: 0; hosts that refuse it: 1", found.observed)
