@@ -9,7 +9,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Final
 
 from cliff.lister import Lister
@@ -72,32 +71,12 @@ class Up(SandboxCommand):
             help="policy file (default: the built-in policy, fitted to the hosts and "
             "to a cloud without Cinder)",
         ),
-        flag(
-            "--filters-only",
-            "switch Placement's layer off, to compare",
-        ),
-        argument(
-            "--schedulers",
-            type=int,
-            default=2,
-            metavar="N",
-            help="nova-scheduler processes (default: %(default)s)",
-        ),
-        argument(
-            "--placement-retries",
-            type=int,
-            default=1,
-            metavar="N",
-            help="[placement]allocation_conflict_retry_count; Placement's own default "
-            "is 10 and grants too much (default: %(default)s)",
-        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Start it, and say how it is used."""
         sandbox = self.sandbox(parsed_args)
-        options = {f.name: getattr(parsed_args, f.name) for f in fields(SandboxOptions)}
-        sandbox.up(SandboxOptions(**options))
+        sandbox.up(SandboxOptions(parsed_args.hosts, parsed_args.policy))
         where = ""
         for option in ("directory", "environment"):
             value = getattr(parsed_args, option)

@@ -21,11 +21,11 @@ class Database:
     def __init__(self, directory):
         """Know where everything is; nothing is started yet.
 
-        :raises MissingProgramsError: when MariaDB is not installed
+        :raises SandboxError: when MariaDB is not installed
         """
         self.programs = find_programs(("mariadbd", "mariadb-install-db", "mariadb"))
         self.layout = Layout(Path(directory))
-        self.settings = sandbox_settings.new_settings("", "", filters_only=False)
+        self.settings = sandbox_settings.new_settings("", "")
         self.processes = Processes(self.layout)
 
     def __enter__(self):

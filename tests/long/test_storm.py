@@ -2,6 +2,8 @@
 """Storms of requests from several clients at several schedulers."""
 
 import os
+import re
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -9,6 +11,7 @@ from nova_perfvm import findings
 from tests.sandbox import base, storms
 from tests.sandbox.base import GENERAL, HP
 
+_FILTERS_ONLY = Path(__file__).with_name("filters-only.yaml")
 ROUNDS = int(os.environ.get("PERFVM_STORM_ROUNDS", "1"))
 
 
@@ -35,9 +38,8 @@ def check_retries(test, hosts, *codes):
     test.assert_invariants(test.storm(rush(0)))
     test.delete_all()
     switch_snapshot_isolation_off(test.sandbox)
-    # [placement]allocation_conflict_retry_count
-    test.sandbox.set_placement_retries(10)
-    test.addCleanup(test.sandbox.set_placement_retries, 1)
+    set_retries(test.sandbox, 10)
+    test.addCleanup(set_retries, test.sandbox, 1)
     for seed in range(5):
         test.storm(rush(seed))
         complaints, over = test.complaints(), test.books().over
@@ -54,6 +56,14 @@ def check_retries(test, hosts, *codes):
         findings.TOO_MANY_ON_HOST,
     }
     test.assertEqual(expected.union(codes), {code for code, _, _ in test.audit()})
+
+
+def set_retries(sandbox, count):
+    """Restart Placement with another allocation_conflict_retry_count."""
+    conf = sandbox.layout.etc / "placement" / "placement.conf"
+    text = re.sub(r"(retry_count =) \d+", rf"\1 {count}", conf.read_text())
+    conf.write_text(text)
+    sandbox.restart(["placement"])
 
 
 def switch_snapshot_isolation_off(sandbox):
@@ -99,7 +109,7 @@ class FiltersOnlyStormTest(storms.StormTest):
     """The same without Placement's layer: why it is there."""
 
     HOSTS = "2xdedicated:4x20"
-    OPTIONS = {"schedulers": 3, "filters_only": True}  # noqa: RUF012
+    OPTIONS = {"schedulers": 3, "policy": str(_FILTERS_ONLY)}  # noqa: RUF012
 
     def test_the_cap_is_exceeded(self):
         for seed in range(5):

@@ -5,71 +5,52 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nova_perfvm.sandbox.processes import waiting
+from nova_perfvm.sandbox.processes import running, waiting
 from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import MEMORY_GB, PretendedHost
 from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
+from nova_perfvm.sandbox.processes.process import Processes
 
-FORK_SERVER: Final = "compute-fork-server"
 PREFIX: Final = "nova-compute-"
 
-_MODULE: Final = "nova_perfvm.sandbox.processes.hypervisor.forkserver"
-_FORK_S: Final = 120
+_MODULE: Final = "nova_perfvm.sandbox.processes.hypervisor.fork"
 _REPORT_S_EACH: Final = 6
 
 
 @dataclass
 class Computes:
-    """Asks the fork server for computes."""
+    """Starts computes, which are forked from a process that ends."""
 
     processes: Processes
     layout: Layout
     environment: Environment
 
-    def start_fork_server(self) -> ProcessRecord:
-        """Start the process that all computes are forked from."""
-        self.layout.fork_server.unlink(missing_ok=True)
-        return self.processes.start(
-            FORK_SERVER,
-            [
-                self.environment.program("python"),
-                *("-m", _MODULE, str(self.layout.fork_server)),
-            ],
-            # Threads' arenas of the C library would cost more than Nova itself.
-            env={"MALLOC_ARENA_MAX": "2"},
-        )
+    def start(self, hosts: Sequence[PretendedHost]) -> None:
+        """Start the nova-computes of hosts.
 
-    def start(self, host: PretendedHost) -> ProcessRecord:
-        """Start the nova-compute of a host.
-
-        :raises SandboxError: when it runs already, or the fork server ended
+        :raises SandboxError: when one runs already, or Nova cannot be imported
         """
-        name = PREFIX + host.name
-        self.processes.refuse_running(name)
-        self._await_fork_server()
-        return self.processes.adopt(name, self._fork(name, host))
+        names = [PREFIX + host.name for host in hosts]
+        for name in names:
+            self.processes.refuse_running(name)
+        orders = [self._order(*each) for each in zip(names, hosts, strict=True)]
+        said = running.run(
+            [self.environment.program("python"), "-m", _MODULE, json.dumps(orders)],
+            # Threads' arenas of the C library would cost more than Nova itself.
+            env=self.processes.environment({"MALLOC_ARENA_MAX": "2"}),
+        )
+        # Whatever else it says comes before.
+        pids = said.splitlines()[-len(hosts) :]
+        for name, pid in zip(names, pids, strict=True):
+            self.processes.adopt(name, int(pid))
 
-    def _await_fork_server(self) -> None:
-        record = self.processes.find(FORK_SERVER)
-        if record is None or not record.alive:
-            record = self.start_fork_server()
-
-        def ready() -> bool:
-            waiting.check_alive(self.processes, record)
-            return self.layout.fork_server.exists()
-
-        waiting.until(ready, f"{FORK_SERVER} to import Nova", waiting.LIMIT_S)
-
-    def _fork(self, name: str, host: PretendedHost) -> int:
+    def _order(self, name: str, host: PretendedHost) -> dict[str, Any]:
         own = self.layout.host_etc(host.name)
-        order = {
+        return {
             "log": str(self.layout.logs / f"{name}.log"),
             "output": str(self.processes.output(name)),
             "config_files": [
@@ -84,18 +65,6 @@ class Computes:
                 "domains": str(self.layout.domains(host.name)),
             },
         }
-        try:
-            with socket.socket(socket.AF_UNIX) as client:
-                client.settimeout(_FORK_S)
-                client.connect(str(self.layout.fork_server))
-                client.sendall(json.dumps(order).encode() + b"\n")
-                with client.makefile() as answer:
-                    return int(answer.readline())
-        except (OSError, ValueError) as exc:
-            raise SandboxError(
-                f"{FORK_SERVER} does not start {name}: {exc}; see "
-                f"{self.processes.output(FORK_SERVER)}"
-            ) from exc
 
 
 def await_reports(

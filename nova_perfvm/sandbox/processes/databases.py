@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from nova_perfvm.sandbox.processes import running
@@ -34,46 +33,13 @@ _TABLES: Final = {
 }
 
 
-class Schemas:
-    """Fresh tables of each database, kept from the first time they were made.
-
-    Making them takes half of a sandbox's first start, and comes out the same each
-    time that the same OpenStack does it.  Several sandboxes may share a directory.
-    """
-
-    def __init__(self, directory: Path, programs: Programs, socket: Path) -> None:
-        """Know the directory and the server; nothing is made yet.
-
-        :param socket: that of a MariaDB that runs, whose root has no password
-        """
-        self._directory = directory
-        self._programs = programs
-        self._access = ("--no-defaults", "-uroot", f"--socket={socket}")
-
-    def fill(self, database: str, make: Callable[[], object]) -> None:
-        """Fill an empty database, by what was kept or by making it.
-
-        :param make: makes the tables, and nothing that differs from one sandbox to
-            the next
-        :raises SandboxError: when a command fails
-        """
-        kept = self._directory / f"{database}.sql"
-        if kept.exists():
-            read = (database, "-e", f"source {kept}")
-            running.run([self._programs["mariadb"], *self._access, *read])
-            return
-        make()
-        self._directory.mkdir(parents=True, exist_ok=True)
-        # Another sandbox may be about to read it.
-        written = kept.with_suffix(f".{os.getpid()}")
-        dump = (f"--result-file={written}", database)
-        running.run([self._programs["mariadb-dump"], *self._access, *dump])
-        written.replace(kept)
-
-
 @dataclass
 class Databases:
-    """What fills the empty databases.
+    """What fills the empty databases of a MariaDB that runs.
+
+    Fresh tables of each are kept beside OpenStack's environment from the first time
+    that they were made, which takes half of a sandbox's first start. They come out
+    the same each time that the same OpenStack makes them.
 
     :ivar env: the environment of the commands
     """
@@ -81,7 +47,7 @@ class Databases:
     layout: Layout
     settings: SandboxSettings
     environment: Environment
-    schemas: Schemas
+    programs: Programs
     env: dict[str, str]
 
     def make(self, tell: Callable[[str], None]) -> None:
@@ -93,28 +59,42 @@ class Databases:
         jobs: dict[str, Callable[[], None]] = {
             # Longest first.
             "keystone": self._keystone,
-            "neutron": lambda: self._fill("neutron"),
+            "neutron": lambda: self.fill("neutron"),
             "nova": self._nova,
-            "glance": lambda: self._fill("glance"),
-            "placement": lambda: self._fill("placement"),
+            "glance": lambda: self.fill("glance"),
+            "placement": lambda: self.fill("placement"),
         }
 
         def job(name: str) -> None:
             jobs[name]()
             tell(f"database of {name}")
 
-        workers = min(len(jobs), max(2, os.cpu_count() or 1))
-        with ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
             for result in [pool.submit(job, name) for name in jobs]:
                 result.result()
+
+    def fill(self, database: str) -> None:
+        """Fill an empty database, by what was kept or by making it.
+
+        :raises SandboxError: when a command fails
+        """
+        kept = self.environment.schemas / f"{database}.sql"
+        access = ("--no-defaults", "-uroot", f"--socket={self.layout.database_socket}")
+        if kept.exists():
+            read = (database, "-e", f"source {kept}")
+            running.run([self.programs["mariadb"], *access, *read])
+            return
+        self._manage(database, *_TABLES[database][2].split())
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        # Another sandbox may be about to read it.
+        written = kept.with_suffix(f".{os.getpid()}")
+        dump = (f"--result-file={written}", database)
+        running.run([self.programs["mariadb-dump"], *access, *dump])
+        written.replace(kept)
 
     def discover_hosts(self) -> None:
         """Let nova-api and the scheduler know of new computes."""
         self._manage("nova_cell1", "cell_v2", "discover_hosts")
-
-    def _fill(self, database: str) -> None:
-        arguments = _TABLES[database][2].split()
-        self.schemas.fill(database, lambda: self._manage(database, *arguments))
 
     def _manage(self, database: str, *arguments: str) -> str:
         """Run the program that makes the tables of a database."""
@@ -133,7 +113,7 @@ class Databases:
         )
 
     def _keystone(self) -> None:
-        self._fill("keystone")
+        self.fill("keystone")
         owner: tuple[str, ...] = ()
         if os.geteuid() == 0:
             # Root has to say whose the keys shall be; a name would be another's
@@ -152,7 +132,7 @@ class Databases:
 
     def _nova(self) -> None:
         for database in ("nova_api", "nova_cell0", "nova_cell1"):
-            self._fill(database)
+            self.fill(database)
         cell0 = self.settings.database_url("nova_cell0")
         cells = ("nova_cell1", "cell_v2")
         self._manage(*cells, "map_cell0", "--database_connection", cell0)

@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import importlib.metadata
 import json
 import sys
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 import nova_perfvm
 from nova_perfvm.sandbox.processes import programs, running
-from nova_perfvm.sandbox.processes.errors import SandboxError
 
 CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
 
@@ -75,11 +73,14 @@ class Environment:
         :raises SandboxError: when something cannot be installed
         """
         wanted = {"openstack": _openstack_digest(), "plugin": _plugin_digest()}
-        if self._missing(wanted):
-            with self._lock(tell):
-                for what in self._missing(wanted):
-                    self._install(what, log, tell)
-                    self._stamp(what).write_text(wanted[what], encoding="utf-8")
+        if not self._missing(wanted):
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self._stamp("lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for what in self._missing(wanted):
+                self._install(what, log, tell)
+                self._stamp(what).write_text(wanted[what], encoding="utf-8")
 
     def _missing(self, wanted: Mapping[str, str]) -> list[str]:
         """Return what is not there as its digest says."""
@@ -89,18 +90,6 @@ class Environment:
             if not self._stamp(what).exists()
             or self._stamp(what).read_text(encoding="utf-8") != digest
         ]
-
-    @contextlib.contextmanager
-    def _lock(self, tell: Callable[[str], None]) -> Iterator[None]:
-        """Keep other sandboxes from installing into it meanwhile."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with self._stamp("lock").open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                tell(f"waiting for another sandbox that installs into {self.directory}")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _install(self, what: str, log: Path, tell: Callable[[str], None]) -> None:
         # What is there while pip works is neither the old nor the new.
@@ -155,11 +144,5 @@ def _plugin() -> tuple[str, ...]:
     origin = json.loads(distribution.read_text("direct_url.json") or "{}")
     url = urllib.parse.urlsplit(origin.get("url", ""))
     if url.scheme == "file":
-        source = Path(urllib.parse.unquote(url.path))
-        if not source.exists():
-            raise SandboxError(
-                f"nova-perfvm was installed from {source}, which is gone: install it "
-                "again from where it is now"
-            )
-        return (str(source),)
+        return (urllib.parse.unquote(url.path),)
     return (f"nova-perfvm=={distribution.version}",)

@@ -49,13 +49,8 @@ class Layout:
         self.made = self.data / "made"
         # A record of each process that was started.
         self.processes = directory / "processes"
-        # The sockets at which new nova-compute processes are asked for, and at which
-        # MariaDB lets its own root in: the kernel limits the length of their paths.
-        self.fork_server = directory / "computes.sock"
+        # Where MariaDB lets its own root in: the kernel limits the path's length.
         self.database_socket = self.data / "mariadb" / "socket"
-        self.sockets = (self.fork_server, self.database_socket)
-        # What a wipe has yet to remove; nothing in it counts any more.
-        self.wiped = directory / "wiped"
 
     def host(self, name: str) -> Path:
         """Return what one compute host keeps."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -15,25 +15,19 @@ from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 ROOT_GB = 20
 
 
-def sandbox_policy(
-    hosts: Sequence[PretendedHost], path: str | None, *, filters_only: bool
-) -> Policy:
+def sandbox_policy(hosts: Sequence[PretendedHost], path: str | None) -> Policy:
     """Return the policy for a sandbox of these hosts.
 
     :param path: a policy file, which is taken as it is; None for the built-in
         policy fitted to the hosts
-    :param filters_only: ``placement: none``, whatever the file says
     :raises DocumentError: with every mistake of the file, or when the hosts'
         shapes cannot serve the built-in classes
     """
-    if path is not None and not filters_only:
+    if path is not None:
         return loader.load(path)
-    document = loader.load(path).as_document()
-    if path is None:
-        _fit(document, hosts)
-    if filters_only:
-        document["placement"] = next(s.name for s in SCHEMES.values() if not s.counts)
-    source = path or f"{loader.BUILT_IN}, fitted to the sandbox's hosts"
+    document = loader.load().as_document()
+    _fit(document, hosts)
+    source = f"{loader.BUILT_IN}, fitted to the sandbox's hosts"
     return loader.parse(yaml.safe_dump(document, sort_keys=False), source)
 
 
@@ -56,13 +50,3 @@ def _fit(document: dict[str, Any], hosts: Sequence[PretendedHost]) -> None:
         vm_class["disk"] |= {"source": "image", "volume_type": None}
         for size in vm_class["flavors"]["sizes"]:
             size["root_gb"] = size["root_gb"] or ROOT_GB
-
-
-def remarks(policy: Policy) -> Iterator[str]:
-    """Return where the sandbox is not what the policy is written for."""
-    for vm_class in policy.classes:
-        if vm_class.disk.source == "volume":
-            yield (
-                f"class {vm_class.name} boots from a volume, and the sandbox has no "
-                "Cinder: boot from the image, as the administrator if root_gb is 0"
-            )

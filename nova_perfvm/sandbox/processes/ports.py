@@ -24,10 +24,6 @@ NAMES: Final = (
     "nova-api",
 )
 
-_EXEMPTED: Final = (ADDRESS, "localhost")
-# Some programs read one, some the other, which stands for it where it is missing.
-_NO_PROXY: Final = ("no_proxy", "NO_PROXY")
-
 # Below what Linux gives to outgoing connections, which come and go.
 _FIRST, _LAST, _STEP = 20000, 32000, 20
 
@@ -68,21 +64,12 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def proxy_exemptions(environ: Mapping[str, str]) -> dict[str, str]:
+def without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that exempt this machine from proxies, too.
-
-    Proxies are for the world outside: pip asks them, and nobody for the sandbox.
 
     :param environ: what they are now; whatever they exempt stays exempted
     """
-    either = next(filter(None, map(environ.get, _NO_PROXY)), "")
-    return {name: _with_ours(environ.get(name) or either) for name in _NO_PROXY}
-
-
-def _with_ours(exempted: str) -> str:
-    # All is exempted, but only if nothing else is named.
-    if exempted.strip() == "*":
-        return exempted
-    named = exempted.replace(",", " ").split()
-    missing = [name for name in _EXEMPTED if name not in named]
-    return ",".join([exempted.rstrip(" ,"), *missing] if named else missing)
+    # Some programs read the one, some the other.
+    names = ("no_proxy", "NO_PROXY")
+    given = [environ[name] for name in names if environ.get(name)]
+    return dict.fromkeys(names, ",".join(dict.fromkeys([*given, ADDRESS, "localhost"])))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -50,7 +51,6 @@ class Processes:
     def __init__(self, layout: Layout) -> None:
         """Know what earlier commands have started."""
         self._layout = layout
-        self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a process: ours without what is not its own.
@@ -62,7 +62,7 @@ class Processes:
             for name, value in os.environ.items()
             if not name.startswith(("OS_", "PYTHON", "RABBITMQ_"))
         }
-        kept |= ports.proxy_exemptions(kept)
+        kept |= ports.without_proxies(kept)
         return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
 
     def output(self, name: str) -> Path:
@@ -93,7 +93,6 @@ class Processes:
                 cwd=cwd,
                 start_new_session=True,
             )
-        self._children[child.pid] = child
         return self.adopt(name, child.pid, port)
 
     def refuse_running(self, name: str) -> None:
@@ -117,21 +116,17 @@ class Processes:
 
     def all(self) -> list[ProcessRecord]:
         """Return all that were started and not stopped, dead ones, too."""
-        found = (
-            self.find(p.stem) for p in sorted(self._layout.processes.glob("*.json"))
-        )
-        return [record for record in found if record is not None]
+        names = [path.stem for path in self._layout.processes.glob("*.json")]
+        return [record for record in map(self.find, sorted(names)) if record]
 
     def find(self, name: str) -> ProcessRecord | None:
         """Return the process of a name; None if none was started."""
-        try:
-            return ProcessRecord(
-                **json.loads(self._path(name).read_text(encoding="utf-8"))
-            )
-        except (OSError, ValueError, TypeError):
+        path = self._path(name)
+        if not path.exists():
             return None
+        return ProcessRecord(**json.loads(path.read_text(encoding="utf-8")))
 
-    def kill(self, name: str, signal_number: int = signal.SIGKILL) -> ProcessRecord:
+    def kill(self, name: str) -> None:
         """Kill a process and its children, as a crash would.
 
         :raises SandboxError: when it does not run
@@ -139,20 +134,22 @@ class Processes:
         record = self.find(name)
         if record is None or not record.alive:
             raise SandboxError(f"{name} does not run")
-        _signal_group(record, signal_number)
-        self._await_end([record], 30)
-        return record
+        os.killpg(record.pid, signal.SIGKILL)
+        _await_end([record], 30)
 
     def stop(self, names: Iterable[str], timeout_s: float = 20) -> list[str]:
         """End processes in order; return those that had to be killed."""
         records = [r for r in map(self.find, names) if r is not None]
         for record in records:
             if record.alive:
-                _kill(record.pid, signal.SIGTERM)
-        stubborn = self._await_end(records, timeout_s)
+                # It may have ended since one looked.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(record.pid, signal.SIGTERM)
+        stubborn = _await_end(records, timeout_s)
         for record in stubborn:
-            _signal_group(record, signal.SIGKILL)
-        self._await_end(stubborn, 10)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(record.pid, signal.SIGKILL)
+        _await_end(stubborn, 10)
         for record in records:
             self._path(record.name).unlink(missing_ok=True)
         return [record.name for record in stubborn]
@@ -178,43 +175,22 @@ class Processes:
         while (pids := self.leftovers()) and time.monotonic() < end:
             time.sleep(_PAUSE_S)
         for pid in pids:
-            _kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         return pids
-
-    def reap(self) -> None:
-        """Take note of our own children that have ended."""
-        # A copy: RabbitMQ, MariaDB and memcached are started side by side.
-        for child in list(self._children.values()):
-            child.poll()
-
-    def _await_end(
-        self, records: Sequence[ProcessRecord], timeout_s: float
-    ) -> list[ProcessRecord]:
-        end = time.monotonic() + timeout_s
-        while True:
-            self.reap()
-            left = [record for record in records if record.alive]
-            if not left or time.monotonic() > end:
-                return left
-            time.sleep(_PAUSE_S)
 
     def _path(self, name: str) -> Path:
         return self._layout.processes / f"{name}.json"
 
 
-def _signal_group(record: ProcessRecord, number: int) -> None:
-    try:
-        os.killpg(record.pid, number)
-    except ProcessLookupError:
-        _kill(record.pid, number)
-
-
-def _kill(pid: int, number: int) -> None:
-    """Send a signal to a process, which may have ended since one looked."""
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
+def _await_end(
+    records: Sequence[ProcessRecord], timeout_s: float
+) -> list[ProcessRecord]:
+    """Wait until processes have ended; return those that have not."""
+    end = time.monotonic() + timeout_s
+    while (left := [r for r in records if r.alive]) and time.monotonic() < end:
+        time.sleep(_PAUSE_S)
+    return left
 
 
 def _started(pid: int) -> int | None:

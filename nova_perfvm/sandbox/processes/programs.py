@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sysconfig
 from collections.abc import Iterable
@@ -14,14 +13,8 @@ from nova_perfvm.sandbox.processes.errors import SandboxError
 
 # Daemons are not on the PATH of an ordinary user.  RabbitMQ's scripts on the
 # PATH insist on root or on their own user; those behind them do not.
-DIRECTORIES: Final = (
-    "/usr/lib/rabbitmq/bin",
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
+PATH: Final = (
+    "/usr/lib/rabbitmq/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
 # Each with its package in Debian.
@@ -31,54 +24,28 @@ PACKAGES: Final = {
     "mariadb": "mariadb-client",
     "mariadb-dump": "mariadb-client",
     "rabbitmq-server": "rabbitmq-server",
-    "rabbitmqctl": "rabbitmq-server",
-    "epmd": "erlang-base",
     "memcached": "memcached",
 }
-
-
-class MissingProgramsError(SandboxError):
-    """Programs that are not installed.
-
-    :ivar missing: their names
-    :ivar packages: Debian's packages that have them
-    """
-
-    def __init__(self, missing: Iterable[str], packages: Iterable[str]) -> None:
-        """Keep what is missing; say how to install it on Debian."""
-        self.missing = tuple(missing)
-        self.packages = tuple(dict.fromkeys(packages))
-        super().__init__(
-            f"not installed: {', '.join(self.missing)}; on Debian, as root:\n"
-            "  apt-get update && apt-get install -y --no-install-recommends "
-            f"{' '.join(self.packages)}"
-        )
-
 
 # Where the programs are, by their names.
 Programs = dict[str, str]
 
 
-def find_programs(
-    names: Iterable[str] = tuple(PACKAGES), directories: Iterable[str] = DIRECTORIES
-) -> Programs:
+def find_programs(names: Iterable[str] = tuple(PACKAGES), path: str = PATH) -> Programs:
     """Return where programs are.
 
     :param names: some of PACKAGES
-    :raises MissingProgramsError: naming all that are missing
+    :raises SandboxError: naming all that are missing, and their packages
     """
-    path = os.pathsep.join(directories)
     found = {name: shutil.which(name, path=path) for name in names}
-    missing = [name for name, where in found.items() if where is None]
-    if missing:
-        raise MissingProgramsError(missing, [PACKAGES[name] for name in missing])
+    _refuse({name: PACKAGES[name] for name, where in found.items() if where is None})
     return {name: where for name, where in found.items() if where}
 
 
 def check_compiler() -> None:
     """Make sure that uwsgi can be built, which is in no wheel.
 
-    :raises MissingProgramsError: without a C compiler or Python's headers
+    :raises SandboxError: without a C compiler or Python's headers
     """
     missing = {}
     if shutil.which("gcc") is None and shutil.which("cc") is None:
@@ -86,5 +53,14 @@ def check_compiler() -> None:
     header = Path(sysconfig.get_path("include")) / "Python.h"
     if not header.exists():
         missing[str(header)] = "python3-dev"
+    _refuse(missing)
+
+
+def _refuse(missing: dict[str, str]) -> None:
     if missing:
-        raise MissingProgramsError(missing, missing.values())
+        packages = " ".join(dict.fromkeys(missing.values()))
+        raise SandboxError(
+            f"not installed: {', '.join(missing)}; on Debian, as root:\n"
+            "  apt-get update && apt-get install -y --no-install-recommends "
+            f"{packages}"
+        )

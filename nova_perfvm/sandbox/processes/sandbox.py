@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes import (
     computes,
+    files,
     policy,
     ports,
     programs,
@@ -21,7 +23,6 @@ from nova_perfvm.sandbox.processes import (
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.files import Files
 from nova_perfvm.sandbox.processes.hostspec import (
     DEFAULT_HOSTS,
     host_configs,
@@ -34,7 +35,7 @@ from nova_perfvm.sandbox.processes.starter import Starter
 
 # In this order, each group at once: whoever needs another ends before it.
 _STOP_ORDER = (
-    (computes.PREFIX, computes.FORK_SERVER),
+    (computes.PREFIX,),
     ("nova-", "neutron", "glance", "placement", "keystone"),
     ("rabbitmq", "mariadb", "memcached"),
     ("",),
@@ -48,14 +49,12 @@ class SandboxOptions:
     :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`;
         None for what there is already, or the default
     :ivar policy: a policy file; None for the built-in policy, fitted
-    :ivar filters_only: switch Placement's layer off
+    :ivar schedulers: number of nova-schedulers
     """
 
     hosts: str | None = None
     policy: str | None = None
-    filters_only: bool = False
     schedulers: int = 2
-    placement_retries: int = 1
 
 
 class Sandbox:
@@ -103,24 +102,25 @@ class Sandbox:
             something does not come up
         """
         options = options or SandboxOptions()
-        _check(options)
         state.check_path(self.layout)
         settings, chosen = self._settle(options)
         configs = host_configs(settings.pretended, chosen)
         found = programs.find_programs()
         with state.claim(self.layout):
             self._refuse_running()
-            state.discard(self.layout)
+            if not self.layout.settings.exists() and self.layout.data.exists():
+                # A wipe was interrupted: nothing in it counts any more.
+                shutil.rmtree(self.layout.data)
             self.layout.logs.mkdir(parents=True, exist_ok=True)
             self.environment.prepare(self.layout.logs / "install.log", self._tell)
             kept_settings.save(settings, self.layout.settings)
-            files = Files(self.layout, settings, self.environment)
-            files.write(chosen, configs, options.schedulers, options.placement_retries)
-            for remark in policy.remarks(chosen):
-                self._tell(f"note: {remark}")
+            files.write(
+                *(self.layout, settings, self.environment),
+                *(chosen, configs, options.schedulers),
+            )
             try:
                 self._starter(settings, found).start_all(
-                    chosen, options.schedulers, self.connect, self._tell
+                    chosen, options.schedulers, self.connect
                 )
             except BaseException:
                 self._tell("failed: stopping what was started")
@@ -147,21 +147,20 @@ class Sandbox:
             return
         with state.claim(self.layout):
             self._stop_all()
-            state.clear(self.layout, environment=environment, tell=self._tell)
+            state.clear(self.layout, environment=environment)
         with contextlib.suppress(OSError):
             directory.rmdir()
 
     def status(self) -> list[ProcessRecord]:
         """Return every process that was started and not stopped, dead ones, too."""
-        self.processes.reap()
         return self.processes.all()
 
-    def kill(self, name: str) -> ProcessRecord:
+    def kill(self, name: str) -> None:
         """End a process as a crash would, with its children.
 
         :raises SandboxError: when it does not run
         """
-        return self.processes.kill(name)
+        self.processes.kill(name)
 
     def start(self, name: str) -> None:
         """Start one process of a running sandbox again.
@@ -193,19 +192,6 @@ class Sandbox:
                 self.start(name)
                 self._tell(f"restarted {name}")
 
-    def set_placement_retries(self, retries: int) -> None:
-        """Restart Placement with another allocation_conflict_retry_count.
-
-        The next ``up`` sets it again.
-
-        :raises SandboxError: when Placement does not come up
-        """
-        _check(SandboxOptions(placement_retries=retries))
-        files = Files(self.layout, self.settings, self.environment)
-        files.write_placement(retries)
-        self.stop("placement")
-        self.start("placement")
-
     def connect(self) -> Any:
         """Return an SDK connection of the administrator."""
         # The command line imports this module and seldom needs the SDK.
@@ -228,10 +214,9 @@ class Sandbox:
         :raises SandboxError: when the host has no such guest
         """
         path = self.layout.domains(host) / f"{server_name}.xml"
-        try:
-            return path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise SandboxError(f"{host} has no guest {server_name}") from None
+        if not path.exists():
+            raise SandboxError(f"{host} has no guest {server_name}")
+        return path.read_text(encoding="utf-8")
 
     def exports(self) -> dict[str, str]:
         """Return the variables with which the client finds cloud and policy.
@@ -246,7 +231,7 @@ class Sandbox:
             "OS_CLOUD": CLOUD,
             "PERFVM_POLICY": str(self.layout.policy),
             "PERFVM_SANDBOX": str(self.layout.directory),
-            **ports.proxy_exemptions(os.environ),
+            **ports.without_proxies(os.environ),
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 
@@ -254,19 +239,13 @@ class Sandbox:
         """Return the settings, kept or new, and the policy."""
         kept = kept_settings.load(self.layout.settings)
         hosts = options.hosts or (kept.hosts if kept else DEFAULT_HOSTS)
-        path, filters_only = options.policy, options.filters_only
+        path = options.policy
         if kept is not None and (options.hosts, path) == (None, None):
-            path, filters_only = str(self.layout.policy), False
-        chosen = policy.sandbox_policy(
-            parse_hosts(hosts), path, filters_only=filters_only
-        )
+            path = str(self.layout.policy)
+        chosen = policy.sandbox_policy(parse_hosts(hosts), path)
         if kept is None:
-            new = kept_settings.new_settings(
-                hosts, chosen.digest, filters_only=filters_only
-            )
-            return new, chosen
-        same = (kept.hosts, kept.policy_digest) == (hosts, chosen.digest)
-        if not same or (options.filters_only and not kept.filters_only):
+            return kept_settings.new_settings(hosts, chosen.digest), chosen
+        if (kept.hosts, kept.policy_digest) != (hosts, chosen.digest):
             raise SandboxError(
                 f"{self.layout.directory} has data of a sandbox with --hosts "
                 f"{kept.hosts} and policy SHA-256 {kept.policy_digest[:12]}: leave the "
@@ -282,7 +261,6 @@ class Sandbox:
                 f"{len(running)} of {len(self.status())} processes run (nova-perfvm "
                 "sandbox status); take it down first (nova-perfvm sandbox down)"
             )
-        # Workers whose masters were killed, say.
         self.processes.sweep(0)
         kept = kept_settings.load(self.layout.settings)
         taken = ports.taken(kept.ports.values()) if kept else []
@@ -294,7 +272,10 @@ class Sandbox:
             )
 
     def _starter(self, settings: SandboxSettings, found: programs.Programs) -> Starter:
-        return Starter(self.layout, settings, self.environment, found, self.processes)
+        return Starter(
+            *(self.layout, settings, self.environment),
+            *(found, self.processes, self._tell),
+        )
 
     def _stop_all(self) -> None:
         for prefixes in _STOP_ORDER:
@@ -304,14 +285,5 @@ class Sandbox:
                 self._tell(f"had to be killed: {', '.join(killed)}")
             elif names:
                 self._tell(f"stopped {', '.join(names)}")
-        self.processes.sweep()
-        self.layout.fork_server.unlink(missing_ok=True)
-
-
-def _check(options: SandboxOptions) -> None:
-    if not 1 <= options.schedulers <= 16:
-        raise SandboxError(f"--schedulers {options.schedulers}: expected 1 to 16")
-    if not 0 <= options.placement_retries <= 100:
-        raise SandboxError(
-            f"--placement-retries {options.placement_retries}: expected 0 to 100"
-        )
+        # Erlang's port mapper, and workers whose masters were killed.
+        self.processes.sweep(1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from typing import Any, Final
@@ -39,7 +40,7 @@ class SandboxServers:
     def _start(self, name: str, *command: str, **options: Any) -> None:
         port = self.settings.ports[name]
         record = self.processes.start(name, command, port=port, **options)
-        waiting.until_listening(self.processes, record)
+        waiting.until_ready(self.processes, record, lambda: waiting.listens(port))
 
     def start_memcached(self) -> None:
         """Start memcached, for keystone's tokens.
@@ -113,13 +114,17 @@ class SandboxServers:
         )
 
     def start_rabbitmq(self) -> None:
-        """Start RabbitMQ with its user and vhosts, and Erlang's port mapper.
+        """Start RabbitMQ with its user and vhosts; it starts Erlang's port mapper.
 
         :raises SandboxError: when it does not start
         """
         data = self.layout.data / "rabbitmq"
         data.mkdir(parents=True, exist_ok=True)
-        (data / "rabbitmq.conf").write_text(_RABBITMQ_CONF, encoding="utf-8")
+        definitions = data / "definitions.json"
+        definitions.touch(mode=0o600)
+        definitions.write_text(json.dumps(self._definitions()), encoding="utf-8")
+        conf = f"{_RABBITMQ_CONF}load_definitions = {definitions}\n"
+        (data / "rabbitmq.conf").write_text(conf, encoding="utf-8")
         (data / "plugins").write_text("[].\n", encoding="utf-8")
         ports = self.settings.ports
         env = {
@@ -142,40 +147,16 @@ class SandboxServers:
                 "-kernel inet_dist_use_interface {127,0,0,1}"
             ),
         }
-        mapper = self.processes.find("epmd")
-        if mapper is None or not mapper.alive:
-            # RabbitMQ would start one that outlives it.
-            where = ("-port", str(ports["epmd"]), "-address", ADDRESS)
-            self._start("epmd", self.programs["epmd"], *where, env=env)
         self._start("rabbitmq", self.programs["rabbitmq-server"], env=env, cwd=data)
-        # One start of the command line tool, a second each, instead of five.
-        running.run(
-            [
-                self.programs["rabbitmqctl"],
-                "eval",
-                _rabbitmq_users(self.settings.password),
+
+    def _definitions(self) -> dict[str, Any]:
+        """Return what RabbitMQ makes when it starts."""
+        user = {"name": "openstack", "password": self.settings.password, "tags": ""}
+        rights = dict.fromkeys(("configure", "write", "read"), ".*")
+        return {
+            "users": [user],
+            "vhosts": [{"name": vhost} for vhost in VHOSTS],
+            "permissions": [
+                {"user": user["name"], "vhost": vhost, **rights} for vhost in VHOSTS
             ],
-            env=self.processes.environment(env),
-            log=self.processes.output("rabbitmq"),
-            password=self.settings.password,
-        )
-
-
-def _rabbitmq_users(password: str) -> str:
-    """Return Erlang that makes the user and the vhosts, as often as it is run."""
-    vhosts = " ".join(
-        f'rabbit_vhost:exists(<<"{name}">>) orelse '
-        f'rabbit_vhost:add(<<"{name}">>, <<"openstack">>),'
-        for name in VHOSTS
-    )
-    user = (
-        'case rabbit_auth_backend_internal:lookup_user(<<"openstack">>) of '
-        "{ok, _} -> ok; _ -> rabbit_auth_backend_internal:add_user("
-        f'<<"openstack">>, <<"{password}">>, <<"openstack">>) end,'
-    )
-    rights = " ".join(
-        'rabbit_auth_backend_internal:set_permissions(<<"openstack">>, '
-        f'<<"{name}">>, <<".*">>, <<".*">>, <<".*">>, <<"openstack">>),'
-        for name in VHOSTS
-    )
-    return f"{vhosts} {user} {rights} ok."
+        }

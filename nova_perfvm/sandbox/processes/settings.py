@@ -24,14 +24,12 @@ class SandboxSettings:
     """Everything that does not change while the sandbox has data.
 
     :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`
-    :ivar filters_only: whether Placement's layer is switched off
     :ivar policy_digest: SHA-256 of the policy's meaning
     :ivar ports: by the name of the service
     :ivar password: of every user in every service
     """
 
     hosts: str
-    filters_only: bool
     policy_digest: str
     ports: dict[str, int]
     password: str
@@ -78,13 +76,9 @@ class SandboxSettings:
         )
 
 
-def new_settings(
-    hosts: str, policy_digest: str, *, filters_only: bool
-) -> SandboxSettings:
+def new_settings(hosts: str, policy_digest: str) -> SandboxSettings:
     """Choose ports and a password."""
-    return SandboxSettings(
-        hosts, filters_only, policy_digest, choose_ports(), secrets.token_hex(12)
-    )
+    return SandboxSettings(hosts, policy_digest, choose_ports(), secrets.token_hex(12))
 
 
 def load(path: Path) -> SandboxSettings | None:

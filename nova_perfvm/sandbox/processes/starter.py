@@ -11,13 +11,8 @@ from typing import Any, Final
 
 from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes import content, waiting
-from nova_perfvm.sandbox.processes.computes import (
-    FORK_SERVER,
-    PREFIX,
-    Computes,
-    await_reports,
-)
-from nova_perfvm.sandbox.processes.databases import Databases, Schemas
+from nova_perfvm.sandbox.processes.computes import PREFIX, Computes, await_reports
+from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
@@ -44,86 +39,80 @@ _THREADS: Final = 8
 
 @dataclass
 class Starter:
-    """What starts processes; their configuration files exist already."""
+    """What starts processes; their configuration files exist already.
+
+    :ivar tell: called with each step that is done
+    """
 
     layout: Layout
     settings: SandboxSettings
     environment: Environment
     programs: Programs
     processes: Processes
+    tell: Callable[[str], None]
 
     def __post_init__(self) -> None:
         """Start nothing yet."""
-        layout, settings, processes = self.layout, self.settings, self.processes
-        environment, programs = self.environment, self.programs
-        self._computes = Computes(processes, layout, environment)
-        servers = SandboxServers(layout, settings, programs, processes)
+        self._computes = Computes(self.processes, self.layout, self.environment)
+        servers = SandboxServers(
+            self.layout, self.settings, self.programs, self.processes
+        )
         # MariaDB first: the databases are made meanwhile.
         self._servers = {
             "mariadb": servers.start_mariadb,
             "rabbitmq": servers.start_rabbitmq,
             "memcached": servers.start_memcached,
         }
-        schemas = Schemas(environment.schemas, programs, layout.database_socket)
+        env = self.processes.environment()
         self._databases = Databases(
-            layout, settings, environment, schemas, processes.environment()
+            self.layout, self.settings, self.environment, self.programs, env
         )
 
     def start_all(
-        self,
-        policy: Policy,
-        schedulers: int,
-        connect: Callable[[], Any],
-        tell: Callable[[str], None],
+        self, policy: Policy, schedulers: int, connect: Callable[[], Any]
     ) -> None:
         """Start everything, and make what a cloud needs that boots servers.
 
         :param schedulers: number of nova-schedulers
         :param connect: gives an SDK connection of the administrator
-        :param tell: called with each step that is done
         :raises PerfVMError: when something does not come up
         """
         hosts = self.settings.pretended
-        self._start_servers(tell)
-        # Imports for some seconds, on a core that waits for disks meanwhile.
-        self.launch(FORK_SERVER)
-        self._start_controller(schedulers, connect, tell)
+        self._start_servers()
+        self._start_controller(schedulers, connect)
         since = dt.datetime.now(dt.UTC)
-        for host in hosts:
-            self.launch(PREFIX + host.name)
+        self._computes.start(hosts)
         await_reports(self.processes, connect(), hosts, since)
-        tell(f"{len(hosts)} computes")
+        self.tell(f"{len(hosts)} computes")
         for _ in self._once("hosts"):
             self._databases.discover_hosts()
         for _ in self._once("content"):
-            content.make_content(connect(), policy, hosts, tell)
+            content.make_content(connect(), policy, hosts, self.tell)
 
-    def _start_servers(self, tell: Callable[[str], None]) -> None:
+    def _start_servers(self) -> None:
         with ThreadPoolExecutor(len(self._servers)) as pool:
             mariadb, *others = [pool.submit(run) for run in self._servers.values()]
             mariadb.result()
-            tell("MariaDB")
+            self.tell("MariaDB")
             for _ in self._once("databases"):
-                self._databases.make(tell)
+                self._databases.make(self.tell)
             for job in others:
                 job.result()
-        tell("RabbitMQ, memcached")
+        self.tell("RabbitMQ, memcached")
 
-    def _start_controller(
-        self, schedulers: int, connect: Callable[[], Any], tell: Callable[[str], None]
-    ) -> None:
+    def _start_controller(self, schedulers: int, connect: Callable[[], Any]) -> None:
         for name in ("keystone", "placement", "glance"):
-            self.launch(name)
-        self.await_api("keystone")
+            self._launch(name)
+        self._await_api("keystone")
         for _ in self._once("catalogue"):
             content.make_catalogue(connect(), self.settings)
-        tell("keystone")
+        self.tell("keystone")
         names = [f"{SCHEDULER}-{n}" for n in range(1, schedulers + 1)]
         for name in ("neutron", "nova-api", CONDUCTOR, *names):
-            self.launch(name)
+            self._launch(name)
         for name in ("placement", "glance", "neutron", "nova-api"):
-            self.await_api(name)
-            tell(name)
+            self._await_api(name)
+            self.tell(name)
 
     def _once(self, what: str) -> Iterator[None]:
         """Run a loop's body if it never came to its end before."""
@@ -138,29 +127,24 @@ class Starter:
         :raises SandboxError: when there is none of that name, it runs already,
             or it does not come up
         """
-        if name == "epmd":
-            # RabbitMQ starts it.
-            name = "rabbitmq"
-        if name in self._servers:
+        hosts = [h for h in self.settings.pretended if name == PREFIX + h.name]
+        if hosts:
+            self._computes.start(hosts)
+        elif name in self._servers:
             self._servers[name]()
-            return
-        self.launch(name)
+        else:
+            self._launch(name)
         if name in APIS:
-            self.await_api(name)
+            self._await_api(name)
 
-    def launch(self, name: str) -> None:
-        """Start an OpenStack process, and do not wait for it."""
+    def _launch(self, name: str) -> None:
+        """Start a process of the controller, and do not wait for it."""
         kind, _, _ = name.rpartition("-")
-        etc = self.layout.etc / "nova"
-        if name == FORK_SERVER:
-            self._computes.start_fork_server()
-        elif name.startswith(PREFIX):
-            self._start_compute(name)
-        elif name in APIS:
+        if name in APIS:
             self._start_api(name)
         elif name == CONDUCTOR:
             self._start_nova(name, CONDUCTOR, "nova.conf")
-        elif kind == SCHEDULER and (etc / f"{name}.conf").exists():
+        elif kind == SCHEDULER and (self.layout.etc / "nova" / f"{name}.conf").exists():
             files = ("nova.conf", "scheduler.conf", f"{name}.conf")
             self._start_nova(name, SCHEDULER, *files)
         else:
@@ -168,22 +152,11 @@ class Starter:
                 f"the sandbox has no process {name!r}: see nova-perfvm sandbox status"
             )
 
-    def await_api(self, name: str) -> None:
-        """Wait until an API answers."""
-        record = self.processes.find(name)
-        if record is None:
-            raise SandboxError(f"{name} was not started")
+    def _await_api(self, name: str) -> None:
         url = self.settings.url(name, "/")
-        waiting.until_answering(self.processes, record, url)
-
-    def _start_compute(self, name: str) -> None:
-        for host in self.settings.pretended:
-            if name == PREFIX + host.name:
-                self._computes.start(host)
-                return
-        raise SandboxError(
-            f"{name}: the sandbox has no such host: {self.settings.hosts}"
-        )
+        record = self.processes.find(name)
+        if record is not None:
+            waiting.until_ready(self.processes, record, lambda: waiting.answers(url))
 
     def _start_api(self, name: str) -> None:
         """Start uwsgi with the application of an API."""

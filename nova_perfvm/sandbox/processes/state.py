@@ -7,9 +7,8 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import IO, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
@@ -23,16 +22,14 @@ _MAX_SOCKET_BYTES: Final = 107
 
 
 def check_path(layout: Layout) -> None:
-    """Make sure that sockets can be made in the directory.
+    """Make sure that MariaDB can make its socket in the directory.
 
     :raises SandboxError: when its path is too long
     """
-    longest = max(len(os.fsencode(socket)) for socket in layout.sockets)
-    if longest > _MAX_SOCKET_BYTES:
-        most = _MAX_SOCKET_BYTES - longest + len(os.fsencode(layout.directory))
+    if len(os.fsencode(layout.database_socket)) > _MAX_SOCKET_BYTES:
         raise SandboxError(
-            f"{layout.directory} is too long for the addresses of the sockets in it: "
-            f"expected at most {most} bytes; use another --directory"
+            f"{layout.directory} is too long for the address of the socket in it: "
+            "use another --directory"
         )
 
 
@@ -52,10 +49,12 @@ def claim(layout: Layout) -> Iterator[None]:
                 "one that nova-perfvm sandbox up has made; use another --directory"
             )
         with layout.lock.open("ab") as lock:
-            if not _locked(lock, layout.lock):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
                 raise SandboxError(
                     f"another nova-perfvm sandbox command works on {directory}"
-                )
+                ) from None
             if os.fstat(lock.fileno()).st_size == 0:
                 lock.write(MARK)
                 lock.flush()
@@ -64,30 +63,22 @@ def claim(layout: Layout) -> Iterator[None]:
         raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
 
 
-def clear(layout: Layout, *, environment: bool, tell: Callable[[str], None]) -> None:
-    """Remove what is in the directory, the sandbox's mark last.
+def clear(layout: Layout, *, environment: bool) -> None:
+    """Remove what is in the directory, the settings first and the mark last.
 
     Wherever it stops, what is left can be started, stopped and wiped.
 
     :param environment: remove OpenStack's environment, too
-    :param tell: called with where a symbolic link led: only the link is removed
     :raises SandboxError: when something cannot be removed
     """
-    # Settings go with the data that they are for, and before what goes with them.
-    first = [layout.data, layout.settings]
-    kept = {layout.lock, layout.wiped, *([] if environment else [layout.environment])}
+    kept = {layout.lock, *([] if environment else [layout.environment])}
     try:
-        discard(layout)
-        others = set(layout.directory.iterdir()) - kept - set(first)
-        layout.wiped.mkdir()
-        for path in (*first, *sorted(others)):
-            # At one stroke: half a database would be taken for a whole one.
-            with contextlib.suppress(FileNotFoundError):
-                target = os.path.realpath(path) if path.is_symlink() else None
-                path.rename(layout.wiped / path.name)
-                if target is not None:
-                    tell(f"{path} led to {target}, which stays: remove it yourself")
-        discard(layout)
+        layout.settings.unlink(missing_ok=True)
+        for path in set(layout.directory.iterdir()) - kept:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
         if environment or not layout.environment.exists():
             layout.lock.unlink()
     except OSError as exc:
@@ -95,22 +86,6 @@ def clear(layout: Layout, *, environment: bool, tell: Callable[[str], None]) -> 
             f"cannot remove {exc.filename or layout.directory}: {exc.strerror}; see to "
             "that, and repeat nova-perfvm sandbox wipe"
         ) from exc
-
-
-def discard(layout: Layout) -> None:
-    """Remove what a wipe that was interrupted has left."""
-    if layout.wiped.exists():
-        shutil.rmtree(layout.wiped)
-
-
-def _locked(lock: IO[bytes], path: Path) -> bool:
-    """Lock a file that was opened, if nobody has; tell whether it was done."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A wipe may have removed it since.
-        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
-    except (BlockingIOError, FileNotFoundError):
-        return False
 
 
 def _is_ours(layout: Layout) -> bool:

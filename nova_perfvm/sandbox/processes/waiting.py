@@ -39,41 +39,20 @@ def until(condition: Callable[[], bool], what: str, timeout_s: float) -> None:
         time.sleep(_PAUSE_S)
 
 
-def until_listening(processes: Processes, record: ProcessRecord) -> None:
-    """Wait until a process listens on its port.
+def until_ready(
+    processes: Processes, record: ProcessRecord, ready: Callable[[], bool]
+) -> None:
+    """Wait until a process does what it was started for.
 
+    :param ready: tells whether it does
     :raises SandboxError: when it ends, or does not in that time
     """
 
-    def listening() -> bool:
+    def looked() -> bool:
         check_alive(processes, record)
-        return record.port is not None and _connects(record.port)
+        return ready()
 
-    until(listening, f"{record.name} to listen on port {record.port}", LIMIT_S)
-
-
-def until_answering(processes: Processes, record: ProcessRecord, url: str) -> None:
-    """Wait until an API answers; uwsgi listens long before.
-
-    :raises SandboxError: when its process ends, or does not in that time
-    """
-
-    def answering() -> bool:
-        check_alive(processes, record)
-        try:
-            _DIRECTLY.open(url, timeout=60).close()
-        except urllib.error.HTTPError as answer:
-            answer.close()
-            if answer.code >= 500:
-                raise SandboxError(
-                    f"{record.name} answers {url} with {answer.code}: see "
-                    f"{processes.output(record.name).parent}"
-                ) from None
-        except OSError:
-            return False
-        return True
-
-    until(answering, f"{record.name} to answer {url}", LIMIT_S)
+    until(looked, f"{record.name} to be ready on port {record.port}", LIMIT_S)
 
 
 def check_alive(processes: Processes, record: ProcessRecord) -> None:
@@ -81,7 +60,6 @@ def check_alive(processes: Processes, record: ProcessRecord) -> None:
 
     :raises SandboxError: with the end of its output when it does not
     """
-    processes.reap()
     if not record.alive:
         path = processes.output(record.name)
         raise SandboxError(f"{record.name} ended; the end of {path}:\n{tail(path)}")
@@ -89,16 +67,25 @@ def check_alive(processes: Processes, record: ProcessRecord) -> None:
 
 def tail(path: Path) -> str:
     """Return the last lines of a file."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "  (no such file)"
-    return "\n".join(f"  {line}" for line in lines[-_TAIL:]) or "  (empty)"
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join(f"  {line}" for line in lines[-_TAIL:])
 
 
-def _connects(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Tell whether a port of this machine takes connections."""
     try:
         socket.create_connection((ADDRESS, port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def answers(url: str) -> bool:
+    """Tell whether an API answers, whatever it says; uwsgi listens long before."""
+    try:
+        _DIRECTLY.open(url, timeout=60).close()
+    except urllib.error.HTTPError as answer:
+        answer.close()
     except OSError:
         return False
     return True

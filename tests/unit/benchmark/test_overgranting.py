@@ -20,7 +20,7 @@ class OvergrantingTest(testtools.TestCase):
         self.assertEqual(("2/5", 160, 5, 2, 1), cells)
 
     def test_missing_mariadb_is_told_with_the_command_that_installs_it(self):
-        nowhere = functools.partial(programs.find_programs, directories=())
+        nowhere = functools.partial(programs.find_programs, path="/nowhere")
         stderr = io.StringIO()
         for name, value in (
             ("tests.benchmark.database.find_programs", nowhere),

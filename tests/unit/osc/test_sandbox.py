@@ -29,7 +29,7 @@ class OpenRCTest(CommandCase):
         super().setUp()
         self.directory = Path(self.useFixture(fixtures.TempDir()).path) / "a 'state'"
         layout = Layout(self.directory)
-        settings = kept_settings.new_settings("dedicated:2x20", "0", filters_only=False)
+        settings = kept_settings.new_settings("dedicated:2x20", "0")
         with state.claim(layout):
             kept_settings.save(settings, layout.settings)
 
@@ -108,7 +108,7 @@ class StatusTest(CommandCase):
             1, f"there is no sandbox in {directory}: start one with", *command
         )
         layout = Layout(Path(directory))
-        settings = kept_settings.new_settings("dedicated:2x20", "0", filters_only=False)
+        settings = kept_settings.new_settings("dedicated:2x20", "0")
         with state.claim(layout):
             kept_settings.save(settings, layout.settings)
         self.assertEqual(0, self.run_command(*command))

@@ -9,9 +9,9 @@ import yaml
 
 from nova_perfvm.generate.hosts import HostConfigError
 from nova_perfvm.policy import loader
+from nova_perfvm.sandbox.processes import files
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.files import Files
 from nova_perfvm.sandbox.processes.hostspec import host_configs, parse_hosts
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.policy import sandbox_policy
@@ -33,13 +33,12 @@ class FilesTest(testtools.TestCase):
         paste.write_text("")
         self.environment = environment
 
-    def write(self, hosts, retries=1):
+    def write(self, hosts):
         pretended = parse_hosts(hosts)
-        policy = sandbox_policy(pretended, None, filters_only=False)
-        settings = SandboxSettings(hosts, False, policy.digest, PORTS, "secret")
+        policy = sandbox_policy(pretended, None)
+        settings = SandboxSettings(hosts, policy.digest, PORTS, "secret")
         configs = host_configs(pretended, policy)
-        files = Files(self.layout, settings, self.environment)
-        files.write(policy, configs, schedulers=2, placement_retries=retries)
+        files.write(self.layout, settings, self.environment, policy, configs, 2)
         return policy
 
     def read(self, *names):
@@ -96,10 +95,10 @@ class FilesTest(testtools.TestCase):
 
     def test_services(self):
         """Keystone's keys would be below /etc by default, which root could write."""
-        self.write("dedicated:2x20", retries=10)
+        self.write("dedicated:2x20")
 
         placement = self.read("placement/placement.conf")["placement"]
-        self.assertEqual("10", placement["allocation_conflict_retry_count"])
+        self.assertEqual("1", placement["allocation_conflict_retry_count"])
         conf = self.read("keystone/keystone.conf")
         for section in ("fernet_tokens", "fernet_receipts", "credential"):
             path = conf[section]["key_repository"]
@@ -134,7 +133,7 @@ class FilesTest(testtools.TestCase):
 
     def test_host_that_the_policy_forbids_is_refused(self):
         pretended = parse_hosts("dedicated:2x20,elastic:2x20")
-        policy = sandbox_policy(pretended[:1], None, filters_only=False)
+        policy = sandbox_policy(pretended[:1], None)
 
         error = self.assertRaises(HostConfigError, host_configs, pretended, policy)
 

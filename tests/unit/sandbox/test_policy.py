@@ -8,11 +8,11 @@ import testtools
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes.hostspec import parse_hosts
-from nova_perfvm.sandbox.processes.policy import remarks, sandbox_policy
+from nova_perfvm.sandbox.processes.policy import sandbox_policy
 
 
-def policy_for(hosts, path=None, *, filters_only=False):
-    return sandbox_policy(parse_hosts(hosts), path, filters_only=filters_only)
+def policy_for(hosts, path=None):
+    return sandbox_policy(parse_hosts(hosts), path)
 
 
 class PolicyTest(testtools.TestCase):
@@ -23,7 +23,6 @@ class PolicyTest(testtools.TestCase):
         self.assertEqual(("image", None), (pinned.disk.source, pinned.disk.volume_type))
         self.assertEqual({20}, {size.root_gb for size in pinned.flavors.sizes})
         self.assertEqual("slots", policy.placement)
-        self.assertEqual([], list(remarks(policy)))
 
     def test_elastic_hosts_bring_units(self):
         policy = policy_for("4xelastic:2x20,1xdedicated:2x20x2,shared:2x6")
@@ -35,11 +34,6 @@ class PolicyTest(testtools.TestCase):
         policy = policy_for("mixed:2x20")
 
         self.assertEqual("cell", policy.get_class("high-performance").exclusive)
-
-    def test_filters_only(self):
-        policy = policy_for("dedicated:2x20", filters_only=True)
-
-        self.assertEqual("none", policy.placement)
 
     def test_shape_that_fits_no_vm_is_refused(self):
         error = self.assertRaises(DocumentError, policy_for, "dedicated:2x6")
@@ -53,7 +47,3 @@ class PolicyTest(testtools.TestCase):
         policy = policy_for("elastic:2x20", str(path))
 
         self.assertEqual(loader.load(), policy)
-        (remark,) = remarks(policy)
-        self.assertIn("no Cinder", remark)
-        same = policy_for("dedicated:2x20", str(path), filters_only=True)
-        self.assertEqual("none", same.placement)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import process, waiting
+from nova_perfvm.sandbox.processes import waiting
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.process import Processes
@@ -89,40 +87,6 @@ class ProcessesTest(testtools.TestCase):
 
         self.assertFalse(record.alive)
 
-    def test_one_that_ends_as_it_is_looked_at_keeps_no_other_alive(self):
-        self.start("first")
-        second = self.start("second")
-        self.processes.kill("first")
-        alive = process.ProcessRecord.alive.fget
-        looks = iter([True])
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                "nova_perfvm.sandbox.processes.process.ProcessRecord.alive",
-                property(lambda record: next(looks, False) or alive(record)),
-            )
-        )
-
-        self.assertEqual([], self.processes.stop(["first", "second"]))
-
-        self.assertFalse(alive(second))
-
-    def test_one_is_started_while_others_are_looked_at(self):
-        """As another thread does that starts a server beside."""
-        self.start("first")
-        poll = subprocess.Popen.poll
-        names = iter(["second"])
-
-        def start_and_poll(child):
-            for name in names:
-                self.start(name)
-            return poll(child)
-
-        self.useFixture(fixtures.MonkeyPatch("subprocess.Popen.poll", start_and_poll))
-
-        self.processes.reap()
-
-        self.assertEqual(2, len(self.processes.all()))
-
     def test_what_a_process_leaves_behind_is_swept(self):
         self.start("one", PARENT)
         self.await_output("one", "parent")
@@ -134,7 +98,7 @@ class ProcessesTest(testtools.TestCase):
 
     def test_end_of_output_is_shown_when_it_ends(self):
         record = self.start("one", "raise SystemExit('no such table')")
-        waiting.until(lambda: self.processes.reap() or not record.alive, "end", 30)
+        waiting.until(lambda: not record.alive, "end", 30)
 
         error = self.assertRaises(
             SandboxError, waiting.check_alive, self.processes, record
@@ -150,10 +114,3 @@ class ProcessesTest(testtools.TestCase):
 
         self.assertNotIn("OS_CLOUD", env)
         self.assertEqual(("b", os.environ["PATH"]), (env["A"], env["PATH"]))
-
-    def test_signal(self):
-        record = self.start("one")
-
-        self.processes.kill("one", signal.SIGTERM)
-
-        self.assertFalse(record.alive)

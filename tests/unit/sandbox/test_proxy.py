@@ -5,7 +5,6 @@ import contextlib
 import http.server
 import os
 import threading
-import urllib.request
 from pathlib import Path
 
 import fixtures
@@ -21,20 +20,17 @@ OURS = "127.0.0.1,localhost"
 
 class ExemptionsTest(testtools.TestCase):
     def test_what_is_exempted_stays_so(self):
-        for lower, upper, *expected in (
-            (None, None, OURS, OURS),
-            ("", "", OURS, OURS),
-            ("a.example, .b", None, f"a.example, .b,{OURS}", f"a.example, .b,{OURS}"),
-            (None, "a.example,", f"a.example,{OURS}", f"a.example,{OURS}"),
-            ("a", "b", f"a,{OURS}", f"b,{OURS}"),
-            ("*", "localhost", "*", "localhost,127.0.0.1"),
-            (f"{OURS},a", "127.0.0.10", f"{OURS},a", f"127.0.0.10,{OURS}"),
+        for lower, upper, expected in (
+            (None, None, OURS),
+            ("", "", OURS),
+            ("a.example, .b", None, f"a.example, .b,{OURS}"),
+            (None, "a.example", f"a.example,{OURS}"),
+            ("a", "b", f"a,b,{OURS}"),
         ):
             environ = {"no_proxy": lower, "NO_PROXY": upper, "http_proxy": "x"}
             given = {k: v for k, v in environ.items() if v is not None}
-            found = ports.proxy_exemptions(given)
-            self.assertEqual({"no_proxy": expected[0], "NO_PROXY": expected[1]}, found)
-            self.assertEqual(found, ports.proxy_exemptions(found))
+            found = ports.without_proxies(given)
+            self.assertEqual({"no_proxy": expected, "NO_PROXY": expected}, found)
 
 
 class ProxyTest(testtools.TestCase):
@@ -77,16 +73,12 @@ class ProxyTest(testtools.TestCase):
     def keep(self):
         port = int(self.api.rpartition(":")[2])
         settings = kept_settings.SandboxSettings(
-            "dedicated:2x20", False, "0", dict.fromkeys(ports.NAMES, port), "secret"
+            "dedicated:2x20", "0", dict.fromkeys(ports.NAMES, port), "secret"
         )
         kept_settings.save(settings, self.sandbox.layout.settings)
 
     def test_waiting(self):
-        processes = self.sandbox.processes
-        record = processes.adopt("keystone", os.getpid())
-
-        waiting.until_answering(processes, record, f"{self.api}/")
-
+        self.assertTrue(waiting.answers(f"{self.api}/"))
         self.assertEqual((["/"], []), (self.asked_api, self.asked_proxy))
 
     def test_the_administrators_connection(self):
@@ -106,8 +98,5 @@ class ProxyTest(testtools.TestCase):
 
     def test_pip_asks_it(self):
         """Commands without an environment of their own have that of the user."""
-        said = running.run(["env"])
-
-        self.assertIn(f"http_proxy={self.proxy}", said)
+        self.assertIn(f"http_proxy={self.proxy}", running.run(["env"]))
         self.assertEqual({}, {k: v for k, v in os.environ.items() if "no_proxy" in k})
-        self.assertEqual(self.proxy, urllib.request.getproxies()["http"])

@@ -32,18 +32,13 @@ class SandboxTest(testtools.TestCase):
         )
 
     def keep(self, hosts="dedicated:2x20", digest="0" * 64):
-        settings = kept_settings.new_settings(hosts, digest, filters_only=False)
+        settings = kept_settings.new_settings(hosts, digest)
         with state.claim(self.sandbox.layout):
             kept_settings.save(settings, self.sandbox.layout.settings)
         return settings
 
     def test_bad_options_change_nothing(self):
-        for options, words in (
-            ({"hosts": "x"}, "--hosts"),
-            ({"schedulers": 0}, "--schedulers 0: expected 1 to 16"),
-            ({"placement_retries": -1}, "--placement-retries -1"),
-        ):
-            self.assertIn(words, self.refused(**options))
+        self.assertIn("--hosts", self.refused(hosts="x"))
         self.assertFalse(self.directory.exists())
 
     def test_without_a_sandbox(self):
@@ -53,14 +48,6 @@ class SandboxTest(testtools.TestCase):
         error = self.assertRaises(SandboxError, self.sandbox.exports)
         self.assertIn("nova-perfvm sandbox up", str(error))
         self.assertFalse(self.directory.exists())
-
-    def test_a_directory_with_other_files_is_left_alone(self):
-        self.directory.mkdir()
-        (self.directory / "thesis.txt").touch()
-
-        self.assertIn("has other files in it", self.refused())
-        self.assertRaises(SandboxError, self.sandbox.wipe)
-        self.assertTrue((self.directory / "thesis.txt").exists())
 
     def test_other_hosts_than_the_data_were_made_for(self):
         self.keep()
@@ -87,14 +74,6 @@ class SandboxTest(testtools.TestCase):
         self.sandbox.layout.settings.write_text('{"hosts": 1}')
 
         self.assertIn("nova-perfvm sandbox wipe", self.refused())
-
-    def test_directory_that_is_too_deep(self):
-        sandbox = Sandbox(self.directory / ("x" * 100))
-
-        error = self.assertRaises(SandboxError, sandbox.up)
-
-        self.assertIn("use another --directory", str(error))
-        self.assertFalse(self.directory.exists())
 
     def test_wipe(self):
         self.keep()

@@ -6,9 +6,12 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import programs, running
-from nova_perfvm.sandbox.processes.databases import Schemas
+from nova_perfvm.sandbox.processes import ports, programs
+from nova_perfvm.sandbox.processes.databases import Databases
+from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.layout import Layout
+from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 _DUMP = """#!/bin/sh
 for argument; do
@@ -21,43 +24,48 @@ class SchemasTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.directory = Path(self.useFixture(fixtures.TempDir()).path)
-        self.kept = self.directory / "kept"
-        self.made = 0
         for name in programs.PACKAGES:
             self.write(name, "#!/bin/sh\n")
         self.write("mariadb-dump", _DUMP)
-        self.write("mariadb", f'#!/bin/sh\necho "$@" >>{self.directory}/imports\n')
+        for name in ("mariadb", "bin/glance-manage"):
+            self.write(
+                name, f'#!/bin/sh\necho "$@" >>{self.directory}/ran-$(basename $0)'
+            )
+        settings = SandboxSettings(
+            "dedicated:2x20", "0", dict.fromkeys(ports.NAMES, 1), "secret"
+        )
+        environment = Environment(self.directory)
+        self.kept = environment.schemas / "glance.sql"
+        layout = Layout(self.directory / "state")
+        layout.logs.mkdir(parents=True)
+        found = programs.find_programs(path=str(self.directory))
+        databases = Databases(layout, settings, environment, found, {})
+        self.fill = lambda: databases.fill("glance")
 
     def write(self, name, text):
         path = self.directory / name
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         path.chmod(0o755)
 
-    def fill(self):
-        found = programs.find_programs(directories=[str(self.directory)])
-        schemas = Schemas(self.kept, found, self.directory / "socket")
-        schemas.fill("glance", self.make)
-
-    def make(self):
-        self.made += 1
+    def ran(self, program):
+        path = self.directory / f"ran-{program}"
+        return path.read_text().splitlines() if path.exists() else []
 
     def test_made_once_and_then_read(self):
         self.fill()
-        self.assertEqual(["glance.sql"], [path.name for path in self.kept.iterdir()])
-        self.assertFalse((self.directory / "imports").exists())
+        self.assertEqual([self.kept], list(self.kept.parent.iterdir()))
+        self.assertEqual([], self.ran("mariadb"))
 
         self.fill()
 
-        self.assertEqual(1, self.made)
-        imported = (self.directory / "imports").read_text()
-        self.assertIn(f"glance -e source {self.kept}/glance.sql", imported)
-        self.assertIn(f"--socket={self.directory}/socket", imported)
+        self.assertEqual(1, len(self.ran("glance-manage")))
+        (imported,) = self.ran("mariadb")
+        self.assertIn(f"glance -e source {self.kept}", imported)
+        self.assertIn(f"--socket={self.directory}/state/data/mariadb/socket", imported)
 
     def test_nothing_is_kept_of_what_failed(self):
-        self.write("mariadb-dump", _DUMP + "exit 1\n")
-        self.assertRaises(SandboxError, self.fill)
-        self.assertFalse((self.kept / "glance.sql").exists())
-
-        self.make = lambda: running.run(["false"])
-        self.assertRaises(SandboxError, self.fill)
-        self.assertFalse((self.kept / "glance.sql").exists())
+        for name in ("mariadb-dump", "bin/glance-manage"):
+            self.write(name, f"{_DUMP}exit 1\n")
+            self.assertRaises(SandboxError, self.fill)
+            self.assertFalse(self.kept.exists(), name)

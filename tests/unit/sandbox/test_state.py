@@ -36,97 +36,61 @@ class StateTest(testtools.TestCase):
             pass
 
 
-class PathTest(testtools.TestCase):
-    def test_every_socket_can_be_bound_or_none(self):
-        """The kernel counts bytes, of MariaDB's socket as of the fork server's."""
+class ClaimTest(StateTest):
+    def test_every_path_that_is_taken_has_room_for_the_socket(self):
+        """The kernel counts bytes."""
         parent = Path(self.useFixture(fixtures.TempDir()).path)
         for letter in "xé":
             size = len(os.fsencode(letter))
             room = 107 - len(os.fsencode(parent / "data/mariadb/socket")) - 1
             layout = Layout(parent / (letter * (room // size)))
             state.check_path(layout)
-            for path in layout.sockets:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with socket.socket(socket.AF_UNIX) as server:
-                    server.bind(str(path))
+            layout.database_socket.parent.mkdir(parents=True)
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(str(layout.database_socket))
 
             layout = Layout(parent / (letter * (room // size + 1)))
-            error = self.assertRaises(SandboxError, state.check_path, layout)
-            most = 107 - len("/data/mariadb/socket")
-            self.assertIn(f"at most {most} bytes", str(error))
+            self.assertRaises(SandboxError, state.check_path, layout)
 
-    def test_what_is_there_can_be_wiped(self):
-        sandbox = Sandbox(Path(self.useFixture(fixtures.TempDir()).path) / ("x" * 110))
-        with state.claim(sandbox.layout):
-            pass
-
-        sandbox.wipe()
-
-        self.assertFalse(sandbox.layout.directory.exists())
-
-
-class ClaimTest(StateTest):
     def test_a_directory_of_somebody_else_is_left_alone(self):
         """Names prove nothing: dpkg's directory has a lock, any project a venv."""
         for names in (
             ("lock", "status", "info/x"),
             ("venv/bin/python",),
             ("sandbox.json", "lock"),
+            ("thesis.txt",),
         ):
-            with self.subTest(names):
-                self.make(*names)
-                for command in (self.sandbox.wipe, self.sandbox.down):
-                    error = self.assertRaises(SandboxError, command)
-                    self.assertIn("has other files in it", str(error))
-                for name in names:
-                    self.assertTrue((self.directory / name).exists(), name)
-                    (self.directory / name).unlink()
-
-    def test_a_lock_with_other_content(self):
-        self.make("lock", "sandbox.json")
+            self.make(*names)
+            for command in (self.claim, self.sandbox.wipe, self.sandbox.down):
+                error = self.assertRaises(SandboxError, command)
+                self.assertIn("has other files in it", str(error), names)
+            for name in names:
+                self.assertTrue((self.directory / name).exists(), name)
+                (self.directory / name).unlink()
         self.layout.lock.write_text("1234\n")
-
         self.assertRaises(SandboxError, self.claim)
         self.assertEqual("1234\n", self.layout.lock.read_text())
 
-    def test_a_new_directory_is_marked(self):
-        self.claim()
-        self.make("logs/install.log")
-
-        self.claim()
-        self.sandbox.wipe()
-        self.assertFalse(self.directory.exists())
-
-    def test_a_mark_that_was_not_written(self):
-        self.make("lock")
-
-        self.claim()
-
-        self.assertEqual(state.MARK, self.layout.lock.read_bytes())
-
-    def test_an_environment_alone(self):
-        """Another sandbox installs into it."""
-        for stamp in ("openstack", "lock"):
-            self.make(f"venv/.nova-perfvm-{stamp}")
-
+    def test_what_is_ours(self):
+        """New ones, those of commands that ended early or install beside us."""
+        for names in (
+            (),
+            ("lock",),
+            ("venv/.nova-perfvm-openstack",),
+            ("venv/.nova-perfvm-lock",),
+        ):
+            self.make(*names)
+            self.claim()
+            self.assertEqual(state.MARK, self.layout.lock.read_bytes(), names)
+            self.make("logs/install.log")
             self.sandbox.wipe()
-
-            self.assertFalse(self.directory.exists())
+            self.assertFalse(self.directory.exists(), names)
 
     def test_another_command_at_work(self):
         with state.claim(self.layout):
             error = self.assertRaises(SandboxError, self.claim)
 
         self.assertIn("another nova-perfvm sandbox command", str(error))
-
-    def test_a_lock_that_a_wipe_removes_meanwhile(self):
-        """Who opened it before has locked a file that nobody sees any more."""
-        self.make("lock")
-        with self.layout.lock.open("ab") as lock:
-            self.layout.lock.unlink()
-            self.assertFalse(state._locked(lock, self.layout.lock))
-            self.make("lock")
-            self.assertFalse(state._locked(lock, self.layout.lock))
 
     def test_a_directory_that_cannot_be_made(self):
         def refuse(*_args, **_kwargs):
@@ -144,7 +108,6 @@ class WipeTest(StateTest):
 
     def setUp(self):
         super().setUp()
-        self.told = []
         for name, double in (
             ("programs.find_programs", lambda: None),
             ("environment.Environment.prepare", self.prepare),
@@ -188,7 +151,7 @@ class WipeTest(StateTest):
                     command(sandbox)
                 self.assertFalse(sandbox.layout.directory.exists(), step)
             shutil.rmtree(left.layout.directory)
-        self.assertGreater(step, 10)
+        self.assertGreater(step, 5)
 
     def interrupted(self, sandbox, step):
         """Wipe, and interrupt it at a step; tell whether it came to that."""
@@ -199,7 +162,7 @@ class WipeTest(StateTest):
                 if next(steps, None) is None:
                     if function is remove:
                         # Half of each directory is gone.
-                        for path in sorted(args[0].rglob("[02468]")):
+                        for path in sorted(Path(args[0]).rglob("[02468]")):
                             unlink(path)
                     raise KeyboardInterrupt
                 return function(*args, **kwargs)
@@ -209,8 +172,6 @@ class WipeTest(StateTest):
         remove, unlink = shutil.rmtree, Path.unlink
         with contextlib.ExitStack() as stack:
             for owner, name in (
-                (Path, "mkdir"),
-                (Path, "rename"),
                 (Path, "unlink"),
                 (shutil, "rmtree"),
             ):
@@ -222,24 +183,6 @@ class WipeTest(StateTest):
                 return True
         return False
 
-    def test_symbolic_links_are_removed_and_their_targets_stay(self):
-        elsewhere = self.directory.parent / "big"
-        elsewhere.mkdir()
-        sandbox = Sandbox(self.directory, tell=self.told.append)
-        with state.claim(sandbox.layout):
-            sandbox.layout.data.symlink_to(elsewhere)
-        sandbox.up()
-
-        sandbox.wipe()
-
-        self.assertFalse(self.directory.exists())
-        self.assertTrue((elsewhere / "mariadb").exists())
-        self.assertEqual(
-            f"{self.directory}/data led to {elsewhere}, which stays: remove it "
-            "yourself",
-            self.told[-1],
-        )
-
     def test_a_failure_says_what_to_do(self):
         self.sandbox.up()
 
@@ -249,11 +192,7 @@ class WipeTest(StateTest):
         with mock.patch("shutil.rmtree", refuse):
             error = self.assertRaises(SandboxError, self.sandbox.wipe)
 
-        self.assertEqual(
-            f"cannot remove {self.directory}/wiped: Device or resource busy; see to "
-            "that, and repeat nova-perfvm sandbox wipe",
-            str(error),
-        )
+        self.assertIn("Device or resource busy; see to that, and repeat", str(error))
         self.sandbox.up()
         self.sandbox.wipe()
         self.assertFalse(self.directory.exists())

@@ -28,11 +28,7 @@ class DefaultDirectoryTest(testtools.TestCase):
     def test_without_a_home(self):
         error = self.assertRaises(SandboxError, default_directory)
 
-        self.assertEqual(
-            f"user {NOBODY} has no home directory: name the sandbox's with "
-            "--directory, or set HOME or XDG_CACHE_HOME",
-            str(error),
-        )
+        self.assertIn(f"user {NOBODY} has no home directory", str(error))
 
     def test_what_is_set(self):
         for name, expected in (
@@ -49,13 +45,13 @@ class ServersTest(testtools.TestCase):
         directory = Path(self.useFixture(fixtures.TempDir()).path)
         self.layout = Layout(directory)
         self.settings = SandboxSettings(
-            "dedicated:2x20", False, "0", dict.fromkeys(ports.NAMES, 1), "secret"
+            "dedicated:2x20", "0", dict.fromkeys(ports.NAMES, 1), "secret"
         )
         self.environment = Environment(directory / "venv")
         self.commands = []
         for name, double in (
             ("running.run", lambda command, **_: self.commands.append(command)),
-            ("waiting.until_listening", lambda *_: None),
+            ("waiting.until_ready", lambda *_: None),
         ):
             self.useFixture(
                 fixtures.MonkeyPatch(f"nova_perfvm.sandbox.processes.{name}", double)
@@ -83,8 +79,10 @@ class ServersTest(testtools.TestCase):
         self.useFixture(fixtures.EnvironmentVariable("LOGNAME", "alice"))
         self.useFixture(fixtures.MonkeyPatch("os.getegid", lambda: 7))
         databases = Databases(
-            self.layout, self.settings, self.environment, mock.Mock(), {}
+            self.layout, self.settings, self.environment, mock.MagicMock(), {}
         )
+        self.environment.schemas.mkdir(parents=True)
+        (self.environment.schemas / "keystone.sql").touch()
         for uid, expected in (
             (0, ["--keystone-user", "0", "--keystone-group", "7"]),
             (NOBODY, []),
