@@ -31,7 +31,6 @@ if [[ ! -r $TOP_DIR/openrc ]]; then
 fi
 source $TOP_DIR/openrc admin admin > /dev/null
 source $PERFVM_PLUGIN_DIR/lib/enroll
-PERFVM_ENROLL_TIMEOUT=${PERFVM_ENROLL_TIMEOUT:-120}
 export PATH="$(get_python_exec_prefix):$PATH"
 
 $TOP_DIR/tools/discover_hosts.sh

@@ -14,18 +14,6 @@ from nova_perfvm.placement.schemes import SCHEMES
 Inventories = Mapping[str, Mapping[str, Any]]
 
 
-def reserved_cpus(inventories: Inventories) -> int:
-    """Return how many CPUs a host without VMs shows as used.
-
-    Nova counts ``[DEFAULT] reserved_host_cpus`` as used from the start. Drivers
-    report it as what is reserved of VCPU; a host that only pins reports no VCPU,
-    and libvirt's refuses the option there.
-
-    :param inventories: of the compute's own provider
-    """
-    return int(inventories["VCPU"]["reserved"]) if "VCPU" in inventories else 0
-
-
 def room(providers: Iterable[Inventories], placement: str, most: int) -> int:
     """Return how many high-performance VMs a host takes when it is empty.
 

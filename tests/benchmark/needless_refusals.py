@@ -17,6 +17,7 @@ from concurrent import futures
 import fixtures
 
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded.servers import at_once
 from tests.functional.test_elastic import GENERAL, HIGH, ElasticCase
 
 ROUNDS = 15
@@ -70,9 +71,9 @@ class Rig(ElasticCase):
             self.servers.delete(self.boot(GENERAL, host=target))
         servers.append(self.boot(HIGH, host=source))
         self.cloud.fail_host(source)
-        moved = self.servers.evacuate_at_once(servers)
+        moved = at_once(self.servers.evacuate, servers)
         refused = sum(isinstance(found, Exception) for found in moved)
-        self.servers.delete_at_once(servers)
+        at_once(self.servers.delete, servers)
         (service,) = self.cloud.api.get_services(host=source, binary="nova-compute")
         self.cloud.api.put_service(service["id"], {"forced_down": False})
         # It finds out what has left it.
@@ -85,7 +86,7 @@ class Rig(ElasticCase):
         for number in range(rounds):
             count, servers = load(self, hosts, number)
             failed += count
-            self.servers.delete_at_once(servers)
+            at_once(self.servers.delete, servers)
             self.cloud.run_periodics()
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{number + 1} of {rounds}\033[K\r")

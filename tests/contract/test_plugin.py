@@ -250,8 +250,15 @@ class ElasticTest(NodeCase):
             self.assertEqual({"host1.here": "2", "host10": None}, self.enrolled(node))
 
     def test_room_for_more_than_units_are_made_for(self):
-        settings = "PERFVM_TOPOLOGY=1x4\nPERFVM_MAX_PER_HOST=4\n"
-        node = self.run_well(self.node(localrc=ELASTIC + settings, hosts="host1"))
+        node = self.node(localrc=f"{ELASTIC}PERFVM_TOPOLOGY=1x4\n", hosts="host1")
+        text = (ROOT / "devstack/elastic.yaml").read_text()
+        text = text.replace("1x2, 1x4, 1x8", "1x2").replace("host: 2", "host: 4")
+        node.write("larger.yaml", text)
+        node.write(
+            "localrc",
+            f"{node.read('localrc')}PERFVM_POLICY_FILE={node.directory}/larger.yaml\n",
+        )
+        self.run_well(node)
         self.assertEqual({"host1": "2"}, self.enrolled(node))
 
     def test_slots_by_mode(self):
@@ -466,7 +473,9 @@ class RefusedTest(NodeCase):
         self.assertFalse(node.exists("etc/nova/perfvm.yaml"))
 
     def test_a_policy_that_cannot_be(self):
-        node = self.node(localrc="PERFVM_PLACEMENT=slot\n")
+        node = self.node()
+        node.write("bad.yaml", "placement: slot\n")
+        node.write("localrc", f"PERFVM_POLICY_FILE={node.directory}/bad.yaml\n")
         self.assertNotEqual(0, node.run("stack", until="post-config"))
         self.assertIn("expected one of 'slots'", node.output)
         self.assertFalse(node.exists("etc/nova/perfvm.yaml"))
@@ -496,7 +505,7 @@ class SettingsTest(NodeCase):
         variables = text[text.index("Variables\n=") : text.index("What it writes")]
         listed = re.findall(r"^   \* - (.*)$", variables, re.MULTILINE)
         documented = set(re.findall(r"``(PERFVM_\w+)``", " ".join(listed)))
-        self.assertEqual(sorted(known | {"PERFVM_ENROLL"}), sorted(documented))
+        self.assertEqual(sorted(known), sorted(documented))
 
     def test_twice_in_one_shell(self):
         node = self.run_well(self.node(), "settings")

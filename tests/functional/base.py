@@ -118,7 +118,7 @@ class FunctionalTest(testtools.TestCase):
 
     def assert_reason(self, server, code):
         """Look for a reason code in the scheduler's INFO line on a server."""
-        lines = self.cloud.scheduler_log(server.id)
+        lines = self.cloud.log.lines(server.id)
         said = [line for line in lines if line.startswith("PerfVMFilter rejected")]
         self.assertTrue(said, f"the scheduler said nothing on {server.id}: {lines}")
         self.assertIn(code, said[-1])

@@ -12,7 +12,7 @@ from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError, at_once
 from tests.functional import base, client, glance
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 from tests.functional.test_audit import AuditMixin
@@ -65,7 +65,7 @@ class TestImageOpensElasticHost(client.ClientMixin, ElasticTest):
             self.assert_apart(*running)
             taken = [n for units in self.units("e1").values() for n in units]
             self.assertEqual([1000] * len(running), taken)
-            self.servers.delete_at_once(servers)
+            at_once(self.servers.delete, servers)
 
     def test_a_forced_host_and_the_audit(self):
         """Nova shows the image of a server that boots of none of its volumes."""

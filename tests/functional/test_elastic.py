@@ -14,7 +14,7 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from nova_perfvm.sandbox.embedded.servers import ActionFailedError, at_once
 from tests.functional import base
 from tests.functional.elastic import ElasticTest, SameMoment
 
@@ -258,7 +258,7 @@ class TestWithFilter(ElasticCase):
         servers = self.cloud.boot(HIGH, count=2)
         self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
         self.assert_apart(*servers)
-        self.servers.delete_at_once(servers)
+        at_once(self.servers.delete, servers)
 
         # No filter turns the children, so both claim the first, or nothing is.
         servers = self.cloud.boot(HIGH, count=2, az="nova:e1")
@@ -312,7 +312,7 @@ class TestAtTheSameMoment(ElasticCase):
             self.assertEqual(["ACTIVE"] * 2, [server.status for server in servers])
             self.assert_apart(*servers)
             if flavor == HIGH:
-                self.servers.delete_at_once(servers)
+                at_once(self.servers.delete, servers)
         for server in servers:
             taken = [name for a in self.allocations(server).values() for name in a]
             self.assertEqual(1, taken.count(DEVICE), taken)
@@ -344,7 +344,7 @@ class TestAtTheSameMoment(ElasticCase):
         self.cloud.fail_host("e1")
 
         with SameMoment(2):
-            moved = self.servers.evacuate_at_once(servers)
+            moved = at_once(self.servers.evacuate, servers)
 
         self.assertEqual(["e2"] * 2, [getattr(found, "host", found) for found in moved])
         self.assertEqual({"a": [1000], "b": [1000]}, self.units("e2"))

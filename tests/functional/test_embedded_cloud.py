@@ -3,12 +3,8 @@
 
 import collections
 import datetime as dt
-import gc
-import threading
-from re import _compiler
 
 import fixtures
-from futurist import _thread
 from nova import context, objects
 from nova.api.openstack import wsgi
 from sqlalchemy import event, pool
@@ -17,8 +13,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from nova_perfvm.sandbox.embedded import (
     FILTERS_WITHOUT_PERFVM,
     EmbeddedCloud,
+    messages,
     ports,
-    waiting,
 )
 from tests.functional import base
 
@@ -38,9 +34,8 @@ class TestEmbeddedCloud(base.FunctionalTest):
 
     def test_who_waits_is_woken(self):
         """Nothing of a cloud's life rests on looking again after a while."""
-        before = set(threading.enumerate())
         # Longer than the test may take: whoever is not woken makes it fail.
-        self.useFixture(fixtures.MockPatchObject(waiting, "LOOK_S", 10 * base.LIMIT_S))
+        self.useFixture(fixtures.MockPatchObject(messages, "LOOK_S", 10 * base.LIMIT_S))
         with self.start() as cloud:
             cloud.create_flavor(GENERAL, 2, 4096, 40)
             cloud.start_host("host1")
@@ -48,12 +43,6 @@ class TestEmbeddedCloud(base.FunctionalTest):
             cloud.restart_host("host1")
             cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
             self.run_a_server(cloud)
-        # Some executors are only forgotten: their workers end with them.
-        gc.collect()
-        for thread in set(threading.enumerate()) - before:
-            if isinstance(thread, _thread.ThreadWorker):
-                thread.join(base.LIMIT_S)
-                self.assertFalse(thread.is_alive(), thread)
 
     def test_a_move_leaves_no_guest_where_it_came_from(self):
         """Whichever compute was started last."""
@@ -116,7 +105,6 @@ class TestEmbeddedCloud(base.FunctionalTest):
         made = collections.Counter()
         for owner, name in (
             (SQLCompiler, "__init__"),
-            (_compiler, "compile"),
             (wsgi.Resource, "__init__"),
         ):
             counting = _counting(made, owner, getattr(owner, name))
@@ -129,7 +117,6 @@ class TestEmbeddedCloud(base.FunctionalTest):
                 self.run_a_server(cloud)
         # Of hundreds.  A few statements are made anew each time.
         self.assertLess(made[SQLCompiler], 100)
-        self.assertLess(made[_compiler], 100)
         # One for each of Nova's controllers, which have hundreds of routes.
         self.assertLess(made[wsgi.Resource], len(routes.ROUTE_LIST))
         self.assertLess(0, made[wsgi.Resource])

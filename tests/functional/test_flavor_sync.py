@@ -257,7 +257,9 @@ class TestIsolatedAggregates(base.FunctionalTest):
         # Without the aggregate nothing keeps it off.
         self.servers.delete(self.boot(pinned))
 
-        self.cloud.isolate_hosts(const.TRAIT_HIGH_PERFORMANCE, "h1")
+        self.cloud.aggregate_hosts(
+            {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}, "h1"
+        )
 
         self.boot_refused(pinned)
         self.assertEqual("h1", self.boot(base.HP_64).host)

@@ -19,7 +19,7 @@ class TestObserve(base.FunctionalTest):
 
         self.mode("observe")
         server = self.boot(base.GENERAL_2)
-        (line,) = self.cloud.scheduler_log(server.id)
+        (line,) = self.cloud.log.lines(server.id)
         self.assertIn("would reject 2 of 2 hosts", line)
         self.assertIn("2 host.class_reserved", line)
         self.servers.cold_migrate(server)

@@ -53,7 +53,7 @@ class TestOddHost(client.ClientMixin, base.FunctionalTest):
             verdict for verdict in self.cloud.verdicts(server) if verdict.host == "odd"
         ]
         self.assertEqual(("host.unreadable",), decision.codes)
-        (line,) = self.cloud.scheduler_log("cannot read host odd")
+        (line,) = self.cloud.log.lines("cannot read host odd")
         self.assertIn("memory", line)
 
         self.assertIn("'memory'", self.audited(documented.of(self)))
@@ -62,7 +62,7 @@ class TestOddHost(client.ClientMixin, base.FunctionalTest):
         self.cloud.restart_host("odd")
         self.servers.cold_migrate(server)
         self.assertEqual("odd", self.servers.show(server).host)
-        self.assertEqual(1, len(self.cloud.scheduler_log("can read host odd")))
+        self.assertEqual(1, len(self.cloud.log.lines("can read host odd")))
 
     def audited(self, commands):
         """Return what the audit says of host odd, with the commands of the page."""

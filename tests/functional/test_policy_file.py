@@ -15,7 +15,7 @@ class TestBadFile(base.FunctionalTest):
         """Start a cloud whose scheduler does not start; return what it said."""
         cloud = EmbeddedCloud(policy_file=path)
         error = self.assertRaises(ServiceExitError, cloud.setUp)
-        critical = cloud.scheduler_log(level=logging.CRITICAL)
+        critical = cloud.log.lines(level=logging.CRITICAL)
         self.assertEqual(str(error).splitlines(), critical)
         return str(error)
 
@@ -93,6 +93,6 @@ class TestOwnPolicy(base.FunctionalTest):
 
         self.start_cloud(policy_file=path)
 
-        (line,) = self.cloud.scheduler_log("PerfVMFilter judges by")
+        (line,) = self.cloud.log.lines("PerfVMFilter judges by")
         self.assertIn(path, line)
         self.assertIn(f"sha256 {self.policy.digest}", line)

@@ -163,7 +163,9 @@ class TestIsolatedAggregate(TestClasses):
 
     def start_with_slots_for_general(self):
         super().start_with_slots_for_general()
-        self.cloud.isolate_hosts(const.TRAIT_HIGH_PERFORMANCE, "both", "donor")
+        self.cloud.aggregate_hosts(
+            {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}, "both", "donor"
+        )
 
     def assert_plain(self, flavor):
         self.boot_refused(flavor)

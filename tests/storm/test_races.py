@@ -14,6 +14,7 @@ from nova_perfvm import findings
 from nova_perfvm.diagnose import audit
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded.servers import at_once
 from tests.functional import base
 from tests.unit.rules import hosts
 
@@ -75,7 +76,7 @@ class Storm:
 
     def clear(self, servers):
         """Delete all, so that the next round begins with empty hosts."""
-        self.servers.delete_at_once(servers)
+        at_once(self.servers.delete, servers)
         self.cloud.run_periodics()
 
     def check_rounds(self, shapes):

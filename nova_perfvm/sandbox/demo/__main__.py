@@ -25,7 +25,15 @@ def main(argv: list[str] | None = None) -> int:
     :returns: 0 when everything is as the policy wants it, 1 when it is not or
         the sandbox is not installed, 2 when the demo itself failed
     """
-    args = _parser().parse_args(argv)
+    parser = argparse.ArgumentParser(
+        prog="python -m nova_perfvm.sandbox.demo", description=DESCRIPTION
+    )
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="show on stderr what Nova and Placement logged",
+    )
+    args = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     logging.captureWarnings(capture=True)
     started = time.monotonic()
@@ -37,20 +45,6 @@ def main(argv: list[str] | None = None) -> int:
     except Exception:  # noqa: BLE001 -- oslo.log would log it where none looks
         traceback.print_exc()
         return 2
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m nova_perfvm.sandbox.demo",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--verbose",
-        action="store_true",
-        help="show on stderr what Nova and Placement logged",
-    )
-    return parser
 
 
 def _run(args: argparse.Namespace, started: float) -> int:

@@ -9,14 +9,17 @@ from typing import TextIO
 from nova_perfvm import cpuset
 from nova_perfvm.sandbox.demo.story import BootOutcome
 
-COLUMNS = ("VM", "class", "flavor", "host", "NUMA node", "pinned CPUs", "queues")
+_LINE = "{:12}  {:16}  {:10}  {:9}  {:9}  {:11}  {}"
+_COLUMNS = ("VM", "class", "flavor", "host", "NUMA node", "pinned CPUs", "queues")
 
 
 def write(
     stream: TextIO, outcomes: list[BootOutcome], problems: list[str], seconds: float
 ) -> None:
     """Write the VMs that run, those refused with the reasons, and the verdict."""
-    lines = [*_table([o for o in outcomes if o.booted]), ""]
+    running = [_row(outcome) for outcome in outcomes if outcome.booted]
+    lines = [_LINE.format(*row) for row in (_COLUMNS, *running)]
+    lines.append("")
     for outcome in outcomes:
         if not outcome.booted:
             lines += [*_refusal(outcome), ""]
@@ -26,18 +29,6 @@ def write(
     else:
         lines.append(f"Everything is as the policy says ({seconds:.0f} s).")
     stream.write("\n".join(lines) + "\n")
-
-
-def _table(outcomes: list[BootOutcome]) -> list[str]:
-    rows = [COLUMNS, *(_row(outcome) for outcome in outcomes)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
 
 
 def _row(outcome: BootOutcome) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from nova_perfvm.sandbox.embedded import (
     BootedServer,
     EmbeddedCloud,
     EmbeddedGuest,
-    FilterVerdict,
 )
 
 HP_HOSTS = ("hp-1", "hp-2")
@@ -40,15 +39,12 @@ class BootOutcome:
     :ivar wanted_class: the class that its flavor claims
     :ivar guest: what Nova made of it, None when it was refused
     :ivar reasons: for a refused one {host: reasons in words}
-    :ivar codes: for a refused one {host: PerfVMFilter's reason codes}, none
-        for hosts that Placement did not offer to the filter
     """
 
     server: BootedServer
     wanted_class: str
     guest: EmbeddedGuest | None
     reasons: dict[str, tuple[str, ...]]
-    codes: dict[str, tuple[str, ...]]
 
     @property
     def booted(self) -> bool:
@@ -70,24 +66,17 @@ def play(
         cloud.start_configured(name, policy, mode)
     smallest, largest = _create_flavors(cloud, policy)
 
-    def boot(name: str, flavor: PolicyFlavor, wanted_class: str) -> BootOutcome:
+    def boot(name: str, flavor: PolicyFlavor) -> BootOutcome:
         progress(f"booting {name} ({flavor.name})")
-        server = cloud.boot(flavor.name, name=name)
-        return _outcome(cloud, server, flavor, wanted_class)
+        return _outcome(cloud, cloud.boot(flavor.name, name=name), flavor)
 
     # The misfits first, while there is room for them everywhere.
-    outcomes = [
-        boot("misfit-1", _flavor(PINNED_4), NO_CLASS),
-        boot("misfit-2", _flavor(CLAIMS_HP_16), HP_CLASS),
-    ]
+    outcomes = [boot(flavor.name, flavor) for flavor in _MISFITS]
     for prefix, flavor in (("hp", smallest), ("general", largest)):
-        count = 0
-        while True:
-            count += 1
-            outcome = boot(f"{prefix}-vm-{count}", flavor, flavor.class_name)
-            outcomes.append(outcome)
-            # The second bound ends a demo whose policy is not enforced.
-            if not outcome.booted or count > CPUS:
+        # The bound ends a demo whose policy is not enforced.
+        for count in range(1, CPUS + 2):
+            outcomes.append(boot(f"{prefix}-vm-{count}", flavor))
+            if not outcomes[-1].booted:
                 break
     return outcomes
 
@@ -127,70 +116,33 @@ _MISFITS = (
 )
 
 
-def _flavor(name: str) -> PolicyFlavor:
-    return next(flavor for flavor in _MISFITS if flavor.name == name)
-
-
 def _outcome(
-    cloud: EmbeddedCloud, server: BootedServer, flavor: PolicyFlavor, wanted_class: str
+    cloud: EmbeddedCloud, server: BootedServer, flavor: PolicyFlavor
 ) -> BootOutcome:
     if server.status == "ACTIVE":
-        return BootOutcome(server, wanted_class, cloud.guest(server), {}, {})
-    verdicts = {verdict.host: verdict for verdict in cloud.verdicts(server)}
-    reasons = {
-        host: _filters_words(verdicts[host])
-        if host in verdicts
-        else _placements_words(cloud, flavor, host)
-        for host in HOSTS
-    }
-    codes = {host: verdict.codes for host, verdict in verdicts.items()}
-    return BootOutcome(server, wanted_class, None, reasons, codes)
+        return BootOutcome(server, flavor.class_name, cloud.guest(server), {})
+    reasons = {host: (_placements_words(cloud, flavor, host),) for host in HOSTS}
+    for verdict in cloud.verdicts(server):
+        found = zip(verdict.codes, verdict.words, strict=True)
+        reasons[verdict.host] = tuple(f"{code}: {words}" for code, words in found)
+    return BootOutcome(server, flavor.class_name, None, reasons)
 
 
-def _filters_words(verdict: FilterVerdict) -> tuple[str, ...]:
-    if verdict.passed:
-        return ("passed PerfVMFilter, refused after it",)
-    return tuple(
-        f"{code}: {words}"
-        for code, words in zip(verdict.codes, verdict.words, strict=True)
-    )
-
-
-def _placements_words(
-    cloud: EmbeddedCloud, flavor: PolicyFlavor, host: str
-) -> tuple[str, ...]:
+def _placements_words(cloud: EmbeddedCloud, flavor: PolicyFlavor, host: str) -> str:
     """Return in words what a host lacks for a flavor, in Placement's view.
 
     What Placement prunes, the scheduler never sees: Nova then says only "No valid
     host was found".
     """
     pinned = flavor.extra_specs.get(const.CPU_POLICY) == "dedicated"
-    wanted = {
-        "PCPU" if pinned else "VCPU": flavor.vcpus,
-        "MEMORY_MB": flavor.memory_mb,
-    }
-    if flavor.root_gb:
-        wanted["DISK_GB"] = flavor.root_gb
+    wanted = {"PCPU" if pinned else "VCPU": flavor.vcpus}
     for key, value in flavor.extra_specs.items():
         if key.startswith("resources:"):
             wanted[key.removeprefix("resources:")] = int(value)
-    capacity = cloud.capacity(host)
-    used = cloud.usages(host)
-    lacking = tuple(
-        _shortage(name, amount, capacity.get(name, 0), used.get(name, 0))
+    capacity, used = cloud.capacity(host), cloud.usages(host)
+    lacking = [
+        f"{name} (needs {amount}, free {capacity.get(name, 0) - used.get(name, 0)})"
         for name, amount in wanted.items()
         if capacity.get(name, 0) - used.get(name, 0) < amount
-    )
-    traits = cloud.traits(host)
-    for key, value in flavor.extra_specs.items():
-        trait = key.removeprefix("trait:")
-        if trait != key and (trait in traits) != (value == "required"):
-            has = "has" if trait in traits else "lacks"
-            lacking += (f"Placement: the host {has} the trait {trait}, {value}",)
-    return lacking or ("Placement: offered, but refused before PerfVMFilter",)
-
-
-def _shortage(name: str, wanted: int, capacity: int, used: int) -> str:
-    if not capacity:
-        return f"Placement: the host offers no {name}"
-    return f"Placement: {capacity - used} of {capacity} {name} free, need {wanted}"
+    ]
+    return f"Placement: too little {', '.join(lacking)}"

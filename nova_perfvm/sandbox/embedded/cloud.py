@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import fixtures
 from nova import conf as nova_conf
 from nova.tests import fixtures as nova_fixtures
-from nova.tests.fixtures import libvirt as fakelibvirt
 
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PerfVMError
@@ -18,7 +17,6 @@ from nova_perfvm.generate.hosts import HostRequest, generate, rendering
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import guest
 from nova_perfvm.sandbox.embedded.decisions import Decisions
-from nova_perfvm.sandbox.embedded.domains import Domains
 from nova_perfvm.sandbox.embedded.hosts import HostSettings
 from nova_perfvm.sandbox.embedded.log import Log, Quiet
 from nova_perfvm.sandbox.embedded.servers import ServerOperations, until
@@ -51,12 +49,6 @@ AVAILABLE_FILTERS = (
 
 NOVA_WEIGHERS = ("nova.scheduler.weights.all_weighers",)
 DEFAULT_WEIGHERS = (*NOVA_WEIGHERS, "nova_perfvm.scheduler.weights.PerfVMWeigher")
-
-
-_ALL_DOMAINS = (
-    fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
-    | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE
-)
 
 
 class ServiceExitError(PerfVMError):
@@ -144,7 +136,7 @@ class EmbeddedCloud(fixtures.Fixture):
         self.api = self._services.admin_api
         self.member_api = self._services.api_fixture.api
         self.member_api.microversion = self.api.microversion
-        self._domains = self.useFixture(Domains(self._connections))
+        self._guests = self.useFixture(fixtures.TempDir()).path
         self.useFixture(Reimaging(self._services.cinder, self.api))
         network = nova_fixtures.NeutronFixture.network_1["id"]
         self.servers = ServerOperations(
@@ -166,7 +158,7 @@ class EmbeddedCloud(fixtures.Fixture):
         :param settings: see HostSettings
         """
         settings = HostSettings(shape=shape, **settings)
-        self._connections[name] = settings.connection(name)
+        self._connections[name] = settings.connection(name, self._guests)
         self._start(name, settings)
         return name
 
@@ -187,9 +179,8 @@ class EmbeddedCloud(fixtures.Fixture):
         :param requested: further members of HostRequest
         """
         configured = _configured(policy, mode, shape, memory_gb, **requested)
-        return self.start_host(
-            name, shape, memory_gb=memory_gb, cell=cell, **configured
-        )
+        where = {"memory_gb": memory_gb, "cell": cell}
+        return self.start_host(name, shape, **where, **configured)
 
     def restart_configured(
         self, name: str, policy: Policy, mode: str, **requested: Any
@@ -203,9 +194,7 @@ class EmbeddedCloud(fixtures.Fixture):
 
     def domains(self, host: str) -> dict[str, str]:
         """Return {server's id: the XML that Nova generated} of a host's domains."""
-        found = self._connections[host].listAllDomains(_ALL_DOMAINS)
-        ids = sorted(domain.UUIDString() for domain in found)
-        return {found: self._domains.xml(found, host) for found in ids}
+        return dict(sorted(self._connections[host].xml().items()))
 
     def restart_host(self, name: str, **changes: Any) -> None:
         """Start a host's compute again, with other settings if given."""
@@ -238,29 +227,22 @@ class EmbeddedCloud(fixtures.Fixture):
         self._services.end_deleted_guests(name)
         # Not before it has ended the guests that were evacuated.
         self._force_down(name, forced_down=False)
-        until(lambda: self._is_up(name), f"report of {name}")
+        until(lambda: self._service(name)["state"] == "up", f"report of {name}")
 
     def _force_down(self, name: str, *, forced_down: bool) -> None:
-        (service,) = self.api.get_services(host=name, binary="nova-compute")
-        self.api.put_service(service["id"], {"forced_down": forced_down})
+        service = self._service(name)["id"]
+        self.api.put_service(service, {"forced_down": forced_down})
 
-    def _is_up(self, name: str) -> bool:
-        """Look whether Nova has heard of a compute, which takes seconds."""
+    def _service(self, name: str) -> dict[str, Any]:
         (service,) = self.api.get_services(host=name, binary="nova-compute")
-        return bool(service["state"] == "up")
+        return service
 
     def label_hosts(self, class_name: str, *hosts: str) -> None:
         """Put hosts into an aggregate with metadata ``perfvm:class``."""
-        self._aggregate({"perfvm:class": class_name}, hosts)
+        self.aggregate_hosts({"perfvm:class": class_name}, *hosts)
 
-    def isolate_hosts(self, trait: str, *hosts: str) -> None:
-        """Put hosts into an aggregate that wants this trait from flavors.
-
-        It takes [scheduler]enable_isolated_aggregate_filtering.
-        """
-        self._aggregate({f"trait:{trait}": "required"}, hosts)
-
-    def _aggregate(self, metadata: dict[str, str], hosts: Sequence[str]) -> None:
+    def aggregate_hosts(self, metadata: dict[str, str], *hosts: str) -> None:
+        """Put hosts into an aggregate with some metadata."""
         body = {"aggregate": {"name": str(uuid.uuid4())}}
         aggregate = self.api.post_aggregate(body)["id"]
         self.api.api_post(
@@ -337,7 +319,7 @@ class EmbeddedCloud(fixtures.Fixture):
         :raises KeyError: when the server is on no host
         """
         server = self.servers.show(server)
-        xml = self._domains.xml(server.id, server.host)
+        xml = self._connections[server.host].xml()[server.id]
         return guest.parse(xml, self._settings[server.host].node_of)
 
     def verdicts(self, server: BootedServer) -> list[FilterVerdict]:
@@ -387,12 +369,6 @@ class EmbeddedCloud(fixtures.Fixture):
     def _placement(self, path: str) -> dict[str, Any]:
         # Traits are known from 1.6 on.
         return self._services.placement.get(path, version="1.6").body
-
-    def scheduler_log(
-        self, containing: str = "", level: int = logging.INFO
-    ) -> list[str]:
-        """Return what the scheduler and its filters logged, oldest first."""
-        return self.log.lines(containing, level)
 
 
 def _configured(

@@ -61,7 +61,8 @@ def parse(xml: str, node_of: Callable[[int], int]) -> EmbeddedGuest:
     }
     emulator = root.find("cputune/emulatorpin")
     memory = root.find("numatune/memory")
-    drivers = [nic.find("driver") for nic in root.findall("devices/interface")]
+    nics = root.findall("devices/interface")
+    drivers = [nic.find("driver[@queues]") for nic in nics]
     return EmbeddedGuest(
         vcpus=int(vcpu.text),
         vcpu_cpuset=_cpus(vcpu.get("cpuset")),
@@ -77,9 +78,7 @@ def parse(xml: str, node_of: Callable[[int], int]) -> EmbeddedGuest:
         queues=tuple(
             None
             if driver is None or not driver.get("queues")
-            else int(
-                driver.get("queues"),
-            )
+            else int(driver.get("queues"))
             for driver in drivers
         ),
         host_nodes=frozenset(node_of(cpu) for cpus in pins.values() for cpu in cpus),

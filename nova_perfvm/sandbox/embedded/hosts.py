@@ -14,17 +14,11 @@ from nova.compute import manager as compute_manager
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt import hardware
 from nova.virt.libvirt import driver as libvirt_driver
-from nova.virt.libvirt import host as libvirt_host
 from oslo_utils import units
 
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox import releases
-from nova_perfvm.sandbox.pretended import (
-    HOST_MEMORY_KB,
-    LOCAL_DISK,
-    ConnectionMixin,
-    host_options,
-)
+from nova_perfvm.sandbox.hypervisor.libvirt import Connection, Hardware
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,17 +51,12 @@ class HostSettings:
     cell: str = "cell1"
     uneven: tuple[tuple[int, int], ...] = ()
 
-    def hardware(self) -> HostShape:
-        """Return the HostShape that ``shape`` describes."""
-        return HostShape.parse(self.shape)
-
     def node_of(self, cpu: int) -> int:
         """Return the NUMA node of a CPU, both counted from 0."""
         if self.uneven:
             ends = itertools.accumulate(cores for cores, _ in self.uneven)
             return next(node for node, end in enumerate(ends) if cpu < end)
-        shape = self.hardware()
-        return cpu // shape.cell_cpus("threads")
+        return cpu // HostShape.parse(self.shape).cell_cpus("threads")
 
     def options(self) -> Options:
         """Return {(group or None, option): value} for this host's nova.conf."""
@@ -77,11 +66,13 @@ class HostSettings:
             (None, "vcpu_pin_set"): self.vcpu_pin_set,
         }
 
-    def connection(self, hostname: str) -> _Connection:
-        """Return the pretended libvirt of a host with this hardware."""
-        connection = _Connection(
-            **host_options(fakelibvirt, hostname, self.hardware(), self.memory_gb)
-        )
+    def connection(self, hostname: str, directory: str) -> Connection:
+        """Return the pretended libvirt of a host with this hardware.
+
+        :param directory: of the guests of all hosts
+        """
+        domains = f"{directory}/{hostname}/domains"
+        connection = Connection(Hardware(hostname, self.shape, self.memory_gb, domains))
         if self.uneven:
             self._divide(connection.host_info.numa_topology.cells)
         return connection
@@ -96,10 +87,6 @@ class HostSettings:
             cell.mempages = fakelibvirt.create_mempages(pages)
 
 
-class _Connection(ConnectionMixin, fakelibvirt.Connection):
-    pass
-
-
 class _GroupView:
     """One option group, as the compute running in this thread has it."""
 
@@ -110,14 +97,9 @@ class _GroupView:
 
     def __getattr__(self, name: str) -> Any:
         key = (self._name, name)
-        return (
-            self._options[key]
-            if key in self._options
-            else getattr(
-                self._group,
-                name,
-            )
-        )
+        if key in self._options:
+            return self._options[key]
+        return getattr(self._group, name)
 
 
 class _ConfView:
@@ -204,30 +186,3 @@ class HostConf(fixtures.Fixture):
                 return method(owner, *args, **kwargs)
 
         return with_options
-
-
-class HostHardware(fixtures.Fixture):
-    """Let the libvirt driver ask each pretended host, not one set of mocks.
-
-    To be used after Nova's own fixtures, which it replaces where those give
-    all hosts 16 CPUs and 10 GB.
-    """
-
-    def _setUp(self) -> None:  # noqa: N802
-        host = libvirt_host.Host
-        driver = libvirt_driver.LibvirtDriver
-        for owner, name, value in (
-            (host, "get_online_cpus", _online_cpus),
-            (host, "_get_avail_memory_kb", _available_memory_kb),
-            (driver, "_get_local_gb_info", staticmethod(LOCAL_DISK.copy)),
-        ):
-            # MonkeyPatch would make static what is static in some releases.
-            self.useFixture(fixtures.MockPatchObject(owner, name, value))
-
-
-def _online_cpus(host: Any) -> set[int]:
-    return set(range(host.get_connection().host_info.cpus))
-
-
-def _available_memory_kb(host: Any) -> int:
-    return host.get_connection().host_info.kB_mem - HOST_MEMORY_KB

@@ -36,11 +36,8 @@ class Log(fixtures.Fixture):
         handler = logging.Handler(logging.DEBUG)
         handler.emit = self._records.append
         for name, level in self._levels.items():
-            logger = logging.getLogger(name)
-            logger.addHandler(handler)
-            self.addCleanup(logger.removeHandler, handler)
-            self.addCleanup(logger.setLevel, logger.level)
-            logger.setLevel(level)
+            heard = {"name": name, "level": level, "nuke_handlers": False}
+            self.useFixture(fixtures.LogHandler(handler, **heard))
 
     def lines(self, containing: str = "", level: int = logging.INFO) -> list[str]:
         """Return the messages of at least this level that contain a text."""

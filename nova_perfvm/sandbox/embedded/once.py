@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any
 
 import fixtures
@@ -12,22 +11,9 @@ from oslo_db.sqlalchemy import engines
 from sqlalchemy import util
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-# Nova's API alone has more routes than the standard library keeps patterns.
-PATTERNS = 10_000
 # More than a cloud's databases are ever asked.
 STATEMENTS = 5000
 _statements: util.LRUCache[Any, Any] = util.LRUCache(STATEMENTS)
-
-
-class Patterns(fixtures.Fixture):
-    """Keep all regular expressions that were compiled.
-
-    The routes of a cloud's API push each other out of a cache that is too small,
-    and with them the patterns that requests are validated by.
-    """
-
-    def _setUp(self) -> None:  # noqa: N802
-        self.useFixture(fixtures.MockPatchObject(re, "_MAXCACHE", PATTERNS))
 
 
 class Statements(fixtures.Fixture):

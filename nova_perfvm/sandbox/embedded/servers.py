@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import time
+import itertools
 from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
 from nova import utils
 from nova.tests.functional.api.client import OpenStackApiNotFoundException
+
+from nova_perfvm.sandbox.processes import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 POLL_S = 0.05
 # It ends a wait that would last for ever; a starved machine needs minutes.
 PATIENCE_S = 900
+# What a request says, and by which microversion, without and with force.
+_FORCE = ({}, {"force": True})
+_FORCED = (None, "2.67")
 # A server that was stopped stays so.
 AS_BEFORE = ("ACTIVE", "SHUTOFF")
 
@@ -75,7 +79,7 @@ class ServerOperations:
         self._allocations = allocations
         self._states = states
         self._network = network
-        self._count = 0
+        self._numbers = itertools.count(1)
 
     def boot(
         self,
@@ -104,7 +108,7 @@ class ServerOperations:
         :returns: a Server, or a list of them if count is not 1
         """
         if from_volume is None:
-            from_volume = self._has_no_disk(flavor)
+            from_volume = self._api.get_flavor(flavor)["disk"] == 0
         request = self._request(flavor, image, name, from_volume=from_volume)
         if host is not None:
             request["host"] = host
@@ -126,38 +130,10 @@ class ServerOperations:
         :param images: one for each flavor
         :returns: Servers in the order of the flavors, each ACTIVE or ERROR
         """
-        volumes = {flavor: self._has_no_disk(flavor) for flavor in set(flavors)}
-        bodies = [
-            {"server": self._request(flavor, image, from_volume=volumes[flavor])}
-            for flavor, image in zip(flavors, images, strict=True)
-        ]
-        with futures.ThreadPoolExecutor(len(bodies)) as pool:
-            ids = [server_id for (server_id,) in pool.map(self._post, bodies)]
-        return [self._built(server_id) for server_id in ids]
-
-    def evacuate_at_once(
-        self, servers: Sequence[BootedServer]
-    ) -> list[BootedServer | ActionFailedError]:
-        """Evacuate them at the same time; the host of each must be down.
-
-        :returns: what became of each, in their order
-        """
-
-        def outcome(server: BootedServer) -> BootedServer | ActionFailedError:
-            try:
-                return self.evacuate(server)
-            except ActionFailedError as error:
-                return error
-
-        with futures.ThreadPoolExecutor(max(1, len(servers))) as pool:
-            return list(pool.map(outcome, servers))
-
-    def delete_at_once(self, servers: Sequence[BootedServer]) -> None:
-        """Delete them at the same time, and wait until nothing is left."""
-        with futures.ThreadPoolExecutor(max(1, len(servers))) as pool:
-            list(pool.map(self._api.delete_server, [server.id for server in servers]))
-        for server in servers:
-            until(functools.partial(self._gone, server), f"{server.name} deleted")
+        return at_once(
+            lambda asked: self.boot(asked[0], image=asked[1]),
+            list(zip(flavors, images, strict=True)),
+        )
 
     def show(self, server: BootedServer) -> BootedServer:
         """Return the Server as it is now."""
@@ -195,8 +171,9 @@ class ServerOperations:
 
         :param force: ask no filter, as microversions before 2.68 can
         """
-        request = {"host": host, "block_migration": "auto"}
-        self._move(server, {"os-migrateLive": request}, "ACTIVE", force=force)
+        request = {"host": host, "block_migration": "auto"} | _FORCE[force]
+        body = {"os-migrateLive": request}
+        self.act(server, body, "ACTIVE", microversion=_FORCED[force])
         return self._migrated(server, "completed")
 
     def evacuate(
@@ -209,19 +186,9 @@ class ServerOperations:
         :param force: ask no filter, as microversions before 2.68 can; a server that
             was ACTIVE ends so then
         """
-        request: dict[str, Any] = {"host": host} if host else {}
-        self._move(server, {"evacuate": request}, *AS_BEFORE, force=force)
+        body = {"evacuate": ({"host": host} if host else {}) | _FORCE[force]}
+        self.act(server, body, *AS_BEFORE, microversion=_FORCED[force])
         return self._migrated(server, "done")
-
-    def _move(
-        self, server: BootedServer, body: dict[str, Any], *statuses: str, force: bool
-    ) -> None:
-        if not force:
-            self.act(server, body, *statuses)
-            return
-        for request in body.values():
-            request["force"] = True
-        self.act(server, body, *statuses, microversion="2.67")
 
     def shelve(self, server: BootedServer) -> BootedServer:
         """Shelve and offload it, until it is on no host."""
@@ -250,15 +217,11 @@ class ServerOperations:
         """Write another image onto its root disk."""
         return self.act(server, {"rebuild": {"imageRef": image}}, *AS_BEFORE)
 
-    def _has_no_disk(self, flavor: str) -> bool:
-        return bool(self._api.get_flavor(flavor)["disk"] == 0)
-
     def _request(
-        self, flavor: str, image: str, name: str | None = None, *, from_volume: bool
+        self, flavor: str, image: str, name: str | None, *, from_volume: bool
     ) -> dict[str, Any]:
-        self._count += 1
         return {
-            "name": name or f"vm{self._count}",
+            "name": name or f"vm{next(self._numbers)}",
             "flavorRef": flavor,
             "networks": [{"uuid": self._network}],
         } | _root_disk(image, from_volume=from_volume)
@@ -389,16 +352,26 @@ def _server(shown: dict[str, Any]) -> BootedServer:
     )
 
 
+def at_once(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+    """Call a function with all values at the same time; return what came of each.
+
+    That is an ActionFailedError where it raised one.
+    """
+
+    def outcome(value: Any) -> Any:
+        try:
+            return function(value)
+        except ActionFailedError as error:
+            return error
+
+    with futures.ThreadPoolExecutor(max(1, len(values))) as pool:
+        return list(pool.map(outcome, values))
+
+
 def until(look: Callable[[], Any], what: str) -> Any:
     """Look until there is something to see, and return that.
 
     :param what: what is waited for
-    :raises TimeoutError: if there is nothing for PATIENCE_S seconds
+    :raises SandboxError: if there is nothing for PATIENCE_S seconds
     """
-    deadline = time.monotonic() + PATIENCE_S
-    while not (seen := look()):
-        if time.monotonic() > deadline:
-            message = f"waited {PATIENCE_S} s for {what}"
-            raise TimeoutError(message)
-        time.sleep(POLL_S)
-    return seen
+    return waiting.until(look, what, PATIENCE_S, POLL_S)

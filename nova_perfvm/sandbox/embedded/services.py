@@ -16,10 +16,11 @@ from nova.tests.functional.libvirt.base import ServersTestBase
 
 from nova_perfvm.sandbox.embedded.cells import Cells
 from nova_perfvm.sandbox.embedded.connections import Connections
-from nova_perfvm.sandbox.embedded.hosts import HostConf, HostHardware
-from nova_perfvm.sandbox.embedded.once import Controllers, Patterns, Statements
+from nova_perfvm.sandbox.embedded.hosts import HostConf
+from nova_perfvm.sandbox.embedded.messages import Messages
+from nova_perfvm.sandbox.embedded.once import Controllers, Statements
 from nova_perfvm.sandbox.embedded.ports import let_threads_share
-from nova_perfvm.sandbox.embedded.waiting import Messages, Workers
+from nova_perfvm.sandbox.hypervisor.pretences import HARDWARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,17 +89,15 @@ class Services(ServersTestBase):
 
     def start(self) -> None:
         """Start everything but the computes."""
-        workers = self.useFixture(Workers())
-        self.useFixture(Messages())
-        self.useFixture(Connections())
-        for once in (Patterns, Statements):
-            self.useFixture(once())
+        for fixture in (Messages, Connections, Statements):
+            self.useFixture(fixture())
         # Nova's would end the tests that this is made for, and this one is none.
         with fixtures.EnvironmentVariable("OS_TEST_TIMEOUT"):
             self.setUp()
-        workers.stop_looking()
         let_threads_share(self.neutron)
-        self.useFixture(HostHardware())
+        # In place of Nova's own fixtures, which give all hosts 16 CPUs and 10 GB.
+        for owner, name, value in HARDWARE:
+            self.useFixture(fixtures.MockPatchObject(owner, name, value))
 
     def start_host(self, name: str, settings: HostSettings, connection: Any) -> None:
         """Start a compute with these HostSettings over a pretended libvirt."""

@@ -17,7 +17,7 @@ from nova_perfvm.sandbox.processes.process import Processes
 
 PREFIX: Final = "nova-compute-"
 
-_MODULE: Final = "nova_perfvm.sandbox.processes.hypervisor.fork"
+_MODULE: Final = "nova_perfvm.sandbox.hypervisor.fork"
 _REPORT_S_EACH: Final = 6
 
 

@@ -9,13 +9,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.ports import ADDRESS
 from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 
-_PAUSE_S: Final = 0.2
 _TAIL: Final = 12
 
 # On a starved machine everything takes its time; a process that ends is noticed
@@ -26,17 +25,20 @@ LIMIT_S: Final = 600
 _DIRECTLY: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def until(condition: Callable[[], bool], what: str, timeout_s: float) -> None:
-    """Wait until a condition holds.
+def until(
+    look: Callable[[], Any], what: str, timeout_s: float, pause_s: float = 0.2
+) -> Any:
+    """Look until there is something to see, and return that.
 
     :param what: for the message: ``port 21005 to open``
-    :raises SandboxError: when it does not in that time
+    :raises SandboxError: when there is nothing in that time
     """
     end = time.monotonic() + timeout_s
-    while not condition():
+    while not (seen := look()):
         if time.monotonic() > end:
             raise SandboxError(f"waited {timeout_s:.0f} s in vain for {what}")
-        time.sleep(_PAUSE_S)
+        time.sleep(pause_s)
+    return seen
 
 
 def until_ready(

@@ -45,11 +45,10 @@ class PerfVMTest(test.BaseTestCase):
             raise cls.skipException(
                 "[service_available]perfvm is False: nova-perfvm is not there"
             )
-        for name in ("high_performance_flavor", "general_flavor"):
-            if not CONF.perfvm[name]:
-                raise cls.skipException(
-                    f"[perfvm]{name} is not set: nova-perfvm tempest config prints it"
-                )
+        if not (CONF.perfvm.high_performance_flavor and CONF.perfvm.general_flavor):
+            raise cls.skipException(
+                "[perfvm] names no flavors: nova-perfvm tempest config prints them"
+            )
         api_version_utils.check_skip_with_microversion(
             cls.min_microversion,
             cls.max_microversion,
@@ -93,16 +92,10 @@ class PerfVMTest(test.BaseTestCase):
         """Let a project have any number of VMs until the tests are over."""
         before = cls.quotas.show_quota_set(project)["quota_set"]
         names = ("cores", "instances", "ram")
-        if before == cls.quotas.show_default_quota_set(project)["quota_set"]:
-            # The same figures set again would no longer follow the defaults.
-            cls.addClassResourceCleanup(cls.quotas.delete_quota_set, project)
-        else:
-            cls.addClassResourceCleanup(
-                cls.quotas.update_quota_set,
-                project,
-                force=True,
-                **{name: before[name] for name in names},
-            )
+        old = {name: before[name] for name in names}
+        cls.addClassResourceCleanup(
+            cls.quotas.update_quota_set, project, force=True, **old
+        )
         # 20 cores, Nova's default, are one VM.
         cls.quotas.update_quota_set(project, force=True, **dict.fromkeys(names, -1))
 
@@ -115,10 +108,6 @@ class PerfVMTest(test.BaseTestCase):
                 f"[perfvm]{option} = {name}: the cloud has no such flavor"
             )
         return cls.flavor_of[name]["id"]
-
-    def name_of(self, flavor: str) -> str:
-        """Return the name of the flavor with an id."""
-        return next(name for name, f in self.flavor_of.items() if f["id"] == flavor)
 
     def need_exclusive_hosts(self) -> None:
         """Skip where VMs of both classes may be on one host."""
@@ -220,20 +209,6 @@ class PerfVMTest(test.BaseTestCase):
         """Return the hosts that are up and have no server of anyone."""
         return self.await_free([h for h in self.hosts_up() if not self.servers_of(h)])
 
-    def hosts_for(self, flavor: str) -> list[str]:
-        """Return the hosts that are up and, empty, may take a VM with a flavor.
-
-        Placement has no slots, or no shared CPUs, of hosts of the other class alone.
-        """
-        if flavor == self.high_performance:
-            return [host for host in self.hosts_up() if self.room(host)]
-        computes = self.computes()
-        return [
-            host
-            for host in self.hosts_up()
-            if "VCPU" in self.inventories_of(computes[host]["id"])
-        ]
-
     def await_free(self, hosts: list[str]) -> list[str]:
         """Wait until nothing of hosts without servers is taken; return those.
 
@@ -243,7 +218,7 @@ class PerfVMTest(test.BaseTestCase):
         free: list[str] = []
         for _ in repeat(CONF.compute.build_timeout):
             computes = self.computes()
-            free = [h for h in hosts if h in computes and self.is_unused(computes[h])]
+            free = [h for h in hosts if h in computes and not computes[h]["vcpus_used"]]
             if free == hosts:
                 break
         return free
@@ -252,14 +227,6 @@ class PerfVMTest(test.BaseTestCase):
         """Return {host: its hypervisor, whose id is that of its provider}."""
         shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
         return {compute["service"]["host"]: compute for compute in shown}
-
-    def is_unused(self, compute: dict[str, Any]) -> bool:
-        """Judge by the CPUs of a hypervisor that count as used."""
-        used = compute["vcpus_used"]
-        # Most hosts reserve none, and there is no need to ask.
-        return used == 0 or used == inventories.reserved_cpus(
-            self.inventories_of(compute["id"])
-        )
 
     def servers_of(self, host: str) -> list[dict[str, Any]]:
         """Return every project's servers on a host."""
@@ -280,8 +247,7 @@ class PerfVMTest(test.BaseTestCase):
             self.assertIn("No valid host was found", server["fault"]["message"])
             self.delete(server["id"])
         raise self.skipException(
-            f"no empty host takes flavor {self.name_of(flavor)}; empty are: "
-            f"{', '.join(hosts) or '-'}"
+            f"no empty host takes flavor {flavor}; empty are: {', '.join(hosts) or '-'}"
         )
 
     def room(self, host: str) -> int:

@@ -8,15 +8,6 @@ from nova_perfvm.policy import loader
 from nova_perfvm.tempest_plugin import inventories
 
 
-class ReservedTest(testtools.TestCase):
-    def test_of_shared_cpus(self):
-        found = {"VCPU": {"total": 8, "reserved": 2}, "MEMORY_MB": {"reserved": 512}}
-        self.assertEqual(2, inventories.reserved_cpus(found))
-
-    def test_of_pinned_cpus_alone(self):
-        self.assertEqual(0, inventories.reserved_cpus({"PCPU": {"reserved": 0}}))
-
-
 class RoomTest(testtools.TestCase):
     def test_slots(self):
         tree = [{"PCPU": {"total": 20}, const.RC_SLOT: {"total": 1}}, {}]

@@ -62,12 +62,6 @@ class MovesTest(base.PerfVMTest):
 
     def boot_on_empty_host(self, flavor):
         """Wait also for hosts that servers of other tests have left."""
-        able = self.hosts_for(flavor)
-        if all(self.servers_of(host) for host in able):
-            raise self.skipException(
-                f"no empty host takes flavor {self.name_of(flavor)}: servers are on "
-                f"all that do: {', '.join(able) or '-'}"
-            )
         for _ in base.repeat(SYNC_S):
             with contextlib.suppress(self.skipException):
                 return super().boot_on_empty_host(flavor)

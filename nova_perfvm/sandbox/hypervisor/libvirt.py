@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A libvirt that pretends one host; its domains outlive the process."""
+"""A libvirt that pretends one host; its domains outlive the service."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import types
 import urllib.parse
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import nova.tests
+from oslo_utils import units
 
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.domain_xml import with_addresses
-from nova_perfvm.sandbox.pretended import ConnectionMixin, host_options
 
 
 def _fixture(name: str) -> Any:
@@ -39,7 +39,8 @@ class Hardware:
     """What a host is made of.
 
     :ivar memory_gb: of the whole host, split evenly over its NUMA nodes
-    :ivar domains: directory of its guests; its siblings are the other hosts'
+    :ivar domains: directory HOSTNAME/NAME of its guests; beside HOSTNAME are the
+        other hosts
     """
 
     hostname: str
@@ -60,9 +61,14 @@ class SandboxDomain(fakelibvirt.Domain):
 
     def XMLDesc(self, flags: int) -> str:  # noqa: N802
         """Return the description; for a migration the one that is rewritten."""
-        if flags & fakelibvirt.VIR_DOMAIN_XML_MIGRATABLE:
-            return with_addresses(self.kept_xml)
-        return super().XMLDesc(flags)
+        if not flags & fakelibvirt.VIR_DOMAIN_XML_MIGRATABLE:
+            return super().XMLDesc(flags)
+        # Each interface has the PCI address that libvirt would have chosen.
+        root = ET.fromstring(self.kept_xml)  # noqa: S314
+        for slot, interface in enumerate(root.findall("devices/interface"), start=3):
+            if interface.find("address") is None:
+                ET.SubElement(interface, "address", type="pci", slot=hex(slot))
+        return ET.tostring(root, encoding="unicode")
 
     def migrateToURI3(  # noqa: N802
         self,
@@ -76,7 +82,7 @@ class SandboxDomain(fakelibvirt.Domain):
         self.complete_job()
 
 
-class Connection(ConnectionMixin, fakelibvirt.Connection):
+class Connection(fakelibvirt.Connection):
     """The connection to one host's libvirt.
 
     Each guest is a file NAME.xml; NAME.on stands for one that runs. So guests
@@ -86,11 +92,27 @@ class Connection(ConnectionMixin, fakelibvirt.Connection):
     def __init__(self, hardware: Hardware) -> None:
         shape = HostShape.parse(hardware.shape)
         super().__init__(
-            **host_options(fakelibvirt, hardware.hostname, shape, hardware.memory_gb)
+            uri="qemu:///system",
+            version=fakelibvirt.FAKE_LIBVIRT_VERSION,
+            hv_version=fakelibvirt.FAKE_QEMU_VERSION,
+            hostname=hardware.hostname,
+            host_info=fakelibvirt.HostInfo(
+                cpu_nodes=shape.cells,
+                cpu_sockets=1,
+                cpu_cores=shape.cores,
+                cpu_threads=shape.threads,
+                kB_mem=hardware.memory_gb * units.Mi,
+            ),
         )
         self._directory = Path(hardware.domains)
         self._directory.mkdir(parents=True, exist_ok=True)
         self._look()
+
+    def getInfo(self) -> list[Any]:  # noqa: N802
+        """Return the memory in MiB, as libvirt does; the fixture gives KiB."""
+        info: list[Any] = super().getInfo()
+        info[1] //= 1024
+        return info
 
     def getCPUStats(self, _cpu: int, flag: int) -> Any:  # noqa: N802
         """Return the same for every CPU; the fixture knows two."""
@@ -123,6 +145,11 @@ class Connection(ConnectionMixin, fakelibvirt.Connection):
         directory = self._directory.parents[1] / hostname / self._directory.name
         (directory / f"{name}.on").touch()
         _write(directory / f"{name}.xml", xml)
+
+    def xml(self) -> dict[str, str]:
+        """Return {server's id: XML} of all guests."""
+        self._look()
+        return {vm.UUIDString(): vm.kept_xml for vm in self._vms.values()}
 
     def disk_gb(self) -> int:
         """Return how much disk the guests' flavors ask for."""

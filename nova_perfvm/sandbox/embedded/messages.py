@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of the services that wait: woken when there is something to do.
+"""Threads that listen for messages: woken when there is one.
 
-The libraries let each look again and again instead.  Some hundred threads that
-do so take a core of their own, and a message, or the end of a service, waits for
-the next look.
+The library lets each look again and again instead.  Some hundred threads that do so
+take a core of their own, and a message waits for the next look.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import fixtures
-from futurist import Future, _thread, _utils
 from oslo_messaging._drivers import impl_fake
 
 if TYPE_CHECKING:
@@ -21,42 +19,6 @@ if TYPE_CHECKING:
 
 # How long to wait for being woken; it would end what nobody wakes.
 LOOK_S = 5
-
-
-class Workers(fixtures.Fixture):
-    """Wake the idle workers of an executor that ends.
-
-    To be used before Nova's fixtures, whose clean-up ends executors.
-    """
-
-    def _setUp(self) -> None:  # noqa: N802
-        worker = _thread.ThreadWorker
-        original = worker.stop
-
-        def stop(worker: Any) -> None:
-            original(worker)
-            # One for each that stops: whoever takes it ends after it.
-            _wake(worker)
-
-        # The last to be undone: who is still there looks as often as before.
-        self.addCleanup(_wake_all)
-
-        self.useFixture(fixtures.MockPatchObject(worker, "stop", stop))
-        self.useFixture(fixtures.MockPatchObject(worker, "MAX_IDLE_FOR", LOOK_S))
-
-    @staticmethod
-    def stop_looking() -> None:
-        """Let idle workers wait, whatever Nova's test case has just set."""
-        _thread.ThreadWorker.MAX_IDLE_FOR = LOOK_S
-
-
-def _wake(worker: Any) -> None:
-    worker.work_queue.put(_utils.WorkItem(Future(), lambda: None))
-
-
-def _wake_all() -> None:
-    for worker in list(_thread._to_be_cleaned):  # noqa: SLF001
-        _wake(worker)
 
 
 class Messages(fixtures.Fixture):

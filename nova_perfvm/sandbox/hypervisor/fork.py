@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start nova-compute processes that share what all of them import.
 
-``python -m nova_perfvm.sandbox.processes.hypervisor.fork ORDERS`` imports once, and
+``python -m nova_perfvm.sandbox.hypervisor.fork ORDERS`` imports once, and
 forks for each order in a JSON list: ``{"log": ..., "output": ..., "config_files":
 [...], "hardware": {...}}``.  It prints a pid for each, and ends.  A compute that was
 forked costs less than half the memory of one that was not, and starts at once.
@@ -27,7 +27,7 @@ SHARED: Final = (
     "nova.network.neutron",
     "oslo_messaging._drivers.impl_rabbit",
     "kombu.transport.pyamqp",
-    "nova_perfvm.sandbox.processes.hypervisor.pretences",
+    "nova_perfvm.sandbox.hypervisor.pretences",
 )
 
 

@@ -4,18 +4,51 @@
 from __future__ import annotations
 
 import io
+from typing import Any, Final
 from unittest import mock
 
 from nova.virt.libvirt import driver as libvirt_driver
 from nova.virt.libvirt import host as libvirt_host
 from oslo_utils import units
 
-from nova_perfvm.sandbox.pretended import HOST_MEMORY_KB, LOCAL_DISK, power_off
-from nova_perfvm.sandbox.processes.hypervisor.libvirt import (
+from nova_perfvm.sandbox.hypervisor.libvirt import (
     Connection,
     Hardware,
     fakelibvirt,
     imagebackend,
+)
+
+# What the host itself uses, as seen by libvirt: Nova reports it as used.
+_HOST_MEMORY_KB: Final = 2 * units.Mi
+_LOCAL_DISK: Final = {"total": 4000, "used": 0, "free": 4000}
+
+
+def _online_cpus(host: Any) -> set[int]:
+    return set(range(host.get_connection().host_info.cpus))
+
+
+def _available_memory_kb(host: Any) -> int:
+    return host.get_connection().host_info.kB_mem - _HOST_MEMORY_KB
+
+
+def _power_off(
+    driver: Any, _context: Any, instance: Any, *_args: Any, **_kwargs: Any
+) -> str:
+    """Stop a guest whose disks need not be moved, as there are none."""
+    driver._destroy(instance)  # noqa: SLF001
+    return "{}"
+
+
+# Owner, name and value of what asks the pretended host instead of this machine.
+HARDWARE: Final = (
+    (libvirt_host.Host, "get_online_cpus", _online_cpus),
+    (libvirt_host.Host, "_get_avail_memory_kb", _available_memory_kb),
+    (
+        libvirt_driver.LibvirtDriver,
+        "_get_local_gb_info",
+        staticmethod(_LOCAL_DISK.copy),
+    ),
+    (libvirt_driver.LibvirtDriver, "migrate_disk_and_power_off", _power_off),
 )
 
 
@@ -24,25 +57,20 @@ def pretend(hardware: Hardware) -> None:
     connection = Connection(hardware)
     fakelibvirt.LibvirtFixture().setUp()
     imagebackend.LibvirtImageBackendFixture().setUp()
-    cpus = set(range(connection.host_info.cpus))
-    free_kb = connection.host_info.kB_mem - HOST_MEMORY_KB
-
+    for owner, name, value in HARDWARE:
+        mock.patch.object(owner, name, value).start()
     mock.patch.multiple(
         libvirt_host.Host,
         get_connection=lambda _host: connection,
-        get_online_cpus=lambda _host: cpus,
-        _get_avail_memory_kb=lambda _host: free_kb,
         # The cgroups of the machine this runs on do not matter.
         _has_cgroupsv1_cpu_controller=lambda _host: False,
         _has_cgroupsv2_cpu_controller=lambda _host: True,
     ).start()
     mock.patch.multiple(
         libvirt_driver.LibvirtDriver,
-        _get_local_gb_info=staticmethod(LOCAL_DISK.copy),
         _get_disk_over_committed_size_total=lambda _: connection.disk_gb() * units.Gi,
         _create_image=lambda *_args, **_kwargs: (False, False),
         _get_host_sysinfo_serial_os=lambda _driver: None,
-        migrate_disk_and_power_off=power_off,
     ).start()
     mock.patch.multiple(
         libvirt_driver.libvirt_utils,
