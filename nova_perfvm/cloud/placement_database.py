@@ -9,7 +9,7 @@ Nothing is written, and no text has the password.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus
 
 from nova_perfvm.facts.placement_database import PlacementDatabase
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "placement_database"
 _TIMEOUT_S: Final = 5
+_KNOWN: Final = ("mysql", "mariadb")
 _VARIABLES: Final = (
     "version",
     "version_comment",
@@ -40,8 +41,7 @@ def read(path: str) -> PlacementDatabase:
     :returns: with the reason in ``unread`` when there is no way in
     """
     try:
-        url = _url(path)
-        return _ask(url)
+        return _ask(_url(path))
     except _UnreadError as exc:
         return PlacementDatabase(unread=str(exc))
 
@@ -87,71 +87,40 @@ def _url(path: str) -> URL:
 def _ask(url: URL) -> PlacementDatabase:
     from sqlalchemy import create_engine, exc, pool  # noqa: PLC0415
 
-    backend = url.get_backend_name()
-    ask = {"mysql": _mysql, "mariadb": _mysql, "postgresql": _postgresql}.get(backend)
-    if ask is None:
+    if url.get_backend_name() not in _KNOWN:
         # Opening a file that is not there would make it.
-        raise _UnreadError(
-            f"{backend} is none of the databases that are known here: MariaDB, MySQL, "
-            "PostgreSQL"
-        )
+        raise _UnreadError(f"{url.get_backend_name()} is none of {', '.join(_KNOWN)}")
     try:
         engine = create_engine(
             url, poolclass=pool.NullPool, connect_args={"connect_timeout": _TIMEOUT_S}
         )
         with engine.connect() as connection:
-            return ask(connection)
+            return _variables(connection)
     except ImportError as error:
         raise _UnreadError(f"the driver {error.name} is not installed here") from None
     except exc.NoSuchModuleError:
         raise _UnreadError(f"there is no driver {url.drivername}") from None
     except Exception as error:  # noqa: BLE001
+        address = url.set(username=None, password=None, query={})
         raise _UnreadError(
-            f"no session with {_address(url)}: {_described(error, url)}; run this "
-            "where Placement runs"
+            f"no session with {address}: {_described(error, url)}; run this where "
+            "Placement runs"
         ) from None
 
 
-def _mysql(connection: Connection) -> PlacementDatabase:
+def _variables(connection: Connection) -> PlacementDatabase:
     names = ", ".join(f"'{name}'" for name in _VARIABLES)
-
-    def variables(scope: str) -> dict[str, Any]:
-        rows = connection.exec_driver_sql(
-            f"SHOW {scope} VARIABLES WHERE Variable_name IN ({names})"
-        )
-        return {str(name).lower(): value for name, value in rows}
-
-    session, server = variables("SESSION"), variables("GLOBAL")
-    product = f"{session['version']} {session.get('version_comment', '')}"
-    snapshot = session.get("innodb_snapshot_isolation")
+    rows = connection.exec_driver_sql(
+        f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})"
+    )
+    found = {str(name).lower(): str(value) for name, value in rows}
+    level = found.get("transaction_isolation") or found["tx_isolation"]
+    snapshot = found.get("innodb_snapshot_isolation")
     return PlacementDatabase(
-        server="MariaDB" if "mariadb" in product.lower() else "MySQL",
-        version=session["version"],
-        isolation_level=_level(session),
-        server_default=_level(server),
+        server=f"{found.get('version_comment', '')} {found['version']}".strip(),
+        isolation_level=level.replace("-", " ").upper(),
         snapshot_isolation=None if snapshot is None else snapshot == "ON",
     )
-
-
-def _level(variables: dict[str, Any]) -> str:
-    value = variables.get("transaction_isolation") or variables["tx_isolation"]
-    return str(value).replace("-", " ").upper()
-
-
-def _postgresql(connection: Connection) -> PlacementDatabase:
-    def show(name: str) -> str:
-        return str(connection.exec_driver_sql(f"SHOW {name}").scalar())
-
-    return PlacementDatabase(
-        server="PostgreSQL",
-        version=show("server_version"),
-        isolation_level=show("transaction_isolation").upper(),
-    )
-
-
-def _address(url: URL) -> str:
-    port = "" if url.port is None else f":{url.port}"
-    return f"{url.drivername} at {url.host or 'its socket'}{port}"
 
 
 def _described(error: Exception, url: URL) -> str:

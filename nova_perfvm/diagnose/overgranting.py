@@ -39,12 +39,7 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Finding | No
             database.isolation_level,
             f"{database.isolation_level}, {database}",
         )
-    # PostgreSQL knows the name, and gives READ COMMITTED.
-    if (
-        level == levels.READ_UNCOMMITTED
-        and database
-        and database.server != "PostgreSQL"
-    ):
+    if level == levels.READ_UNCOMMITTED:
         return Finding.of(
             codes.RETRY_COUNT,
             "placement.conf",

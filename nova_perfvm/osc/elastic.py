@@ -103,13 +103,13 @@ class Rollback(ChangingCommand):
             "delete_children": parsed_args.delete_children,
         }
         plan = plan_rollback(self.cloud, **options)
-        for warning in (*plan.warnings, *plan.kept):
+        for warning in plan.warnings:
             self.warn(warning)
         if plan.refusals:
             raise RefusedError(plan.refusals)
         remained: list[str] = []
         if self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
-            _, remained = rollback(self.cloud, **options, tell=self.say)
+            remained = rollback(self.cloud, plan, **options, tell=self.say)
         elif plan.changes:
             return 0
         self.say_what_stays(len(live_hosts.detached_children(self.cloud)))

@@ -62,18 +62,13 @@ class PlacementDatabaseTest(testtools.TestCase):
         found = self.read()
 
         self.assertEqual("", found.unread)
-        self.assertEqual("MariaDB", found.server)
-        self.assertEqual(self.database.version, found.version)
+        self.assertIn(self.database.version, found.server)
         self.assertEqual("REPEATABLE READ", found.isolation_level)
-        self.assertEqual("REPEATABLE READ", found.server_default)
 
     def test_what_the_server_is_told(self):
         for level in ("READ COMMITTED", "READ UNCOMMITTED", "SERIALIZABLE"):
             self.configure(level)
-            found = self.read()
-            self.assertEqual(
-                (level, level), (found.isolation_level, found.server_default)
-            )
+            self.assertEqual(level, self.read().isolation_level)
 
     def test_what_the_connection_asks_for(self):
         command = quote_plus(READ_COMMITTED)
@@ -83,7 +78,6 @@ class PlacementDatabaseTest(testtools.TestCase):
         ):
             found = self.read(**options)
             self.assertEqual("READ COMMITTED", found.isolation_level, found.unread)
-            self.assertEqual("REPEATABLE READ", found.server_default)
 
     def test_snapshot_isolation(self):
         if not self.database.has_snapshot_isolation:
