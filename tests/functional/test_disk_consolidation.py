@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A guarantee of I/Os per second, on a real Nova and Placement."""
 
+from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate.hosts import provider
-from nova_perfvm.generate.hosts.rendering import as_yaml
 from tests.functional import base
 
 READS = 50
@@ -15,7 +15,7 @@ class TestDiskConsolidation(base.FunctionalTest):
 
     def test_the_vm_after_the_last_is_refused(self):
         inventories = provider.iops_inventories({"read": NAS_READS})
-        offered = as_yaml(provider.of_compute_node(inventories, []))
+        offered = dump_yaml(provider.of_compute_node(inventories, []))
         self.start_cloud()
         self.cloud.start_host("host1", provider_yaml=offered)
         specs = {"resources:CUSTOM_PERFVM_READ_IOPS": str(READS)}

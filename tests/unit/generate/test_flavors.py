@@ -3,9 +3,7 @@
 import dataclasses
 import itertools
 
-import hypothesis
 import testtools
-from hypothesis import strategies
 from nova import exception, objects
 from nova.api.validation.extra_specs import validators
 from nova.virt import hardware
@@ -18,7 +16,6 @@ from nova_perfvm.generate.flavors import (
     generate_flavors,
     generate_image_properties,
     placement_names,
-    properties_of,
 )
 from nova_perfvm.generate.properties import Properties, PropertiesConflictError
 from nova_perfvm.policy import loader
@@ -272,16 +269,3 @@ class NovaTest(testtools.TestCase):
         self.assertEqual({0}, topology.cells[0].pcpuset)
         topology, _ = self.constraints(high, {"hw_cpu_thread_policy": "isolate"})
         self.assertEqual("prefer", topology.cells[0].cpu_thread_policy)
-
-
-class PropertiesTest(testtools.TestCase):
-    @hypothesis.given(
-        memory_gb=strategies.lists(strategies.integers(1, 4096), min_size=1),
-        prefix=strategies.text("abc-._ $'\"", max_size=5).map(lambda text: "p" + text),
-    )
-    def test_any_sizes_give_distinct_flavors_of_the_class(self, memory_gb, prefix):
-        found = generate_flavors(POLICY, memory_gb=memory_gb, prefix=prefix)
-        self.assertEqual(len(set(memory_gb)), len({flavor.name for flavor in found}))
-        for flavor in found:
-            self.assertEqual(20, flavor.vcpus)
-            self.assertEqual(properties_of(POLICY, HIGH).flavor, flavor.extra_specs)

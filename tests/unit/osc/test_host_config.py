@@ -21,7 +21,8 @@ class HostConfigTest(CommandCase):
 
     def test_ini_is_the_default(self):
         self.assertEqual(0, self.run_command(*MINE))
-        self.assertIn("\ncpu_dedicated_set = 0-39\n", self.stdout)
+        for line in ("cpu_dedicated_set = 0-39", "disable_fallback_pcpu_query = True"):
+            self.assertIn(f"\n{line}\n", self.stdout)
         self.assertIn("warning: drain the host first", self.stderr)
 
     def test_data(self):

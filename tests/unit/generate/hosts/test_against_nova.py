@@ -74,15 +74,6 @@ class ConfTest(NovaCase):
         self.assertEqual(config.cpus.dedicated, pcpus)
         self.assertEqual(config.cpus.shared | config.cpus.either, vcpus)
 
-    def test_nova_knows_every_option(self):
-        pages = policy_of("units", mem_page_size="1GB")
-        for config in (configured(), configured("2x22", policy=pages, reserve=2)):
-            for setting in (*config.nova, *config.scheduler):
-                conf = nova_conf.CONF
-                group = conf if setting.section == "DEFAULT" else conf[setting.section]
-                # An option that is not registered raises.
-                getattr(group, setting.option)
-
     def test_guests_of_deleted_servers_are_ended_soon(self):
         """Nova reads the interval once, where it declares the periodic task."""
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -95,11 +86,6 @@ class ConfTest(NovaCase):
             text=True,
         )
         self.assertEqual("True 60 reap\n", found.stdout)
-
-    def test_never_both_ways_to_reserve_cpus(self):
-        for text in rendering.as_files(configured(reserve=1)).values():
-            lines = [line for line in text.splitlines() if not line.startswith("#")]
-            self.assertNotIn("reserved_host_cpus", "\n".join(lines))
 
 
 class ProviderTest(NovaCase):

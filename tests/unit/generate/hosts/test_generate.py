@@ -73,42 +73,35 @@ class ModesTest(testtools.TestCase):
         threads, cell = policy_of(smt="threads"), policy_of(exclusive="cell")
         mixed = {"shape": "4x20", "mode": "mixed", "policy": cell}
         elastic = {"mode": "elastic", "policy": policy_of("units")}
-        for arguments, slots, expected in (
-            ({}, 2, {"cpu_dedicated_set": "0-39"}),
-            ({"shape": "2x20x2"}, 2, {"cpu_dedicated_set": "0-39"}),
-            (
-                {"shape": "2x20x2", "policy": threads},
-                2,
-                {"cpu_dedicated_set": "0-79"},
-            ),
-            (
-                {"shape": "2x20x2", "mode": "shared", "reserve": 1},
-                0,
-                {"cpu_shared_set": "1-19,21-39,41-59,61-79"},
-            ),
-            (mixed, 2, {"cpu_dedicated_set": "0-59", "cpu_shared_set": "60-79"}),
+        shared = {"shape": "2x20x2", "mode": "shared", "reserve": 1}
+        for arguments, slots, *expected in (
+            ({}, 2, "cpu_dedicated_set 0-39"),
+            ({"shape": "2x20x2"}, 2, "cpu_dedicated_set 0-39"),
+            ({"shape": "2x20x2", "policy": threads}, 2, "cpu_dedicated_set 0-79"),
+            (shared, 0, "cpu_shared_set 1-19,21-39,41-59,61-79"),
+            (mixed, 2, "cpu_dedicated_set 0-59", "cpu_shared_set 60-79"),
             (
                 mixed | {"shared_nodes": 3},
                 1,
-                {"cpu_dedicated_set": "0-19", "cpu_shared_set": "20-79"},
+                "cpu_dedicated_set 0-19",
+                "cpu_shared_set 20-79",
             ),
-            (elastic, 2, {}),
+            (elastic, 2),
             (
                 elastic | {"shape": "2x22", "reserve": 2},
                 2,
-                {"vcpu_pin_set": "2-21,24-43"},
+                "vcpu_pin_set 2-21,24-43",
             ),
         ):
-            with self.subTest(arguments):
-                config = configured(**arguments)
-                found = {
-                    option: value
-                    for (_, option), (value, *_) in values(config).items()
-                    if option.endswith("_set")
-                }
-                self.assertEqual((slots, expected), (config.slots, found))
-                if config.request.mode in {"shared", "elastic"}:
-                    self.assertIsNone(config.provider)
+            config = configured(**arguments)
+            found = [
+                f"{setting.option} {setting.values[0]}"
+                for setting in config.nova
+                if setting.option.endswith("_set")
+            ]
+            self.assertEqual((slots, expected), (config.slots, found), arguments)
+            if config.request.mode in {"shared", "elastic"}:
+                self.assertIsNone(config.provider)
         self.assertEqual(set(range(40, 80)), configured("2x20x2").cpus.idle)
 
     def test_how_to_enroll(self):
@@ -155,16 +148,16 @@ class ModesTest(testtools.TestCase):
             dataclasses.replace(policy_of(placement), managed_hosts="labelled")
             for placement in ("slots", "units")
         )
-        (_, add) = configured(policy=labelled).label_commands
-        self.assertIn(f"#   {add}\n", rendering.nova_conf(configured(policy=labelled)))
-        for config in (
-            configured(),
-            configured(mode="shared", policy=labelled),
-            configured("2x10", policy=labelled),
+        config = configured(policy=labelled)
+        self.assertIn(f"#   {config.label_commands[1]}\n", rendering.nova_conf(config))
+        for arguments in (
+            {},
+            {"mode": "shared", "policy": labelled},
+            {"shape": "2x10", "policy": labelled},
             # Enrolling does it.
-            configured(policy=units),
+            {"policy": units},
         ):
-            self.assertEqual((), config.label_commands)
+            self.assertEqual((), configured(**arguments).label_commands)
 
     def test_dedicated_beside_elastic(self):
         config = configured(policy=policy_of("units"))
@@ -186,21 +179,15 @@ class ModesTest(testtools.TestCase):
 
     def test_large_pages_fill_each_nodes_share(self):
         for memory_gb, size in ((64, "1G"), (65, "2M")):
-            policy = policy_of(
-                mem_page_size="large",
-                numa_nodes=2,
-                flavors={"name": "two", "memory_gb": [memory_gb]},
-            )
+            two = {"name": "two", "memory_gb": [memory_gb]}
+            policy = policy_of(mem_page_size="large", numa_nodes=2, flavors=two)
             arguments = configured(policy=policy).kernel.arguments
-            with self.subTest(memory_gb):
-                self.assertIn(f"hugepagesz={size}", arguments)
+            self.assertIn(f"hugepagesz={size}", arguments)
 
-    def test_disks(self):
+    def test_disks_and_memory(self):
         disk = {"source": "volume", "read_iops": 5000}
         config = configured(policy=policy_of(disk=disk), read_iops=6000)
         self.assertIn("'CUSTOM_PERFVM_READ_IOPS': {'total': 6000", str(config.provider))
-
-    def test_memory_limits_slots(self):
         self.assertEqual(0, configured(memory_gb=120).slots)
         self.assertEqual(2, configured(memory_gb=None).slots)
 
