@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain.departures import Departures
+from nova_perfvm.diagnose.explain.exits import Exits
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
@@ -61,7 +61,7 @@ def fix_for(
     request: Request,
     verdict: HostVerdict,
     settings: SchedulerSettings,
-    departures: Departures,
+    exits: Exits,
 ) -> Fix | None:
     """Return the smallest change found for one host, None if none was found.
 
@@ -92,9 +92,9 @@ def fix_for(
     others = [server for server in view.servers if server.id != request.server]
     if not enough(others):
         return None
-    servers = _smallest([s for s in others if departures.can(s)], enough)
+    servers = _smallest([s for s in others if exits.can(s)], enough)
     if servers is None:
-        departures.stuck.append(view.name)
+        exits.stuck.append(view.name)
     if servers is None or not (servers or steps):
         return None
     return Fix(view.name, tuple(steps), servers)

@@ -12,7 +12,7 @@ from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.policy import Policy
 
 
-class Departures:
+class Exits:
     """Whether servers of a cloud as it is could leave their hosts.
 
     Servers that ask for the same are judged once.
