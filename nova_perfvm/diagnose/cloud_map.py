@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud as a page draws it: hosts, their CPUs, who owns them, what is wrong.
 
-The document is compact, as a page of 1,000 hosts carries it: what repeats is in a
-list and named by its number.  Keys are short words, sets of CPUs are text such as
-``0-19``.
+Verdicts are said once each, as a page of 1,000 hosts carries them.  Keys are short
+words, sets of CPUs are text such as ``0-19``.
 """
 
-from collections.abc import Hashable, Iterator
-from typing import Any, Generic, TypeVar
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 from nova_perfvm import cpuset
 from nova_perfvm.diagnose.explain import words
@@ -16,60 +16,24 @@ from nova_perfvm.diagnose.hosts import summarize
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
-from nova_perfvm.findings import Finding
 
 Document = dict[str, Any]
-
-# The code, and the numbers of the lines that say it.
-Text = tuple[str, tuple[int, ...]]
-
-_T = TypeVar("_T", bound=Hashable)
-
-
-class _Numbered(Generic[_T]):
-    """Values in a list, each once."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[_T, int] = {}
-
-    def __call__(self, value: _T) -> int:
-        return self.numbers.setdefault(value, len(self.numbers))
-
-    @property
-    def values(self) -> list[_T]:
-        return list(self.numbers)
 
 
 def document(overview: Overview) -> Document:
     """Return what a page shows, ready for JSON.
 
-    Numbers of classes, flavors, statuses, projects and lines are those of the lists
-    of that name; -1 is no class.  A verdict is 0 where a host would take a server of
-    the flavor, and else the number of its text, from 1 on.
+    Numbers of classes are those of that list; -1 is no class.  A verdict is 0 where
+    a host would take a server of the flavor, and else the number of its text, from 1
+    on.
     """
-    subject = overview.subject
+    subject, findings = overview.subject, overview.report.findings
     policy, snapshot = subject.policy, subject.snapshot
     numbers = {vm_class.name: n for n, vm_class in enumerate(policy.classes)}
-    flavors, statuses, projects = (_Numbered[str]() for _ in range(3))
-
-    def server(found: Server) -> list[Any]:
-        vm_class = subject.class_of(found)
-        return [
-            found.id,
-            found.name,
-            numbers[vm_class.name] if vm_class else -1,
-            flavors(found.flavor),
-            found.vcpus,
-            found.memory_mb,
-            statuses(found.status + (f" ({found.task})" if found.task else "")),
-            projects(found.project),
-            cpuset.format_cpus(found.pinned_cpus),
-            sorted(_nodes(found)),
-        ]
-
-    findings = [_finding(finding) for finding in overview.report.findings]
-    by_host, elsewhere = _placed(overview)
-    summaries = summarize(policy, snapshot)
+    places = _places(overview)
+    by_host: dict[str | None, list[int]] = defaultdict(list)
+    for number, finding in enumerate(findings):
+        by_host[places.get(finding.subject)].append(number)
     hosts = [
         {
             "name": view.name,
@@ -105,26 +69,22 @@ def document(overview: Overview) -> Document:
                 if slots.total or slots.free
             ],
             "beside": cpuset.format_cpus(_beside(overview, view)),
-            "owned": int(_owned_alone(overview, view)),
-            "servers": [server(found) for found in view.servers],
-            "findings": by_host.get(number, []),
+            "servers": [_server(overview, numbers, found) for found in view.servers],
+            "findings": by_host[view.name],
         }
-        for number, (view, summary) in enumerate(
-            zip(overview.views, summaries, strict=True)
+        for view, summary in zip(
+            overview.views, summarize(policy, snapshot), strict=True
         )
     ]
-    lines, texts = _Numbered[str](), _Numbered[Text]()
+    texts: dict[tuple[str, ...], int] = {}
 
     def text(verdict: HostVerdict) -> int:
-        if verdict.accepted:
-            return 0
-        said = tuple(lines(words(reason)) for reason in verdict.reasons)
-        return texts((verdict.code, said)) + 1
+        said = (verdict.code, *map(words, verdict.reasons))
+        return 0 if verdict.accepted else texts.setdefault(said, len(texts) + 1)
 
     verdicts = [
         {
             "name": found.flavor,
-            "class": found.class_name,
             "note": found.note,
             "hosts": [text(verdict) for verdict in found.verdicts],
         }
@@ -137,29 +97,32 @@ def document(overview: Overview) -> Document:
         "classes": [[c.name, int(c.pinned)] for c in policy.classes],
         "hosts": hosts,
         "placeless": sum(s.host is None for s in snapshot.servers),
-        "flavors": flavors.values,
-        "statuses": statuses.values,
-        "projects": projects.values,
-        "findings": findings,
-        "elsewhere": elsewhere,
-        "lines": lines.values,
-        "texts": texts.values,
+        "findings": [
+            [f.level.value, f.code, f.subject, f.observed, f.remedy] for f in findings
+        ],
+        "elsewhere": by_host[None],
+        "texts": list(texts),
         "verdicts": verdicts,
     }
 
 
-def _nodes(server: Server) -> set[int]:
-    nodes = (cell.host_node for cell in server.cells or () if cell.cpu_pinning)
-    return {node for node in nodes if node is not None}
-
-
-def _owned_alone(overview: Overview, view: HostView) -> bool:
-    """Return whether a class that shares its host with no other runs there.
-
-    On a host without cpu sets nobody shares the CPUs that such servers leave.
-    """
-    classes = map(overview.subject.class_of, view.servers)
-    return any(c is not None and c.pinned and c.exclusive == "host" for c in classes)
+def _server(
+    overview: Overview, numbers: Mapping[str, int], server: Server
+) -> list[Any]:
+    vm_class = overview.subject.class_of(server)
+    nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
+    return [
+        server.id,
+        server.name,
+        numbers[vm_class.name] if vm_class else -1,
+        server.flavor,
+        server.vcpus,
+        server.memory_mb,
+        server.status + (f" ({server.task})" if server.task else ""),
+        server.project,
+        cpuset.format_cpus(server.pinned_cpus),
+        sorted(node for node in nodes if node is not None),
+    ]
 
 
 def _beside(overview: Overview, view: HostView) -> set[int]:
@@ -180,36 +143,10 @@ def _beside(overview: Overview, view: HostView) -> set[int]:
     return {cpu for core in cores if not taken.isdisjoint(core) for cpu in core - taken}
 
 
-def _finding(finding: Finding) -> list[str]:
-    return [
-        finding.level.value,
-        finding.code,
-        finding.subject,
-        finding.observed,
-        finding.remedy,
-    ]
-
-
-def _placed(overview: Overview) -> tuple[dict[int, list[int]], list[int]]:
-    """Return the findings about each host, and those about none, by their numbers."""
-    places = dict(_places(overview))
-    by_host: dict[int, list[int]] = {}
-    elsewhere = []
-    for number, finding in enumerate(overview.report.findings):
-        host = places.get(finding.subject)
-        if host is None:
-            elsewhere.append(number)
-        else:
-            by_host.setdefault(host, []).append(number)
-    return by_host, elsewhere
-
-
-def _places(overview: Overview) -> Iterator[tuple[str, int]]:
-    """Yield what findings are about, and the number of its host; hosts come last."""
-    for number, view in enumerate(overview.views):
-        for server in view.servers:
-            yield str(server), number
-        for provider in view.tree:
-            yield provider.name, number
-    for number, view in enumerate(overview.views):
-        yield view.host, number
+def _places(overview: Overview) -> dict[str, str]:
+    """Return the hosts of what findings are about; hosts themselves come last."""
+    places: dict[str, str] = {}
+    for view in overview.views:
+        places |= {str(server): view.name for server in view.servers}
+        places |= {provider.name: view.name for provider in view.tree}
+    return places | {view.host: view.name for view in overview.views}

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings
 from nova_perfvm.facts.host_view import HostView, views_of
-from nova_perfvm.facts.snapshot import (
-    ASSUMED,
-    Provider,
-    Snapshot,
-)
+from nova_perfvm.facts.snapshot import ASSUMED, Provider, Snapshot
+from nova_perfvm.findings import Finding
 from nova_perfvm.generate import labels
 from nova_perfvm.placement.commands import set_traits
 from nova_perfvm.placement.schemes import (
@@ -24,7 +21,7 @@ from nova_perfvm.placement.schemes import (
     scheme_counting,
     scheme_of,
 )
-from nova_perfvm.policy import HostShape, Policy, VMClass, largest_slots
+from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import slots as room
 
 UNKNOWN = "unknown"
@@ -55,11 +52,6 @@ class HostSummary:
 def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
     """Return all compute hosts, in the snapshot's order."""
     return [_summary(policy, view) for view in views_of(snapshot)]
-
-
-def largest_slots_on(policy: Policy, shape: HostShape) -> int:
-    """Return how many VMs of a pinned class an empty host of a shape holds."""
-    return largest_slots(replace(policy, host_shapes=(shape,)))
 
 
 def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:
@@ -172,17 +164,7 @@ def _class_faults(
         offer = scheme.offers(policy, vm_class, root.mode, 1)
         if max_unit != (right := offer.inventories[name].max_unit):
             yield OfferFault(f"max_unit of {name} is {max_unit}, should be {right}")
-    if (trait in root.traits) != bool(expected):
-        code = findings.TRAIT_DIFFERS
-        if expected or found:
-            words = "is missing" if expected else "is there, without room for slots"
-            yield OfferFault(f"{trait} {words}", code)
-        else:
-            words = (
-                f"{trait} is there, without slots: Nova never removes a trait that "
-                "provider.yaml once gave, and this one keeps general VMs off"
-            )
-            yield OfferFault(words, code, trait, set_traits(root.uuid, without=trait))
+    yield from _trait_faults(root, trait, found, expected)
     for resource, amount in guaranteed_iops(vm_class).items() if expected else ():
         if root.total(resource) < amount:
             yield OfferFault(
@@ -190,91 +172,72 @@ def _class_faults(
             )
 
 
-class LabelFault(NamedTuple):
-    """A host that offers slots, and the filter leaves alone.
+def _trait_faults(
+    root: Provider, trait: str, found: int, expected: int
+) -> Iterator[OfferFault]:
+    """Yield what is wrong with the trait of a host, by its slots."""
+    code = findings.TRAIT_DIFFERS
+    if expected and trait not in root.traits:
+        yield OfferFault(f"{trait} is missing", code)
+    elif trait in root.traits and not expected:
+        words = (
+            f"{trait} is there, without room for slots: Nova never removes a trait "
+            "that provider.yaml once gave, and this one keeps general VMs off"
+        )
+        remedy = set_traits(root.uuid, without=trait)
+        yield OfferFault(words, code, *((trait, remedy) if not found else ()))
 
-    :ivar commands: that give it its label
-    """
 
-    host: str
-    words: str
-    commands: tuple[str, ...]
-
-
-def label_faults(policy: Policy, snapshot: Snapshot) -> Iterator[LabelFault]:
+def label_faults(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield the hosts with slots that lack the label without which none is judged."""
     if policy.managed_hosts != "labelled":
         return
+    scheme = scheme_of(policy)
     for view in views_of(snapshot):
         if not view.tree or view.facts.labels:
             continue
         name = quote(view.host)
-        if view.enrolled:
-            offers = "it is enrolled"
-            commands: tuple[str, ...] = (f"openstack perfvm host enroll {name}",)
-        else:
-            offers, commands = _unlabelled(policy, snapshot, view.root, name)
-        if offers:
-            words = (
-                f"{offers}, and no aggregate of it has {const.CLASS_KEY}: under "
-                "managed_hosts: labelled the filter lets no VM of a pinned class onto "
-                "it, and every other"
-            )
-            yield LabelFault(view.host, words, commands)
-
-
-def _unlabelled(
-    policy: Policy, snapshot: Snapshot, root: Provider, name: str
-) -> tuple[str, tuple[str, ...]]:
-    """Return what a host offers, and the commands for its label; nothing for no slot.
-
-    :param name: of the host, as a shell takes it
-    """
-    scheme = scheme_of(policy)
-    offered = {
-        vm_class.name: [
-            text
-            for text, there in (
-                (scheme.slot_class(policy, vm_class), root.inventories),
-                (scheme.trait(policy, vm_class), root.traits),
-            )
-            if text in there
-        ]
-        for vm_class in policy.pinned_classes
-    }
-    classes = [c for c in policy.pinned_classes if offered[c.name]]
-    if not classes:
-        return "", ()
-    if root.mode == "mixed":
-        classes += [c for c in policy.classes if not c.pinned]
-    words = ", ".join(text for found in offered.values() for text in found)
-    commands = labels.label_commands(classes, [name], snapshot.aggregates)
-    return f"it offers {words}", commands
+        commands: tuple[str, ...] = (f"openstack perfvm host enroll {name}",)
+        if not view.enrolled:
+            there = {*view.root.inventories, *view.root.traits}
+            classes = [
+                vm_class
+                for vm_class in policy.pinned_classes
+                if scheme.slot_class(policy, vm_class) in there
+                or scheme.trait(policy, vm_class) in there
+            ]
+            if not classes:
+                continue
+            if view.root.mode == "mixed":
+                classes += [c for c in policy.classes if not c.pinned]
+            commands = labels.label_commands(classes, [name], snapshot.aggregates)
+        words = (
+            f"it offers slots or units, and no aggregate of it has {const.CLASS_KEY}: "
+            "under managed_hosts: labelled the filter lets no VM of a pinned class "
+            "onto it, and every other"
+        )
+        remedy = "\n".join(commands)
+        yield Finding.of(findings.LABEL_MISSING, view.host, words, remedy)
 
 
 def _summary(policy: Policy, view: HostView) -> HostSummary:
-    count, used = _slots(view.tree)
+    seen = (scheme.slots_seen(view.tree) for scheme in SCHEMES.values())
+    count, used = next((found for found in seen if found), (None, None))
     mode = _mode(view, count)
     stale = stale_traits(policy, view)
     kept_off = {c.name for c in policy.classes if stale and not c.pinned}
-    classes = _classes(policy, mode, view.facts.labels)
     return HostSummary(
         view=view,
         mode=mode,
         slots=count,
         used=used,
-        classes=tuple(name for name in classes if name not in kept_off),
+        classes=tuple(
+            name
+            for name in _classes(policy, mode, view.facts.labels)
+            if name not in kept_off
+        ),
         stale_traits=stale,
     )
-
-
-def _slots(tree: Sequence[Provider]) -> tuple[int | None, int | None]:
-    """Return the slots that a host's providers show, and those taken of them."""
-    for scheme in SCHEMES.values():
-        found = scheme.slots_seen(tree)
-        if found is not None:
-            return found
-    return None, None
 
 
 def _is_slot(name: str) -> bool:
@@ -293,21 +256,14 @@ def _mode(view: HostView, slots: int | None) -> str:
 
 
 def _classes(policy: Policy, mode: str, labels: Collection[str]) -> tuple[str, ...]:
-    admitted = _admitted(policy, mode)
-    if not labels:
-        return admitted
-    if mode == "dedicated":
-        # That of enrolled hosts is a label of all classes, whatever their mode.
-        return tuple(name for name in admitted if name in labels)
-    return tuple(sorted(labels))
-
-
-def _admitted(policy: Policy, mode: str) -> tuple[str, ...]:
+    if labels and mode != "dedicated":
+        return tuple(sorted(labels))
     return tuple(
         vm_class.name
         for vm_class in policy.classes
-        if mode in {"mixed", "elastic"}
-        or mode == ("dedicated" if vm_class.pinned else "shared")
+        # That of enrolled hosts is a label of all classes, whatever their mode.
+        if (not labels or vm_class.name in labels)
+        and mode in {"mixed", "elastic", "dedicated" if vm_class.pinned else "shared"}
     )
 
 

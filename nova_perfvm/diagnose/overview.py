@@ -3,7 +3,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from nova_perfvm import constants as const
@@ -19,8 +19,7 @@ from nova_perfvm.diagnose.explain.verdicts import (
 )
 from nova_perfvm.facts.demand import RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
-from nova_perfvm.facts.snapshot import Flavor, Snapshot
-from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import REASON_CODES
@@ -35,7 +34,7 @@ class FlavorVerdicts:
 
     :ivar note: what is to be said about the flavor; empty for nothing
     :ivar verdicts: in the order of the hosts; empty where nova-api refuses the
-        flavor itself
+        flavor itself, or the cloud does not have it
     """
 
     flavor: str
@@ -95,7 +94,7 @@ def look(
     """Judge a cloud.
 
     :param flavors: names or IDs of the cloud's flavors to judge hosts for; None for
-        those that the policy lists, as the cloud has them
+        those that the policy lists
     :param generators: of flavors' extra specs and images' properties
     :raises NotFoundError: when the cloud has no such flavor, or more than one
     """
@@ -118,39 +117,18 @@ def _judged(
     names: Sequence[str] | None,
 ) -> list[FlavorVerdicts]:
     snapshot = subject.snapshot
-    missing: dict[str, Flavor] = {}
-    if names is None:
-        missing = {
-            flavor.name: _made(flavor)
-            for flavor in subject.flavors
-            if flavor.name not in subject.flavors_today
-        }
-        snapshot = replace(snapshot, flavors=(*snapshot.flavors, *missing.values()))
-        names = tuple(flavor.name for flavor in subject.flavors)
     found = []
-    for name in names:
-        note = "not in the cloud yet: as the policy makes it" if name in missing else ""
+    for name in names or [flavor.name for flavor in subject.flavors]:
         verdicts: tuple[HostVerdict, ...] = ()
+        class_name, note = "", ""
         try:
-            request, _ = request_of(snapshot, flavor=name)
-            verdicts = judge_all(subject.policy, request, views, settings)
+            if names is not None or name in subject.flavors_today:
+                request, _ = request_of(snapshot, flavor=name)
+                class_name = request.facts.class_name or ""
+                verdicts = judge_all(subject.policy, request, views, settings)
+            else:
+                note = "not in the cloud: openstack perfvm flavor sync makes it"
         except RequestError as exc:
             note = str(exc)
-        found.append(FlavorVerdicts(name, _class_name(snapshot, name), note, verdicts))
+        found.append(FlavorVerdicts(name, class_name, note, verdicts))
     return found
-
-
-def _class_name(snapshot: Snapshot, flavor: str) -> str:
-    specs = next(f.extra_specs for f in snapshot.flavors if flavor in {f.id, f.name})
-    return specs.get(const.CLASS_KEY, "")
-
-
-def _made(flavor: PolicyFlavor) -> Flavor:
-    return Flavor(
-        id=flavor.name,
-        name=flavor.name,
-        vcpus=flavor.vcpus,
-        memory_mb=flavor.memory_mb,
-        disk_gb=flavor.root_gb,
-        extra_specs=flavor.extra_specs,
-    )

@@ -14,14 +14,12 @@ from nova_perfvm.diagnose.hosts import (
     UNKNOWN,
     HostSummary,
     inventories_of,
-    largest_slots_on,
     summarize,
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.recorded_policy import recorded
-from nova_perfvm.osc.base import PolicyCommand, Table, argument, flag
+from nova_perfvm.osc.base import PolicyCommand, Table, argument
 from nova_perfvm.osc.snapshot import take_hosts
-from nova_perfvm.policy import Policy
 
 _COLUMNS = (
     "Host",
@@ -34,21 +32,6 @@ _COLUMNS = (
     "Aggregates",
 )
 Row = tuple[tuple[str, ...], tuple[Any, ...]]
-_LONG = ("Shape", "Servers", "Traits", "Inventories")
-
-
-class SummarizingCommand(PolicyCommand):
-    """A command that shows what compute hosts are to the policy."""
-
-    auth_required = True
-
-    def summaries(
-        self, parsed_args: argparse.Namespace, policy: Policy
-    ) -> list[HostSummary]:
-        """Look at the cloud; warn where another policy is recorded there."""
-        seen = take_hosts(self.app)
-        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
-        return summarize(policy, seen)
 
 
 class Unknown(FormattableColumn[None]):
@@ -59,26 +42,41 @@ class Unknown(FormattableColumn[None]):
         return "-"
 
 
+class SummarizingCommand(PolicyCommand):
+    """A command that shows what compute hosts are to the policy."""
+
+    auth_required = True
+
+    def summaries(self, parsed_args: argparse.Namespace) -> list[HostSummary]:
+        """Look at the cloud; warn where another policy is recorded there."""
+        policy = self.policy(parsed_args)
+        seen = take_hosts(self.app)
+        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
+        return summarize(policy, seen)
+
+    def warn_of(self, host: HostSummary) -> None:
+        """Say what keeps VMs off a host that its mode lets in, and the remedy."""
+        for fault in host.stale_traits:
+            self.warn(f"{host.view.host}: {fault.words}: {fault.remedy}")
+
+
 class ListHosts(SummarizingCommand, Lister):
     """List the compute hosts with their modes and slots.
 
     Exits with 1 if Placement knows nothing of one of them.
     """
 
-    arguments = (
-        flag("--long", "list shapes, numbers of servers, traits and inventories too"),
-    )
-
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and list its hosts."""
-        found = self.summaries(parsed_args, self.policy(parsed_args))
+        found = self.summaries(parsed_args)
         for host in found:
             if host.mode == UNKNOWN:
                 self.exit_status = 1
                 self.warn(_no_provider(host))
-            _warn(self, host)
-        columns = _COLUMNS + (_LONG if parsed_args.long else ())
-        return columns, [_row(host, columns) for host in found]
+            self.warn_of(host)
+        keys = [title.lower().replace(" ", "_") for title in _COLUMNS]
+        facts = map(_facts, found)
+        return _COLUMNS, [tuple(known[key] for key in keys) for known in facts]
 
 
 class ShowHost(SummarizingCommand, ShowOne):
@@ -88,9 +86,8 @@ class ShowHost(SummarizingCommand, ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Row:
         """Look at the cloud and show one host."""
-        policy = self.policy(parsed_args)
         name = parsed_args.host
-        everything = self.summaries(parsed_args, policy)
+        everything = self.summaries(parsed_args)
         found = [
             host
             for host in everything
@@ -103,58 +100,35 @@ class ShowHost(SummarizingCommand, ShowOne):
                 if found
                 else unknown_host(name, (host.view.host for host in everything))
             )
-        if found[0].mode == UNKNOWN:
-            raise PerfVMError(_no_provider(found[0]))
-        _warn(self, found[0])
-        facts = _facts(found[0])
-        shape = found[0].view.compute.shape
-        if shape:
-            facts["slots_of_shape"] = largest_slots_on(policy, shape)
-        return tuple(facts), tuple(_cell(value, "\n") for value in facts.values())
-
-
-def _warn(command: PolicyCommand, host: HostSummary) -> None:
-    """Say what keeps VMs off a host that its mode lets in, and the remedy."""
-    for fault in host.stale_traits:
-        command.warn(f"{host.view.host}: {fault.words}: {fault.remedy}")
-
-
-def _row(host: HostSummary, columns: tuple[str, ...]) -> tuple[Any, ...]:
-    facts = _facts(host) | {"servers": len(host.view.servers)}
-    values = (facts[title.lower().replace(" ", "_")] for title in columns)
-    return tuple(_cell(value, ", ") for value in values)
-
-
-def _cell(value: Any, between: str) -> Any:
-    """Return what a table has of a value.
-
-    :param between: what divides the members of a list
-    """
-    if value is None:
-        return Unknown(None)
-    return between.join(value) if isinstance(value, list) else value
+        (host,) = found
+        if host.mode == UNKNOWN:
+            raise PerfVMError(_no_provider(host))
+        self.warn_of(host)
+        used = inventories_of(host.view).items()
+        facts = _facts(host) | {
+            "node": host.view.compute.node,
+            "shape": str(host.view.compute.shape or ""),
+            "traits": "\n".join(sorted(host.view.root.traits)),
+            "inventories": "\n".join(f"{name}: {text}" for name, text in used),
+            "servers": "\n".join(map(str, host.view.servers)),
+        }
+        return tuple(facts), tuple(facts.values())
 
 
 def _facts(host: HostSummary) -> dict[str, Any]:
-    """Return what is shown of a host, in the order of ``host show``."""
+    """Return what is shown of a host in a list."""
     view, shape = host.view, host.view.compute.shape
-    used = inventories_of(view)
-    return {
+    facts = {
         "host": view.host,
-        "node": view.compute.node,
         "state": view.state,
         "mode": host.mode,
-        "shape": str(shape or ""),
         "numa_nodes": shape.cells if shape else None,
         "slots": host.slots,
         "slots_used": host.used,
-        "slots_of_shape": None,
         "classes": ", ".join(host.classes),
         "aggregates": ", ".join(aggregate.name for aggregate in view.aggregates),
-        "traits": sorted(view.root.traits) if view.tree else [],
-        "inventories": "\n".join(f"{n}: {text}" for n, text in used.items()),
-        "servers": [str(server) for server in view.servers],
     }
+    return {k: Unknown(None) if v is None else v for k, v in facts.items()}
 
 
 def _no_provider(host: HostSummary) -> str:

@@ -49,10 +49,8 @@ const colour = (number) => (number < 0 ? "var(--none)" : `var(--c${number % COLO
 
 const servers = (host) => host.objects ??= host.servers.map(
   ([id, name, number, flavor, vcpus, memoryMB, status, project, pins, nodes]) => ({
-    id, name, number, flavor: map.flavors[flavor], vcpus, memoryMB, pins, nodes,
-    status: map.statuses[status], project: map.projects[project],
-    text: [id, name, className(number), map.flavors[flavor], map.projects[project]]
-      .join(" ").toLowerCase(),
+    id, name, number, flavor, vcpus, memoryMB, pins, nodes, status, project,
+    text: [id, name, className(number), flavor, project].join(" ").toLowerCase(),
   }));
 const level = (host) => Math.min(LEVELS.length,
   ...findings(host).map((finding) => LEVELS.indexOf(finding[0])));
@@ -374,7 +372,7 @@ function cellOf(host, cell) {
       put("free", "free", "", SHAPES.free, index);
     } else if (beside.has(cpu)) {
       put("beside", "beside", "", SHAPES.beside, index);
-    } else if (own.has(cpu) && (host.owned || !floats.has(cpu))) {
+    } else if (own.has(cpu) && !floats.has(cpu)) {
       put("left", "left", "", SHAPES.left, index);
     } else {
       put("shared", "shared", "", SHAPES.shared, index);
@@ -420,9 +418,9 @@ function whyNot(host) {
   } else if (number === 0) {
     parts.push(element("p", { class: "ok" }, "✓ The host would take it."));
   } else {
-    const [code, numbers] = map.texts[number - 1];
+    const [code, ...said] = map.texts[number - 1];
     parts.push(element("p", { class: "warning" }, `✗ refused: ${code}`),
-      element("ul", {}, ...numbers.map((n) => element("li", {}, map.lines[n]))),
+      element("ul", {}, ...said.map((text) => element("li", {}, text))),
       element("p", {}, "With the arithmetic of the NUMA nodes, and what would help:"),
       element("pre", {}, command));
   }
@@ -555,7 +553,7 @@ function legend() {
     one("beside", "", SHAPES.beside, "other thread of a core that is taken whole");
   }
   one("left", "", SHAPES.left, "CPU for pinned servers, in no free slot");
-  one("shared", "", SHAPES.shared, "CPU that servers share");
+  one("shared", "", SHAPES.shared, "shared CPU");
 }
 
 function setUp() {

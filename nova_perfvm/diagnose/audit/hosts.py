@@ -23,9 +23,7 @@ _REPORT_ANEW: Final = (
 
 def check_labels(subject: Subject) -> Iterator[Finding]:
     """List the hosts that offer slots and lack the label by which they are judged."""
-    for fault in label_faults(subject.policy, subject.snapshot):
-        commands = "\n".join(fault.commands)
-        yield Finding.of(codes.LABEL_MISSING, fault.host, fault.words, commands)
+    return label_faults(subject.policy, subject.snapshot)
 
 
 def check_aggregates(subject: Subject) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Sync
-from nova_perfvm.diagnose.hosts import inventories_of, largest_slots_on, summarize
+from nova_perfvm.diagnose.hosts import inventories_of, summarize
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
 from nova_perfvm.findings import Level
@@ -111,10 +111,6 @@ class SummarizeTest(testtools.TestCase):
         snapshot = dataclasses.replace(cloud().snapshot(), providers=())
         (host, _) = summarize(POLICY, snapshot)
         self.assertEqual(("unknown", None), (host.mode, host.slots))
-
-    def test_slots_of_a_shape(self):
-        for shape, slots in (("2x20", 2), ("2x10", 0), ("1x40", 2), ("4x20", 2)):
-            self.assertEqual(slots, largest_slots_on(POLICY, HostShape.parse(shape)))
 
 
 class CheckTest(testtools.TestCase):
@@ -328,7 +324,6 @@ class DiffTest(testtools.TestCase):
         both = dataclasses.replace(
             wide, host_shapes=(HostShape(2, 20), HostShape(1, 40))
         )
-        self.assertEqual([1, 0], [largest_slots_on(both, s) for s in both.host_shapes])
         found = [d for d in compare(POLICY, both) if d.name == "1x40"]
         self.assertEqual(
             [("slots", "2", "0"), (const.RC_SLOT, "2", "0")],

@@ -4,14 +4,9 @@
 import pathlib
 import re
 
-from nova_perfvm.osc.cloud_map import DrawMap
-from nova_perfvm.osc.metrics import WriteMetrics
 from tests.unit.facts.snapshot.clouds import HP
 from tests.unit.osc.formats.map_page import data
 from tests.unit.osc.test_explain import SavedCase
-
-ROOT = pathlib.Path(__file__).parents[3]
-COMMANDS = {"map": DrawMap, "metrics": WriteMetrics}
 
 
 class OverviewCommandsTest(SavedCase):
@@ -38,21 +33,16 @@ class OverviewCommandsTest(SavedCase):
         self.assertEqual({HP, "g.2c.4g"}, flavors)
 
     def test_a_file_is_replaced_or_left(self):
-        for command in ("map", "metrics"):
-            path = pathlib.Path(self.path).with_name(command)
-            options = ("--output", str(path))
-            self.assertEqual(0, self.run_saved(command, *options))
-            self.assertEqual(f"{path}: 2 hosts, 3 servers\n", self.stdout)
-            before = path.read_text()
-            self.assertIn("perfvm", before)
-            wrong = ("--snapshot", "/no", *options)
-            self.assert_refused(1, "cannot read /no", command, *wrong)
-            self.assertEqual(before, path.read_text())
+        path = pathlib.Path(self.path).with_name("map")
+        options = ("--output", str(path))
+        self.assertEqual(0, self.run_saved("map", *options))
+        self.assertEqual(f"{path}: 2 hosts, 3 servers\n", self.stdout)
+        before = path.read_text()
+        wrong = ("--snapshot", "/no", *options)
+        self.assert_refused(1, "cannot read /no", "map", *wrong)
+        self.assertEqual(before, path.read_text())
 
     def test_mistakes(self):
         for command in ("map", "metrics"):
-            for words, *arguments in (
-                ("there is no flavor 'x'", "--flavor", "x", "--snapshot", self.path),
-                ("cannot write /no/x", "--output", "/no/x", "--snapshot", self.path),
-            ):
-                self.assert_refused(1, words, command, *arguments)
+            wrong = ("--flavor", "x", "--snapshot", self.path)
+            self.assert_refused(1, "there is no flavor 'x'", command, *wrong)
