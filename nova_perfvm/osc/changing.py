@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TextIO
 
@@ -19,7 +18,6 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
-from nova_perfvm.placement.schemes import host_of_child
 from nova_perfvm.printable import number_of
 
 DELETE_CHILDREN: Final = flag(
@@ -61,21 +59,16 @@ class ChangingCommand(PolicyCommand):
         self.talk.write(f"{text}\n")
         self.talk.flush()
 
-    def say_what_stays(self, count: int, *arguments: str) -> None:
-        """Name the command that deletes what this one has detached.
-
-        :param count: how many providers that is
-        :param arguments: of the command
-        """
-        if not count:
-            return
-        command = shlex.join(["openstack", *(self.cmd_name or "").split(), *arguments])
-        self.say(
-            f"{number_of(count, 'empty provider')} will stay until nova-compute has "
-            f"forgotten them, in {FORGOTTEN_S // 60} minutes, or if [compute]"
-            "resource_provider_association_refresh is 0 or above 300, when it has "
-            f"restarted; then: {command} --delete-children"
-        )
+    def say_what_stays(self) -> None:
+        """Say when to delete what such commands have detached."""
+        count = len(live_hosts.detached_children(self.cloud))
+        if count:
+            self.say(
+                f"{number_of(count, 'empty provider')} will stay until nova-compute "
+                f"has forgotten them, in {FORGOTTEN_S // 60} minutes, or if [compute]"
+                "resource_provider_association_refresh is 0 or above 300, when it has "
+                "restarted; run this then with --delete-children"
+            )
 
 
 class HostsCommand(ChangingCommand):
@@ -107,8 +100,7 @@ class HostsCommand(ChangingCommand):
             # A host may be named twice, by its service and by its hypervisor.
             plans = dict(found[name] for name in names if name in found)
             hosts = [host for host, plan in plans.items() if plan.changes]
-            changed = plans.keys() - hosts
-            for host in changed:
+            for host in plans.keys() - hosts:
                 self.write(f"{host}: nothing to do\n")
             steps = [
                 f"{h}: would {change}" for h in hosts for change in plans[h].changes
@@ -120,29 +112,13 @@ class HostsCommand(ChangingCommand):
                 converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
                 for host, made in self._each("changed", self._change, hosts):
                     self.write(f"{host} is {self.ended}: {number_of(made, 'change')}\n")
-                    changed.add(host)
-            self._name_next(parsed_args, changed)
+            self.say_what_stays()
         except KeyboardInterrupt:
             return SIGINT_EXIT
         return 0
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
         """Do what remains where every host is as wanted."""
-
-    def _name_next(self, parsed_args: argparse.Namespace, hosts: set[str]) -> None:
-        """Name the detached children of some hosts, also those of earlier runs."""
-        nodes = {
-            found["hypervisor_hostname"]: found["service"]["host"]
-            for found in self._among
-        }
-        found = sorted(
-            host
-            for child in live_hosts.detached_children(self.cloud)
-            if (host := nodes.get(host_of_child(child.name) or "")) in hosts
-        )
-        named = parsed_args.policy
-        policy = ["--policy", named] if named else []
-        self.say_what_stays(len(found), *dict.fromkeys(found), *policy)
 
     def _look(self, name: str) -> tuple[str, Plan]:
         """Return a host and its plan.

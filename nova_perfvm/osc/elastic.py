@@ -9,7 +9,7 @@ from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud import converge, live_hosts, placement_database
+from nova_perfvm.cloud import converge, placement_database
 from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
@@ -112,7 +112,7 @@ class Rollback(ChangingCommand):
             remained = rollback(self.cloud, plan, **options, tell=self.say)
         elif plan.changes:
             return 0
-        self.say_what_stays(len(live_hosts.detached_children(self.cloud)))
+        self.say_what_stays()
         for reason in remained:
             self.app.stderr.write(f"remains: {reason}\n")
         return 1 if remained else 0

@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cliff.lister import Lister
 
@@ -17,10 +17,8 @@ from nova_perfvm.changes.migrations import record
 from nova_perfvm.changes.migrations.execution import Execution
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
-from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     Arguments,
@@ -32,11 +30,10 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.judging import NOVA_CONF, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
-from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Move", "Server", "From", "To", "Migration", "State", "Note")
 _REMAIN: Final = 1
-_INTERRUPTED_WORDS: Final = (
+_INTERRUPTED: Final = (
     "interrupted: the migration under way is finished, and no other one begun; Ctrl-C "
     "again leaves it to Nova"
 )
@@ -48,19 +45,13 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
     """A command that makes the migrations of a plan, and lists what became of each."""
 
     def carry_out(
-        self,
-        parsed_args: argparse.Namespace,
-        policy: Policy,
-        settings: SchedulerSettings,
-        snapshot: Snapshot,
-        execution: Execution,
-        path: str | None,
+        self, parsed_args: argparse.Namespace, planning: Planning, execution: Execution
     ) -> Table:
         """Ask, and make the moves that remain; the exit status says if all are made.
 
-        :param snapshot: of the cloud, taken just now
-        :param path: of the file in which it is written down, None for none
+        :param planning: with a snapshot of the cloud that was taken just now
         """
+        path = parsed_args.record
         for progress in execution.remaining:
             self.remark([migrate.describe(progress.move)])
         if not parsed_args.yes and not ask(self.app.stderr, "leave the execution out"):
@@ -76,27 +67,26 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
                 textfile.replace(path, record.dumps(found), private=True)
 
         keep(execution)
-        interrupt = _Interrupt()
-        with ProgressLine() as progress_line, interrupt:
+        untold = [_INTERRUPTED]
+        with ProgressLine() as progress_line, _interruptible() as interrupted:
 
             def tell(text: str) -> None:
                 progress_line.clear()
                 self.remark([text])
 
             def show(what: str, done: int, total: int) -> None:
-                if interrupt.is_new():
-                    tell(_INTERRUPTED_WORDS)
+                if interrupted.is_set() and untold:
+                    tell(untold.pop())
                 progress_line(what, done, total)
 
-            watcher = migrate.Watcher(keep, tell, show, interrupt.is_set)
             try:
                 outcome = migrate.execute(
                     self.cloud,
-                    policy,
-                    snapshot,
+                    planning.policy,
+                    planning.snapshot,
                     execution,
-                    settings=settings,
-                    watcher=watcher,
+                    settings=planning.settings,
+                    watcher=migrate.Watcher(keep, tell, show, interrupted.is_set),
                 )
             except KeyboardInterrupt:
                 outcome = migrate.ExecutionOutcome(
@@ -132,7 +122,7 @@ class ResumePlan(CarryingOut):
     """
 
     arguments: Arguments = (
-        file_argument("file", help="what --record has written"),
+        file_argument("record", help="what --record has written"),
         snapshots.NOVA_DB,
         NOVA_CONF,
         YES,
@@ -142,7 +132,7 @@ class ResumePlan(CarryingOut):
         """Look at the record and at the cloud, ask, and go on."""
         policy = self.chosen_policy(parsed_args)
         settings = self.settings(parsed_args, policy)
-        path = parsed_args.file
+        path = parsed_args.record
         # First, as a mistake there shows before anything is locked.
         record.read(path)
         with textfile.exclusively(path):
@@ -158,9 +148,8 @@ class ResumePlan(CarryingOut):
                 self.remark(["nothing to do: all migrations are done"])
                 return _listed(execution)
             snapshot = self.snapshot(parsed_args, policy)
-            return self.carry_out(
-                parsed_args, policy, settings, snapshot, execution, path
-            )
+            planning = Planning(policy, snapshot, settings)
+            return self.carry_out(parsed_args, planning, execution)
 
 
 class PlanningCommand(CarryingOut):
@@ -184,17 +173,15 @@ class PlanningCommand(CarryingOut):
 
         :raises PerfVMError: when it does not
         """
+        path = parsed_args.record
         if not parsed_args.execute:
-            given = parsed_args.yes or parsed_args.policy_changed
-            if given or parsed_args.record is not None:
+            if parsed_args.yes or parsed_args.policy_changed or path is not None:
                 raise PerfVMError(
                     "--record, --yes and --policy-changed are for --execute"
                 )
-            return
-        if parsed_args.snapshot is not None:
+        elif parsed_args.snapshot is not None:
             raise PerfVMError("--execute: a snapshot is no cloud: leave --snapshot out")
-        path = parsed_args.record
-        if path is not None and Path(path).exists():
+        elif path is not None and Path(path).exists():
             raise PerfVMError(
                 f"--record {path}: it is there already: go on with that plan "
                 f"(openstack perfvm plan resume {path}), or name another file"
@@ -205,62 +192,42 @@ class PlanningCommand(CarryingOut):
     ) -> Table:
         """Carry a plan out that was made just now."""
         path = parsed_args.record
-        lock = textfile.exclusively(path) if path else contextlib.nullcontext()
-        with lock:
-            return self.carry_out(
-                parsed_args,
-                planning.policy,
-                planning.settings,
-                planning.snapshot,
-                execution,
-                path,
-            )
+        with textfile.exclusively(path) if path else contextlib.nullcontext():
+            return self.carry_out(parsed_args, planning, execution)
 
 
-class _Interrupt(contextlib.AbstractContextManager[None]):
-    """The first Ctrl-C is a wish that breaks off no request; the second ends all."""
+@contextlib.contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Take the first Ctrl-C for a wish, which breaks off no request."""
+    wished = threading.Event()
 
-    def __init__(self) -> None:
-        self._wished = self._told = False
-        self._before: Any = None
-
-    def is_set(self) -> bool:
-        return self._wished
-
-    def is_new(self) -> bool:
-        """Return whether somebody wished it, and was not told yet that it is heard."""
-        new, self._told = self._wished and not self._told, self._wished
-        return new
-
-    def __enter__(self) -> None:
-        # Only the main thread may; nobody interrupts others.
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._interrupted)
-
-    def __exit__(self, *_error: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _interrupted(self, *_signal: object) -> None:
+    def interrupted(*_signal: object) -> None:
         # No word here: the program may be in the middle of writing one.
-        if self._wished:
+        if wished.is_set():
             raise KeyboardInterrupt
-        self._wished = True
+        wished.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        # Nobody interrupts others.
+        yield wished
+        return
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield wished
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _listed(execution: Execution) -> Table:
-    return _COLUMNS, list(_rows(execution))
-
-
-def _rows(execution: Execution) -> Iterator[tuple[Any, ...]]:
-    for number, progress in enumerate(execution.moves, 1):
-        move = progress.move
-        yield (
+    return _COLUMNS, [
+        (
             number,
-            f"{move.name} ({move.server})",
-            move.source,
-            move.target,
-            "live" if move.live else "cold",
+            f"{progress.move.name} ({progress.move.server})",
+            progress.move.source,
+            progress.move.target,
+            progress.move.how,
             progress.state,
             progress.note,
         )
+        for number, progress in enumerate(execution.moves, 1)
+    ]

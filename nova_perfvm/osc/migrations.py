@@ -32,7 +32,6 @@ _COLUMNS: Final = (
     "Migration",
     "Memory MiB",
     "Pinned",
-    "Class",
     "Commands",
 )
 _PARTIAL, _NONE = 1, 2
@@ -112,10 +111,9 @@ class MigrationsLister(PlanningCommand, LookingLister):
                 f"{move.name} ({move.server})",
                 move.source,
                 move.target,
-                "live" if move.live else "cold",
+                move.how,
                 move.memory_mb,
                 "yes" if move.pinned else "no",
-                move.class_name or "",
                 command(move),
             )
             for step, move in enumerate(plan.moves, 1)

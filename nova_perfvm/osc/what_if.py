@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from nova_perfvm.changes.what_if.new_hosts import NewHosts, NewHostsError
+from nova_perfvm.changes.what_if.new_hosts import NewHosts
 from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.exceptions import PerfVMError
@@ -35,13 +35,6 @@ def _flip(text: str) -> str:
     return host
 
 
-def _new_hosts(text: str) -> NewHosts:
-    try:
-        return NewHosts.parse(text)
-    except NewHostsError as exc:
-        raise argparse.ArgumentTypeError(str(exc)) from None
-
-
 class WhatIf(LookingLister):
     """Compare the slots of a cloud with those that it would have after changes.
 
@@ -63,7 +56,6 @@ class WhatIf(LookingLister):
             "--add",
             action="append",
             default=[],
-            type=_new_hosts,
             metavar="NxSHAPE[=MODE]",
             help="add N empty hosts of a shape: 10x2x24 (default mode: elastic where "
             "the policy has units, else dedicated)",
@@ -97,7 +89,7 @@ class WhatIf(LookingLister):
         changes = Supposed(
             policy=new,
             flips=parsed_args.flip,
-            adds=parsed_args.add,
+            adds=[NewHosts.parse(text) for text in parsed_args.add],
             memory_gb=parsed_args.memory_gb,
             removes=parsed_args.remove,
         )

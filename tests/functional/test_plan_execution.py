@@ -41,9 +41,7 @@ class PlanTest(SDKMixin, base.FunctionalTest):
             target=target,
             live=live,
             memory_mb=65536,
-            vcpus=20,
             pinned=True,
-            class_name="high-performance",
         )
 
     def begin(self, *moves):

@@ -27,8 +27,8 @@ class WhatIfMixin(ClientMixin):
             for row in self._rows("capacity", "show")
         }
 
-    def _rows(self, *arguments):
-        status, stdout, stderr = self.run_command(*arguments, *self.named, "-f", "json")
+    def _rows(self, *arguments, named=()):
+        status, stdout, stderr = self.run_command(*arguments, *named, "-f", "json")
         self.assertEqual(0, status, stderr)
         return json.loads(stdout)
 
@@ -45,9 +45,8 @@ class TestUnits(WhatIfMixin, ElasticTest):
         self.server = self.boot_before(PLAIN_GENERAL, host="plain")
 
     def _rows(self, *arguments):
-        if arguments[0] == "capacity":
-            self.named = self.policy_file()
-        return super()._rows(*arguments)
+        named = {"capacity": self.policy_file(), "plan": self.named}
+        return super()._rows(*arguments, named=named[arguments[0]])
 
     def test_hosts_that_are_flipped_and_added(self):
         flips = ("--flip", "plain=elastic", "--flip", "empty=elastic")
@@ -76,7 +75,6 @@ class TestSlots(WhatIfMixin, base.FunctionalTest):
     PLACEMENT = "slots"
 
     def test_hosts_added_and_removed(self):
-        self.named = []
         for host in ("h1", "h2"):
             self.cloud.start_configured(host, self.policy, "dedicated")
         server = self.boot(host="h1")

@@ -127,7 +127,7 @@ def _pending(move: Move, server: Server, migrations: Sequence[Migration]) -> Nex
         return NextAction("done")
     if server.host != move.source:
         return NextAction("stop", _elsewhere(server))
-    if ("live" if move.live else "cold") not in kinds(server):
+    if move.how not in kinds(server):
         how = "live" if move.live else "while it is stopped"
         why = f"the server is {server.status}, and Nova does not migrate such {how}"
         return NextAction("stop", why)

@@ -48,7 +48,6 @@ class Move:
     :ivar live: whether the server runs meanwhile; otherwise it is stopped, moved and
         started again
     :ivar pinned: whether the server owns CPUs
-    :ivar class_name: the server's class; None for a pinned server of no class
     """
 
     server: str
@@ -57,9 +56,12 @@ class Move:
     target: str
     live: bool
     memory_mb: int
-    vcpus: int
     pinned: bool
-    class_name: str | None
+
+    @property
+    def how(self) -> str:
+        """The kind of migration."""
+        return "live" if self.live else "cold"
 
     @property
     def cost_mb(self) -> int:

@@ -18,7 +18,7 @@ from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import check_request, resolve_class
+from nova_perfvm.rules import check_request
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,6 @@ class Planning:
 
     def move(self, server: Server, source: str, target: str) -> Move:
         """Return the migration of a server."""
-        facts = self.kind(server).request.facts
-        vm_class = resolve_class(self.policy, facts)
         return Move(
             server=server.id,
             name=server.name,
@@ -182,7 +180,5 @@ class Planning:
             target=target,
             live=not self.wishes.cold and "live" in ways.kinds(server),
             memory_mb=server.memory_mb,
-            vcpus=server.vcpus,
-            pinned=facts.pinned,
-            class_name=vm_class.name if vm_class else None,
+            pinned=self.kind(server).request.facts.pinned,
         )

