@@ -104,11 +104,7 @@ class PackageTest(testtools.TestCase):
     def test_metadata(self):
         metadata = self.metadata()
         self.assertEqual("Apache-2.0", metadata["License-Expression"])
-        self.assertIsNone(metadata["License"])
         self.assertRegex(metadata["Version"], r"^0\.1\.0(\.dev\d+)?$")
-        self.assertEqual(
-            [], [c for c in metadata.get_all("Classifier") if c.startswith("License")]
-        )
 
     def test_the_sdist_has_what_tests_it(self):
         with tarfile.open(self.sdist) as sdist:
@@ -144,9 +140,6 @@ class PackageTest(testtools.TestCase):
         for name in named:
             self.assertEqual((ROOT / name).read_text(), (data / name).read_text())
 
-    def test_nothing_that_it_needs_is_missing(self):
-        self.assertIn("No broken requirements", self.run_there("pip", "check"))
-
     def test_entry_points_lack_only_what_extras_bring(self):
         lacking = json.loads(self.run_there("python", "-c", LOAD))
         self.assertEqual({None}, set(lacking["nova_perfvm.cli"].values()))
@@ -171,16 +164,15 @@ class PackageTest(testtools.TestCase):
         self.assertIn(str(self.programs.parent), line)
 
     def test_the_command_line_works(self):
+        self.assertIn("No broken requirements", self.run_there("pip", "check"))
         version = self.metadata()["Version"]
         self.assertEqual(
             f"nova-perfvm {version}\n", self.run_there("nova-perfvm", "--version")
         )
-        self.assertIn("policy check", self.run_there("nova-perfvm", "--help"))
-        self.assertIn(": valid", self.run_there("nova-perfvm", "policy", "check"))
-        self.assertIn(
-            "cpu_dedicated_set",
-            self.run_there(
-                *("nova-perfvm", "host", "config", "--mode", "dedicated"),
-                *("--topology", "2x20", "--memory-gb", "500"),
-            ),
-        )
+        configure = ("--mode", "dedicated", "--topology", "2x20", "--memory-gb", "500")
+        for words, *arguments in (
+            ("policy check", "--help"),
+            (": valid", "policy", "check"),
+            ("cpu_dedicated_set", "host", "config", *configure),
+        ):
+            self.assertIn(words, self.run_there("nova-perfvm", *arguments))

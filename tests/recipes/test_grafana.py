@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dashboard by Grafana's own types of dashboards and of its panels' options."""
 
-import copy
 import json
 
 from tests.recipes import base
@@ -54,13 +53,3 @@ class GrafanaTest(base.RecipeCase):
 
     def test_the_dashboard_is_one(self):
         self.compile(self.dashboard)
-
-    def test_what_is_none_is_refused(self):
-        for change in (
-            lambda board: board.update(titel="misspelled"),
-            lambda board: board["panels"][0]["gridPos"].update(x="0"),
-            lambda board: board["panels"][0]["options"].update(reduceOption={}),
-        ):
-            wrong = copy.deepcopy(self.dashboard)
-            change(wrong)
-            self.assertRaises(AssertionError, self.compile, wrong)

@@ -13,7 +13,6 @@ from nova_perfvm.generate.hosts.memory import NodeMemory
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.options import Setting
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.slots import cell_cpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,3 @@ class HostConfig:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     label_commands: tuple[str, ...] = ()
-
-    @property
-    def usable(self) -> tuple[int, ...]:
-        """CPUs of each cell that VMs of the pinned class may own."""
-        if self.vm_class is None:
-            return ()
-        return tuple(cell_cpus(self.vm_class, cell)[0] for cell in self.cells)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.slots import smallest_memory_mb
+from nova_perfvm.rules.slots import cell_cpus, smallest_memory_mb
 
 
 def warnings_of(host: HostConfig) -> Iterator[str]:
@@ -52,7 +52,7 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
 
 def _no_slots(host: HostConfig, vm_class: VMClass) -> str:
     share_gb = -(-smallest_memory_mb(vm_class) // vm_class.cells_per_vm) // 1024
-    usable = ", ".join(map(str, host.usable))
+    usable = ", ".join(str(cell_cpus(vm_class, cell)[0]) for cell in host.cells)
     memory = ", ".join(
         "?" if share.vms_mb is None else str(share.vms_mb // 1024)
         for share in host.memory

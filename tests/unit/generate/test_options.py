@@ -80,29 +80,3 @@ class TableTest(testtools.TestCase):
             fault = setting.fault(value)
             self.assertEqual(stated is None, fault is None, value)
             self.assertIn(stated or "", fault or "")
-
-
-class TextTest(testtools.TestCase):
-    """Options as files and as documents have them."""
-
-    SETTINGS = (
-        options.Setting("a", "one", ("1",), "Because."),
-        options.Setting("b", "two", ("2", "3"), "Two lines."),
-        options.Setting("a", "last", ("4",), "At last."),
-    )
-
-    def test_ini(self):
-        self.assertEqual(
-            "[a]\none = 1\nlast = 4\n\n[b]\ntwo = 2\ntwo = 3\n",
-            options.as_ini(self.SETTINGS),
-        )
-        self.assertEqual(
-            "[a]\n# Because.\none = 1\n",
-            options.as_ini(self.SETTINGS[:1], lambda s: f"# {s.why}\n"),
-        )
-
-    def test_by_section(self):
-        self.assertEqual(
-            {"a": {"one": "1", "last": "4"}, "b": {"two": ["2", "3"]}},
-            options.by_section(self.SETTINGS, list),
-        )

@@ -25,20 +25,28 @@ CONFIGS = {
 }
 
 
-def merged(overrides):
-    """Return what config_template of OpenStack-Ansible makes of overrides.
+def ini(sections, several):
+    """Return what a tool makes of options by section.
 
-    As its ``_option_write`` and ``_write_check`` do: a mapping without values is an
-    option that is there several times.
+    :param several: returns the values of one that is there several times
     """
     lines = []
-    for section, values in overrides.items():
+    for section, values in sections.items():
         lines.append(f"[{section}]")
         for key, value in values.items():
-            several = isinstance(value, dict) and not any(value.values())
-            each = sorted(value) if several else [value]
+            each = several(value) if isinstance(value, dict) else [value]
             lines += [f"{key} = {one}" for one in each]
     return "\n".join(lines) + "\n"
+
+
+def merged(overrides):
+    """As ``_option_write`` and ``_write_check`` of OpenStack-Ansible do."""
+    return ini(overrides, sorted)
+
+
+def helm_ini(values):
+    """As OpenStack-Helm's ``to_oslo_conf`` does."""
+    return ini(values, lambda value: value["values"])
 
 
 class OptionsCase(testtools.TestCase):
@@ -180,14 +188,3 @@ class DeployersTest(OptionsCase):
 
 RETRIES = {"placement": {"allocation_conflict_retry_count": "1"}}
 READERS = {"nova_scheduler", "nova_api_osapi"}
-
-
-def helm_ini(sections):
-    """Return what OpenStack-Helm makes of values: a line for each of several."""
-    lines = []
-    for section, values in sections.items():
-        lines.append(f"[{section}]")
-        for key, value in values.items():
-            several = value["values"] if isinstance(value, dict) else [value]
-            lines += [f"{key} = {one}" for one in several]
-    return "\n".join(lines) + "\n"

@@ -64,22 +64,6 @@ class ParseTest(testtools.TestCase):
         self.assertEqual(expected, found[0])
         self.assertEqual(frozenset(range(4, 8)), found[1].cpuset)
 
-    def test_remedies_are_none_of_the_command_line(self):
-        celled = loader.load(overrides=["classes.high-performance.exclusive=cell"])
-        host = {"shape": "2x20", "mode": "dedicated"}
-        for changes, policy, words in (
-            ({"mode": "elastic"}, POLICY, "modes are dedicated, shared, mixed"),
-            ({"mode": "mixed"}, POLICY, "mode dedicated or shared"),
-            ({"mode": "mixed", "shared_nodes": 2}, celled, "2 shared NUMA nodes"),
-            ({"class": "general"}, POLICY, "class general is not pinned"),
-            ({"reserve": 20}, POLICY, "20 reserved cores of each NUMA node"),
-        ):
-            error = self.assertRaises(
-                DocumentError, parse, {"h": host | changes}, policy
-            )
-            self.assertIn(words, str(error))
-            self.assertNotIn("--", str(error))
-
     def mistakes(self, text):
         error = self.assertRaises(
             DocumentError, inventory.parse, text, POLICY, "inv.yaml"

@@ -7,7 +7,6 @@ from nova_perfvm.generate.properties import (
     PropertiesConflictError,
     PropertiesError,
     combine,
-    merge,
 )
 from nova_perfvm.policy import loader
 
@@ -71,14 +70,3 @@ class CombineTest(testtools.TestCase):
             self.assertEqual("acme", error.generator)
             self.assertIn(words, str(error))
             self.assertNotIn("\n", str(error))
-
-
-class MergeTest(testtools.TestCase):
-    def test_first_owner_is_named(self):
-        error = self.assertRaises(
-            PropertiesConflictError,
-            merge,
-            "image property",
-            {"one": {"k": "v"}, "two": {"k": "v"}, "three": {"k": "w"}},
-        )
-        self.assertEqual({"one": "v", "three": "w"}, error.values)
