@@ -64,29 +64,15 @@ def enrolled(max_units, taken=None):
     return dataclasses.replace(snapshot, providers=snapshot.providers + children)
 
 
-def without_slots(found, host):
-    """Take slots and trait from a host."""
-    found.change_inventories(host, **{const.RC_SLOT: None})
-    found.change_provider(host, traits=frozenset())
-
-
 class SummarizeTest(testtools.TestCase):
     def test_hosts_with_slots_and_without(self):
         found = cloud()
         found.parts["aggregates"] = (LABEL,)
         first, second = summarize(POLICY, found.snapshot())
+        self.assertEqual(("h1", "up"), (first.view.host, first.view.state))
         self.assertEqual(
-            ("h1", "up", "dedicated", 2, 2, 2, ("high-performance",), ("hp",)),
-            (
-                first.view.host,
-                first.view.state,
-                first.mode,
-                first.view.compute.shape.cells,
-                first.slots,
-                first.used,
-                first.classes,
-                tuple(a.name for a in first.view.aggregates),
-            ),
+            ("dedicated", 2, 2, ("high-performance",), (LABEL,)),
+            (first.mode, first.slots, first.used, first.classes, first.view.aggregates),
         )
         self.assertEqual(
             "40 of 40 used, at most 40 a VM", inventories_of(first.view)["h1 PCPU"]
@@ -117,16 +103,16 @@ class CheckTest(testtools.TestCase):
     """What ``policy check`` says, by the titles of its checks."""
 
     def check(self, title, policy=POLICY, snapshot=None, **facts):
-        """Return what one check found, but what holds."""
+        """Return what one check found."""
         subject = audit.Subject(policy, snapshot or cloud().snapshot(), **facts)
-        results = dict(audit.run_selection(Selection.POLICY, subject))
-        return [f for f in results[title] if f.level is not Level.OK]
+        return dict(audit.run_selection(Selection.POLICY, subject))[title]
 
     def codes(self, title, *arguments, **facts):
         return [finding.code for finding in self.check(title, *arguments, **facts)]
 
-    def words(self, title, *arguments, **facts):
-        found = self.check(title, *arguments, **facts)
+    def words(self, *arguments, **facts):
+        """Return what is said of hosts."""
+        found = self.check(HOSTS, *arguments, **facts)
         return "; ".join(f"{f.subject}: {f.observed}" for f in found)
 
     def test_policy(self):
@@ -153,65 +139,52 @@ class CheckTest(testtools.TestCase):
             found = self.check(title, lenient, **facts)
             self.assertIs(Level.FAILURE, codes.worst(found))
 
-    def test_flavors(self):
-        self.assertEqual([], self.codes("Flavors"))
-        sync = Sync(("create hp",), ("hp is in use",))
-        self.assertEqual([codes.FLAVORS_REFUSED], self.codes("Flavors", sync=sync))
-
-    def test_whether_a_host_is_judged(self):
-        found = cloud()
-        title = "Some host is judged"
-        self.assertEqual([codes.NO_HOST_JUDGED], self.codes(title, LABELLED))
-        self.assertEqual([], self.codes(title))
-        found.parts["aggregates"] = (LABEL,)
-        self.assertEqual([], self.codes(title, LABELLED, found.snapshot()))
-
-    def test_isolated_aggregates(self):
-        title = "General VMs keep off slots"
-        self.assertEqual([], self.codes(title))
-        (fault,) = self.check(title, isolated_aggregates=True)
-        self.assertEqual((codes.GENERAL_ON_SLOTS, "h1"), (fault.code, fault.subject))
+    def test_codes(self):
         key = f"trait:{const.TRAIT_HIGH_PERFORMANCE}"
-        self.assertIn(f"{key}=required", fault.remedy)
-        found = cloud()
-        found.parts["aggregates"] = (
+        isolated, labelled = cloud(), cloud()
+        labelled.parts["aggregates"] = (LABEL,)
+        isolated.parts["aggregates"] = (
             dataclasses.replace(LABEL, metadata={key: "required"}),
         )
-        snapshot = found.snapshot()
-        self.assertEqual([], self.codes(title, POLICY, snapshot, isolated_aggregates=1))
-
-    def test_hosts_that_placement_does_not_know(self):
-        title = "Placement knows the hosts"
-        found = cloud()
-        self.assertEqual([], self.codes(title))
-        snapshot = dataclasses.replace(found.snapshot(), providers=())
-        self.assertEqual([codes.HOST_UNKNOWN] * 2, self.codes(title, snapshot=snapshot))
-        # Nor is it missed where no host is judged.
-        self.assertEqual([], self.codes(title, LABELLED, snapshot))
+        isolated, labelled = isolated.snapshot(), labelled.snapshot()
+        unknown = dataclasses.replace(cloud().snapshot(), providers=())
+        refused = {"sync": Sync(("create hp",), ("hp is in use",))}
+        judged, known = "Some host is judged", "Placement knows the hosts"
+        slots, isolating = "General VMs keep off slots", {"isolated_aggregates": True}
+        for title, policy, snapshot, facts, expected in (
+            ("Flavors", POLICY, None, {}, []),
+            ("Flavors", POLICY, None, refused, [codes.FLAVORS_REFUSED]),
+            (judged, LABELLED, None, {}, [codes.NO_HOST_JUDGED]),
+            (judged, POLICY, None, {}, []),
+            (judged, LABELLED, labelled, {}, []),
+            (known, POLICY, None, {}, []),
+            (known, POLICY, unknown, {}, [codes.HOST_UNKNOWN] * 2),
+            # Nor is one missed where no host is judged.
+            (known, LABELLED, unknown, {}, []),
+            (slots, POLICY, None, {}, []),
+            (slots, POLICY, None, isolating, [codes.GENERAL_ON_SLOTS]),
+            (slots, POLICY, isolated, isolating, []),
+            ("Filters", POLICY, None, {}, [codes.FILTERS_UNKNOWN]),
+        ):
+            found = self.codes(title, policy, snapshot, **facts)
+            self.assertEqual(expected, found, f"{title} {expected}")
+        (fault,) = self.check(slots, **isolating)
+        self.assertEqual("h1", fault.subject)
+        self.assertIn(f"{key}=required", fault.remedy)
 
     def test_filters(self):
-        self.assertEqual([codes.FILTERS_UNKNOWN], self.codes("Filters"))
         key = ("filter_scheduler", "enabled_filters")
         for text, expected, words in filter_lists.LISTS:
             settings = {key: text.replace(",", ", ")}
-            facts = {"nova_settings": settings}
-            self.assertCountEqual(expected, self.codes("Filters", **facts))
-            self.assertIn(words, self.words("Filters", **facts))
-
-    def test_hosts(self):
-        self.assertEqual([], self.codes(HOSTS))
-        one = change_class(POLICY, "high-performance", max_per_host=1)
-        self.assertIn("offers 2", self.words(HOSTS, one))
-        self.assertIn("placement: units", self.words(HOSTS, UNITS))
-        found = cloud()
-        found.change_provider("h1", traits=frozenset())
-        words = self.words(HOSTS, snapshot=found.snapshot())
-        self.assertIn("HIGH_PERFORMANCE is missing", words)
+            found = self.check("Filters", nova_settings=settings)
+            self.assertCountEqual(expected, [finding.code for finding in found])
+            self.assertIn(words, " ".join(finding.observed for finding in found))
 
     def test_hosts_without_a_label(self):
         found = Cloud()
         found.add_host("h1")
-        without_slots(found, "h1")
+        found.change_inventories("h1", **{const.RC_SLOT: None})
+        found.change_provider("h1", traits=frozenset())
         general = dataclasses.replace(LABEL, metadata={const.CLASS_KEY: "general"})
         for aggregates, policy, words in (
             ((), POLICY, "offers 0"),
@@ -220,81 +193,123 @@ class CheckTest(testtools.TestCase):
             ((general,), LABELLED, ""),
         ):
             found.parts["aggregates"] = aggregates
-            said = self.words(HOSTS, policy, found.snapshot())
+            said = self.words(policy, found.snapshot())
             self.assertIn(words, said)
             self.assertEqual(bool(words), bool(said))
-
-    def test_hosts_with_fewer_slots_than_their_shape(self):
-        reserved = Cloud()
-        reserved.add_host("h1")
-        reserved.change_inventories("h1", PCPU=Inventory(38, 38))
-        without_slots(reserved, "h1")
-        self.assertEqual("", self.words(HOSTS, snapshot=reserved.snapshot()))
-        small = Cloud()
-        small.add_host("h1", memory_gb=100)
-        without_slots(small, "h1")
-        self.assertEqual("", self.words(HOSTS, snapshot=small.snapshot()))
-        kept = Cloud()
-        kept.add_host("h1", memory_gb=130)
-        total = 130 * 1024
-        memory = Inventory(total, total, reserved=8192)
-        kept.change_inventories("h1", MEMORY_MB=memory)
-        self.assertIn("offers 2", self.words(HOSTS, snapshot=kept.snapshot()))
-        kept.change_inventories("h1", **{const.RC_SLOT: Inventory(1, 1)})
-        self.assertEqual("", self.words(HOSTS, snapshot=kept.snapshot()))
 
 
 class DiffTest(testtools.TestCase):
     def diff(self, new, old=POLICY):
         return {(d.kind, d.name, d.what): (d.old, d.new) for d in compare(old, new)}
 
-    def test_none(self):
+    def high(self, policy=POLICY, **changes):
+        return change_class(policy, "high-performance", **changes)
+
+    def test_keys_and_what_follows(self):
         self.assertEqual([], compare(POLICY, POLICY))
-
-    def test_fewer_on_a_host(self):
-        found = self.diff(change_class(POLICY, "high-performance", max_per_host=1))
-        self.assertEqual(
-            {
-                ("class", "high-performance", "max_per_host"): ("2", "1"),
-                ("host", "2x20", "slots"): ("2", "1"),
-                ("host", "2x20", const.RC_SLOT): ("2", "1"),
-            },
-            found,
-        )
-
-    def test_flavors(self):
-        high = POLICY.get_class("high-performance")
-        sizes = high.flavors.sizes[1:]
-        flavors = dataclasses.replace(high.flavors, sizes=sizes)
-        found = self.diff(
-            change_class(
-                POLICY, "high-performance", flavors=flavors, vif_multiqueue=False
-            )
-        )
-        size = ("20 vCPUs, 65536 MiB, 0 GiB disk", "")
-        self.assertEqual(size, found["flavor", "hp.20c.64g", "size"])
-        key = "hw:vif_multiqueue_enabled"
-        self.assertEqual(("true", ""), found["flavor", "hp.20c.128g", key])
-        image = ("image", "class high-performance", "hw_vif_multiqueue_enabled")
-        self.assertEqual(("true", ""), found[image])
-
-    def test_another_scheme_and_another_shape(self):
+        one = self.high(max_per_host=1)
+        found = {
+            ("class", "high-performance", "max_per_host"): ("2", "1"),
+            ("host", "2x20", "slots"): ("2", "1"),
+            ("host", "2x20", const.RC_SLOT): ("2", "1"),
+        }
+        self.assertEqual(found, self.diff(one))
+        flavors = POLICY.get_class("high-performance").flavors
+        fewer = dataclasses.replace(flavors, sizes=flavors.sizes[1:])
         shapes = (HostShape.parse("1x20"),)
-        found = self.diff(dataclasses.replace(UNITS, host_shapes=shapes))
-        self.assertEqual(("slots", "units"), found["policy", "", "placement"])
-        self.assertEqual(("2", ""), found["host", "2x20", const.RC_SLOT])
-        self.assertEqual(
-            ("", "1000 (at most 1000 a VM)"), found["host", "1x20", const.RC_UNIT]
-        )
-
-    def test_another_number_of_children(self):
         wide = dataclasses.replace(UNITS, elastic=Elastic(4))
-        found = {d[:3]: (d.old, d.new) for d in compare(UNITS, wide)}
+        both = (HostShape(2, 20), HostShape(1, 40))
+        both = dataclasses.replace(POLICY, host_shapes=both)
         traits = (f"{const.TRAIT_ELASTIC}_2", f"{const.TRAIT_ELASTIC}_4")
-        self.assertEqual(("null", "4"), found["policy", "", "elastic.slots"])
-        self.assertEqual(traits, found["host", "2x20", "trait"])
-        new = ("", "required")
-        self.assertEqual(new, found["flavor", "g.1c.2g", f"trait:{traits[1]}"])
+        only = dataclasses.replace(POLICY, classes=POLICY.classes[1:])
+        disk = dataclasses.replace(POLICY.classes[0].disk, volume_type="NVMe")
+        hp, queues = "high-performance", "vif_multiqueue_enabled"
+        for old, new, expected in (
+            (
+                POLICY,
+                self.high(flavors=fewer, vif_multiqueue=False),
+                {
+                    ("flavor", "hp.20c.64g", "size"): (
+                        "20 vCPUs, 65536 MiB, 0 GiB disk",
+                        "",
+                    ),
+                    ("flavor", "hp.20c.128g", f"hw:{queues}"): ("true", ""),
+                    ("image", f"class {hp}", f"hw_{queues}"): ("true", ""),
+                },
+            ),
+            (
+                POLICY,
+                dataclasses.replace(UNITS, host_shapes=shapes),
+                {
+                    ("policy", "", "placement"): ("slots", "units"),
+                    ("host", "2x20", const.RC_SLOT): ("2", ""),
+                    ("host", "1x20", const.RC_UNIT): ("", "1000 (at most 1000 a VM)"),
+                },
+            ),
+            (
+                UNITS,
+                wide,
+                {
+                    ("policy", "", "elastic.slots"): ("null", "4"),
+                    ("host", "2x20", "trait"): traits,
+                    ("flavor", "g.1c.2g", f"trait:{traits[1]}"): ("", "required"),
+                },
+            ),
+            # A host with fewer NUMA nodes than a VM has no slots.
+            (
+                POLICY,
+                self.high(both, vcpus=40, numa_nodes=2),
+                {
+                    ("host", "1x40", "slots"): ("2", "0"),
+                    ("host", "1x40", const.RC_SLOT): ("2", "0"),
+                },
+            ),
+            (POLICY, only, {("class", hp, ""): ("declared", "")}),
+            # Texts are as they are in the file.
+            (
+                POLICY,
+                self.high(disk=disk),
+                {("class", hp, "disk.volume_type"): ("nvme-tcp", "NVMe")},
+            ),
+        ):
+            found = self.diff(new, old)
+            self.assertEqual(expected, {key: found.get(key) for key in expected})
+
+    def test_a_new_size_proposes_to_keep_the_old_one(self):
+        what = "servers of 20 vCPUs cannot be moved without"
+        key = ("proposal", "class high-performance", what)
+        changed = self.high(vcpus=18)
+        for policy, expected in (
+            (changed, ("", "former_vcpus: [20]")),
+            (self.high(changed, former_vcpus=(16,)), ("", "former_vcpus: [16, 20]")),
+            (self.high(changed, former_vcpus=(20,)), None),
+            # On other NUMA nodes they are not of the class in any size.
+            (self.high(changed, numa_nodes=2), None),
+        ):
+            self.assertEqual(expected, self.diff(policy).get(key))
+
+    def test_servers_that_the_new_policy_would_not_allow(self):
+        snapshot = cloud().snapshot()
+        one = self.high(max_per_host=1)
+        both = {"vm1 (i-vm1)", "vm2 (i-vm2)"}
+        for old, new, expected in (
+            (POLICY, POLICY, set()),
+            (POLICY, one, {("host", "h1", codes.TOO_MANY_ON_HOST)}),
+            (one, POLICY, set()),
+            (
+                POLICY,
+                self.high(vcpus=18),
+                {("server", name, "audit.wrong_size") for name in both},
+            ),
+            (
+                POLICY,
+                self.high(vcpus=18, former_vcpus=(20,)),
+                {("server", name, codes.FORMER_SIZE) for name in both},
+            ),
+        ):
+            found = compare_servers(old, new, snapshot)
+            self.assertEqual(expected, {found[:3] for found in found})
+            self.assertTrue(all("openstack server" in one.new for one in found))
 
     def test_servers_that_another_number_of_children_leaves_behind(self):
         wide = dataclasses.replace(UNITS, elastic=Elastic(4))
@@ -304,97 +319,34 @@ class DiffTest(testtools.TestCase):
         snapshot = cloud_of_two.snapshot()
         self.assertEqual([], compare_servers(UNITS, UNITS, snapshot))
         (found,) = compare_servers(UNITS, wide, snapshot)
-        self.assertEqual(
-            ("server", "vm3 (i-vm3)", codes.FLAVOR_LEFT_BEHIND),
-            (found.kind, found.name, found.what),
-        )
-        self.assertIn("evacuates or unshelves it to no host enrolled", found.new)
-        self.assertIn("openstack server resize --flavor", found.new)
+        self.assertEqual(("server", "vm3 (i-vm3)", codes.FLAVOR_LEFT_BEHIND), found[:3])
+        for words in (
+            "evacuates or unshelves it to no host enrolled",
+            "openstack server resize --flavor",
+        ):
+            self.assertIn(words, found.new)
         # It was left behind before.
         three = dataclasses.replace(UNITS, elastic=Elastic(3))
         self.assertEqual([], compare_servers(wide, three, snapshot))
         # Without elastic hosts its flavor asks for what no class takes.
-        self.assertEqual(
-            ["audit.contract_differs"] * 2,
-            [found.what for found in compare_servers(UNITS, POLICY, snapshot)],
-        )
-
-    def test_a_shape_with_fewer_numa_nodes_than_a_vm(self):
-        wide = change_class(POLICY, "high-performance", vcpus=40, numa_nodes=2)
-        both = dataclasses.replace(
-            wide, host_shapes=(HostShape(2, 20), HostShape(1, 40))
-        )
-        found = [d for d in compare(POLICY, both) if d.name == "1x40"]
-        self.assertEqual(
-            [("slots", "2", "0"), (const.RC_SLOT, "2", "0")],
-            [(d.what, d.old, d.new) for d in found],
-        )
-
-    def test_classes_that_come_and_go(self):
-        only = dataclasses.replace(POLICY, classes=POLICY.classes[1:])
-        found = self.diff(only)
-        self.assertEqual(("declared", ""), found["class", "high-performance", ""])
-        # Texts are as they are in the file.
-        disk = dataclasses.replace(POLICY.classes[0].disk, volume_type="NVMe")
-        found = self.diff(change_class(POLICY, "high-performance", disk=disk))
-        key = ("class", "high-performance", "disk.volume_type")
-        self.assertEqual(("nvme-tcp", "NVMe"), found[key])
-
-    def test_servers_that_the_new_policy_would_not_allow(self):
-        snapshot = cloud().snapshot()
-        self.assertEqual([], compare_servers(POLICY, POLICY, snapshot))
-        one = change_class(POLICY, "high-performance", max_per_host=1)
-        (found,) = compare_servers(POLICY, one, snapshot)
-        self.assertEqual(("host", "h1"), (found.kind, found.name))
-        self.assertIn("max_per_host is 1", found.new)
-        smaller = change_class(POLICY, "high-performance", vcpus=10)
-        found = compare_servers(POLICY, smaller, snapshot)
-        servers = {d.name for d in found if d.kind == "server"}
-        self.assertEqual({"vm1 (i-vm1)", "vm2 (i-vm2)"}, servers)
-        self.assertEqual([], compare_servers(one, POLICY, snapshot))
-
-    def test_a_new_size_proposes_to_keep_the_old_one(self):
-        what = "servers of 20 vCPUs cannot be moved without"
-        key = ("proposal", "class high-performance", what)
-        changed = change_class(POLICY, "high-performance", vcpus=18)
-        self.assertEqual(("", "former_vcpus: [20]"), self.diff(changed)[key])
-        again = change_class(changed, "high-performance", former_vcpus=(16,))
-        self.assertEqual(("", "former_vcpus: [16, 20]"), self.diff(again)[key])
-        kept = change_class(changed, "high-performance", former_vcpus=(20,))
-        self.assertNotIn(key, self.diff(kept))
-        # On other NUMA nodes they are not of the class in any size.
-        split = change_class(changed, "high-performance", numa_nodes=2)
-        self.assertNotIn(key, self.diff(split))
-
-    def test_servers_that_keep_a_former_size(self):
-        snapshot = cloud().snapshot()
-        for former, code in (((), "audit.wrong_size"), ((20,), codes.FORMER_SIZE)):
-            changed = change_class(
-                POLICY, "high-performance", vcpus=18, former_vcpus=former
-            )
-            found = compare_servers(POLICY, changed, snapshot)
-            self.assertEqual(
-                [("server", f"vm{n} (i-vm{n})", code) for n in (1, 2)],
-                [(d.kind, d.name, d.what) for d in found],
-            )
+        found = compare_servers(UNITS, POLICY, snapshot)
+        self.assertEqual({"audit.contract_differs"}, {one.what for one in found})
 
     def test_hosts_that_only_one_policy_judges(self):
         """A high-performance VM and a general one, on a host without a label."""
         found = cloud()
         found.add_general("vm4", "h1")
         snapshot = found.snapshot()
-        self.assertEqual([], compare_servers(LABELLED, LABELLED, snapshot))
-        (mixed,) = compare_servers(LABELLED, POLICY, snapshot)
-        self.assertEqual(
-            ("host", "h1", codes.CLASSES_MIXED), (mixed.kind, mixed.name, mixed.what)
-        )
-        left = compare_servers(POLICY, LABELLED, snapshot)
-        self.assertEqual(["audit.host_not_managed"] * 2, [d.what for d in left])
         one = change_class(LABELLED, "high-performance", max_per_host=1)
-        self.assertEqual([], compare_servers(LABELLED, one, snapshot))
-        # With one, the rules hold there under both.
         found.parts["aggregates"] = (LABEL,)
-        snapshot = found.snapshot()
-        self.assertEqual([], compare_servers(LABELLED, POLICY, snapshot))
-        (many,) = compare_servers(LABELLED, one, snapshot)
-        self.assertEqual(codes.TOO_MANY_ON_HOST, many.what)
+        labelled = found.snapshot()
+        for old, new, seen, expected in (
+            (LABELLED, POLICY, snapshot, [codes.CLASSES_MIXED]),
+            (POLICY, LABELLED, snapshot, ["audit.host_not_managed"] * 2),
+            (LABELLED, one, snapshot, []),
+            # With one, the rules hold there under both.
+            (LABELLED, POLICY, labelled, []),
+            (LABELLED, one, labelled, [codes.TOO_MANY_ON_HOST]),
+        ):
+            found = compare_servers(old, new, seen)
+            self.assertEqual(expected, [difference.what for difference in found])
