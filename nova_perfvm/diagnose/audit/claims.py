@@ -115,7 +115,9 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
         flavor = subject.flavors_today.get(server.flavor)
         if flavor is None or server.host is None:
             continue
-        changed = _differences(_sizes(server) | dict(server.extra_specs), flavor)
+        embedded = _sizes(server) | dict(server.extra_specs)
+        current = _sizes(flavor) | dict(flavor.extra_specs)
+        changed = _differences(embedded, current, "{} was {}, is {}")
         if changed:
             yield Finding.of(
                 codes.FLAVOR_CHANGED,
@@ -130,13 +132,14 @@ def _sizes(value: Server | Flavor) -> dict[str, object]:
     return {"vcpus": value.vcpus, "ram": value.memory_mb, "disk": value.disk_gb}
 
 
-def _differences(embedded: Mapping[str, object], flavor: Flavor) -> list[str]:
-    current = _sizes(flavor) | dict(flavor.extra_specs)
+def _differences(
+    one: Mapping[str, object], other: Mapping[str, object], words: str
+) -> list[str]:
     none = "(not set)"
     return [
-        f"{key} was {embedded.get(key, none)}, is {current.get(key, none)}"
-        for key in sorted(embedded.keys() | current.keys())
-        if embedded.get(key) != current.get(key)
+        words.format(key, one.get(key, none), other.get(key, none))
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
     ]
 
 
@@ -160,11 +163,14 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
             continue
         differs = _best(subject, subject.policy.by_name[name], flavor)
         if differs:
+            # What the policy does not list is not synced.
+            listed = flavor.name.endswith(tuple(names))
+            delete = f"openstack flavor delete {quote(flavor.id)}"
             yield Finding.of(
                 codes.FLAVOR_DIFFERS,
                 f"flavor {flavor.name}",
                 f"not as class {name} is: {', '.join(differs)}",
-                "openstack perfvm flavor sync",
+                "openstack perfvm flavor sync" if listed else delete,
             )
 
 
@@ -173,25 +179,22 @@ def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
     variants = [False, True] if scheme_of(subject.policy).isolates else [False]
     found = []
     for isolated in variants:
-        expected = generating.properties_of(
-            subject.policy,
-            vm_class,
-            subject.generators,
-            isolated_aggregates=isolated,
-        ).flavor
-        differs = [
-            f"{key} is {flavor.extra_specs.get(key, '(not set)')}, should be {value}"
-            for key, value in sorted(expected.items())
-            if flavor.extra_specs.get(key) != value
-        ]
-        differs += [
-            f"{key} is {value}, should not be set"
-            for key, value in sorted(flavor.extra_specs.items())
-            if key not in expected and key.startswith(_DECIDED)
-        ]
-        if vm_class.vcpus is not None and flavor.vcpus != vm_class.vcpus:
-            differs.append(f"{flavor.vcpus} vCPUs, should be {vm_class.vcpus}")
-        found.append(differs)
+        expected: dict[str, object] = dict(
+            generating.properties_of(
+                subject.policy,
+                vm_class,
+                subject.generators,
+                isolated_aggregates=isolated,
+            ).flavor
+        )
+        mine: dict[str, object] = {
+            key: value
+            for key, value in flavor.extra_specs.items()
+            if key in expected or key.startswith(_DECIDED)
+        }
+        if vm_class.vcpus is not None:
+            mine["vcpus"], expected["vcpus"] = flavor.vcpus, vm_class.vcpus
+        found.append(_differences(mine, expected, "{} is {}, should be {}"))
     return min(found, key=len)
 
 

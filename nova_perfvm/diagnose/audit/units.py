@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find what breaks, or will break, the separation of classes on elastic hosts."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from shlex import quote
 
 from nova_perfvm import findings as codes
@@ -19,29 +19,16 @@ from nova_perfvm.rules import check_request, describe
 from nova_perfvm.rules.request.contract import CODES
 
 
-def check_membership(subject: Subject) -> Iterator[Finding]:
-    """List hosts that are isolated and not enrolled, or the reverse."""
-    yield from _on_hosts(subject, codes.HOST_NOT_ISOLATED, _membership_faults)
-
-
-def check_enrolment(subject: Subject) -> Iterator[Finding]:
-    """List enrolled hosts to which no flavor of the policy brings a VM."""
-    yield from _on_hosts(subject, codes.TRAIT_DIFFERS, _enrolment_faults)
-
-
-def check_children(subject: Subject) -> Iterator[Finding]:
-    """List in what hosts' child providers are not as they should be."""
-    yield from _on_hosts(subject, codes.CHILDREN_DIFFER, _children_faults)
-
-
-def _on_hosts(
-    subject: Subject,
-    code: str,
-    faults: Callable[[Subject, HostView], Iterable[str]],
-) -> Iterator[Finding]:
+def check_hosts(subject: Subject) -> Iterator[Finding]:
+    """List what of elastic hosts is not as enrolling makes it."""
     for host in subject.elastic_hosts.values():
-        for fault in faults(subject, host):
-            yield Finding.of(code, host.host, fault, _enroll(host))
+        for code, faults in (
+            (codes.HOST_NOT_ISOLATED, _membership_faults(subject, host)),
+            (codes.TRAIT_DIFFERS, _enrolment_faults(subject.policy, host)),
+            (codes.CHILDREN_DIFFER, _children_faults(subject.policy, host)),
+        ):
+            for fault in faults:
+                yield Finding.of(code, host.host, fault, _enroll(host))
 
 
 def _enroll(host: HostView) -> str:
@@ -60,8 +47,8 @@ def _membership_faults(subject: Subject, host: HostView) -> Iterator[str]:
         yield f"{host.host}: an enroll was cut off, nova-compute is off"
 
 
-def _enrolment_faults(subject: Subject, host: HostView) -> Iterator[str]:
-    trait = enrolling_scheme(subject.policy).enrolled_trait(subject.policy)
+def _enrolment_faults(policy: Policy, host: HostView) -> Iterator[str]:
+    trait = enrolling_scheme(policy).enrolled_trait(policy)
     has = host.root.elastic_traits.union(*(a.elastic_traits for a in host.isolated_by))
     if host.enrolled and has != {trait}:
         yield (
@@ -70,21 +57,16 @@ def _enrolment_faults(subject: Subject, host: HostView) -> Iterator[str]:
         )
 
 
-def _children_faults(subject: Subject, host: HostView) -> Iterator[str]:
-    if not (host.enrolled or host.children):
-        return
+def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
+    own = as_enrolled(policy, host)
+    count = len(enrolling_scheme(own).children(own, host.root.name, 0))
+    wrong = len(host.children) != count or enrolled_slots(own, host) is None
     for provider in host.strayed:
         yield f"{provider.name} is not in the tree of {host.host}, and not empty"
-    own = as_enrolled(subject.policy, host)
-    count = len(enrolling_scheme(own).children(own, host.root.name, 0))
-    if len(host.children) != count:
+    if wrong and (host.enrolled or host.children):
         yield (
-            f"child providers of {host.host}: {len(host.children)}, should be {count}"
-        )
-    elif enrolled_slots(own, host) is None:
-        yield (
-            f"{host.host}: names, inventories or traits of its child providers "
-            "are not as they should be"
+            f"{host.host}: number ({len(host.children)}, should be {count}), names, "
+            "inventories or traits of its child providers are not as they should be"
         )
 
 

@@ -469,9 +469,9 @@ class FlavorsTest(AuditTest):
             ({"hw:cpu_policy": "shared"}, "hw:cpu_policy is shared, should be"),
             ({"hw:numa_nodes": "2"}, "hw:numa_nodes is 2, should be 1"),
             ({"hw:cpu_thread_policy": "isolate"}, "is isolate, should be prefer"),
-            ({"hw:cpu_dedicated_mask": "0-3"}, "0-3, should not be set"),
+            ({"hw:cpu_dedicated_mask": "0-3"}, "is 0-3, should be (not set)"),
             ({f"resources:{const.RC_SLOT}": "2"}, "is 2, should be 1"),
-            (None, "16 vCPUs, should be 20"),
+            (None, "vcpus is 16, should be 20"),
         ):
             cloud = Cloud()
             if change is None:
@@ -483,8 +483,16 @@ class FlavorsTest(AuditTest):
             finding = self.only(cloud, code=codes.FLAVOR_DIFFERS)
             self.assertIn(words, finding.observed)
             self.assertEqual("openstack perfvm flavor sync", finding.remedy)
+        # What is not listed is not synced; what has a prefix is.
+        for name, remedy in (
+            ("dc1-" + HP, "openstack perfvm flavor sync"),
+            ("by-hand", f"openstack flavor delete {HP}"),
+        ):
+            cloud.flavors[HP] = dataclasses.replace(cloud.flavors[HP], name=name)
+            finding = self.only(cloud, code=codes.FLAVOR_DIFFERS)
+            self.assertEqual(remedy, finding.remedy)
         cloud.change_flavor(HP, extra_specs={const.CLASS_KEY: "gold"})
-        self.assertEqual([f"class_unknown flavor {HP}"], self.found(cloud))
+        self.assertEqual(["class_unknown flavor by-hand"], self.found(cloud))
 
     def test_near_misses_and_remedies_that_can_be_pasted(self):
         cloud = Cloud()

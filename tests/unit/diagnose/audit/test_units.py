@@ -121,7 +121,7 @@ class HostsTest(PreflightCase):
                 codes.CHILDREN_DIFFER,
                 "1, should be 2",
             ),
-            (odd, codes.CHILDREN_DIFFER, "names, inventories or traits"),
+            (odd, codes.CHILDREN_DIFFER, "inventories or traits"),
         ):
             self.assert_found(code, host, words=words, remedy=ENROLL)
 
