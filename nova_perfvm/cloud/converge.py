@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -11,9 +12,13 @@ from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError, ConflictError, RefusedError
+from nova_perfvm.cloud.errors import (
+    CloudError,
+    ConflictError,
+    NotThereError,
+    RefusedError,
+)
 from nova_perfvm.cloud.live_hosts import hypervisors, read_host
-from nova_perfvm.cloud.sync import carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +33,9 @@ if TYPE_CHECKING:
 
 # Steps after which a plan is made anew: a handful, and one for each attempt.
 _ROUNDS: Final = 40
+# Few change the same host at once, and with each conflict one of them succeeds.
+_CONFLICTS: Final = 8
+_PAUSE_S: Final = 0.2
 
 
 def silent(_change: do.Change) -> None:
@@ -136,13 +144,35 @@ class _Run:
         return self._made
 
     def _carry_out(self, planner: Planner) -> None:
-        carry_out(
-            partial(self._plan, planner),
-            self._apply,
-            self._tell,
-            host=self._host,
-            rounds=_ROUNDS,
-        )
+        """Look, change, and look again, until nothing is left to do."""
+        conflicts = 0
+        for _ in range(_ROUNDS):
+            found = self._plan(planner)
+            if found.refusals:
+                raise RefusedError(found.refusals)
+            if not found.changes:
+                return
+            try:
+                self._apply_until_a_look(found.changes)
+            except (ConflictError, NotThereError) as exc:
+                # Someone else was faster.
+                conflicts += 1
+                if conflicts == _CONFLICTS:
+                    raise CloudError(
+                        f"{self._host} is being changed by others ({exc}): run this "
+                        "again",
+                        exc.status,
+                    ) from exc
+                time.sleep(_PAUSE_S * conflicts)
+        raise CloudError(f"{self._host} is being changed by others: run this again")
+
+    def _apply_until_a_look(self, changes: Sequence[do.Change]) -> None:
+        for change, following in zip(changes, (*changes[1:], None), strict=True):
+            self._tell(change)
+            self._apply(change)
+            # Servers get their units one by one; that is one step.
+            if change.look_again and type(following) is not type(change):
+                return
 
     def _plan(self, planner: Planner) -> do.Plan:
         self._view = self._look()

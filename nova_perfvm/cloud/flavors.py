@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -20,7 +21,7 @@ from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, openstack_errors
-from nova_perfvm.cloud.sync import Failed, carry_out
+from nova_perfvm.cloud.sync import Failed, make
 from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
 
 
@@ -35,27 +36,10 @@ def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
 
 
 def sync(
-    api: API,
-    desired: Sequence[PolicyFlavor],
-    tell: Callable[[do.Change], None],
-    **options: Any,
+    api: API, changes: Iterable[do.Change], tell: Callable[[do.Change], None]
 ) -> list[Failed]:
-    """Change a cloud's flavors to those of a policy; return what Nova refused.
-
-    :param tell: called before each change
-    :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
-    :raises RefusedError: when something is in the way
-    :raises CloudError: when a request failed; running again goes on from there
-    """
-    return carry_out(
-        lambda: plan(api, desired, **options),
-        lambda change: _apply(change, api),
-        tell,
-        alone=lambda change, error: (
-            # Names that flavors need are made first; no flavor works without them.
-            error.status == 400 and not isinstance(change, do.CreateName)
-        ),
-    )
+    """Make the changes of a plan; see :func:`nova_perfvm.cloud.sync.make`."""
+    return make(changes, partial(_apply, api), tell)
 
 
 @openstack_errors()
@@ -86,7 +70,7 @@ def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]
     return frozenset(known & {name for _, name in wanted})
 
 
-def _apply(change: do.Change, api: API) -> None:
+def _apply(api: API, change: do.Change) -> None:
     match change:
         case do.CreateName():
             Applier(api).apply(change)

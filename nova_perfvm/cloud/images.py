@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nova_perfvm.changes.images import RECORD, ChangeImage, plan_images
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.cloud.sync import Failed, carry_out
+from nova_perfvm.cloud.sync import Failed, make
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nova_perfvm.changes.steps import Change, Plan
     from nova_perfvm.cloud.api import API
@@ -22,25 +23,18 @@ if TYPE_CHECKING:
     Desired = Mapping[str, Mapping[str, str]]
 
 
-def plan(
-    api: API,
-    desired: Desired,
-    tag: str,
-    named: Sequence[str] = (),
-    done: Collection[str] = (),
-) -> Plan:
+def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> Plan:
     """Return the steps from a cloud's images to those of a policy.
 
     :param desired: see :func:`nova_perfvm.changes.images.plan_images`
     :param tag: of the images that are named
     :param named: names or IDs; none for all images that have one of the tags
-    :param done: IDs of images to leave out
     :raises CloudError: when a request fails, or a name is not that of one image
     """
     found = [find_image(api, name) for name in named]
     if not named:
         found = [image for known in desired for image in tagged_images(api, known)]
-    unique = {image.id: image for image in found if image.id not in done}
+    unique = {image.id: image for image in found}
     return plan_images(
         desired,
         unique.values(),
@@ -50,48 +44,10 @@ def plan(
 
 
 def sync(
-    api: API,
-    desired: Desired,
-    tag: str,
-    named: Sequence[str],
-    tell: Callable[[Change], None],
+    api: API, changes: Iterable[Change], tell: Callable[[Change], None]
 ) -> list[Failed]:
-    """Make images what the policy says; see :func:`plan` for the parameters.
-
-    :param tell: called before each change
-    :returns: what Glance refused; tenants' images that nobody has named are only left
-    :raises RefusedError: when something is in the way
-    :raises CloudError: when a request failed; running again goes on from there
-    """
-    done = set()
-    left = []
-
-    def apply(change: Change) -> None:
-        if not (isinstance(change, ChangeImage) and change.unasked):
-            _apply(api, change)
-            return
-        # Its owner may have reached a quota, or may change it back each time.  So it
-        # is tried once, and does not stop the others.
-        done.add(change.id)
-        try:
-            _apply(api, change)
-        except CloudError as exc:
-            if not _of_the_image(exc):
-                raise
-            left.append(Failed(change, f"a tenant's: {exc}", asked=False))
-
-    failed = carry_out(
-        lambda: plan(api, desired, tag, named, done),
-        apply,
-        tell,
-        alone=lambda _change, error: _of_the_image(error) and error.status != 403,
-    )
-    return [*failed, *left]
-
-
-def _of_the_image(error: CloudError) -> bool:
-    """Return whether Glance answers, and refuses a change of one image."""
-    return 400 <= error.status < 500 and error.status != 401
+    """Make the changes of a plan; see :func:`nova_perfvm.cloud.sync.make`."""
+    return make(changes, partial(_apply, api), tell)
 
 
 @openstack_errors()

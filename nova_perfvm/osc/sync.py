@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, TextIO
 
 from cliff.lister import Lister
@@ -14,6 +13,7 @@ from cliff.lister import Lister
 from nova_perfvm.changes.images import tag_of, tagged_properties
 from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.cloud import flavors, images
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.sync import Failed
 from nova_perfvm.generate.properties import extensions
@@ -23,9 +23,7 @@ from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 
-# Carries a plan out, and tells of each change before.
-Sync = Callable[[Callable[[Change], None]], list[Failed]]
-Prepared = tuple[Callable[[], Plan], Sync]
+Sync = Callable[[API, Iterable[Change], Callable[[Change], None]], list[Failed]]
 
 _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
@@ -40,14 +38,16 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
         stream: TextIO = self.app.stderr
         return stream
 
-    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
-        """Return what makes the plan, and what carries one out."""
+    # Carries a plan out, and tells of each change before.
+    sync: Sync
+
+    def plan(self, parsed_args: argparse.Namespace) -> Plan:
+        """Look at the cloud, and return what is to be changed."""
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Plan, ask, and change; return what was changed, or would be."""
-        plan, sync = self.prepare(parsed_args)
-        planned = plan()
+        planned = self.plan(parsed_args)
         if planned.refusals:
             raise RefusedError(planned.refusals)
         failed: list[Failed] = []
@@ -59,7 +59,11 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
         if agreed:
             numbers, total = itertools.count(1), len(planned.changes)
             with ProgressLine() as line:
-                failed = sync(lambda c: line(str(c)[:_MAX_WIDTH], next(numbers), total))
+                failed = self.sync(
+                    self.cloud,
+                    planned.changes,
+                    lambda change: line(str(change)[:_MAX_WIDTH], next(numbers), total),
+                )
         for one in failed:
             if one.asked:
                 self.exit_status = 1
@@ -97,15 +101,12 @@ class SyncFlavors(SyncCommand):
         ),
     )
 
-    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
-        """Return what makes the plan, and what carries one out."""
-        policy = self.checked_policy(parsed_args)
-        chosen = (self.cloud, flavors_of(policy, parsed_args))
-        adopt = parsed_args.adopt
-        return (
-            partial(flavors.plan, *chosen, adopt=adopt),
-            partial(flavors.sync, *chosen, adopt=adopt),
-        )
+    sync = staticmethod(flavors.sync)
+
+    def plan(self, parsed_args: argparse.Namespace) -> Plan:
+        """Compare the cloud's flavors with the policy's."""
+        chosen = flavors_of(self.checked_policy(parsed_args), parsed_args)
+        return flavors.plan(self.cloud, chosen, adopt=parsed_args.adopt)
 
 
 class SyncImages(SyncCommand):
@@ -125,16 +126,17 @@ class SyncImages(SyncCommand):
         class_argument(),
     )
 
-    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
-        """Return what makes the plan, and what carries one out."""
+    sync = staticmethod(images.sync)
+
+    def plan(self, parsed_args: argparse.Namespace) -> Plan:
+        """Compare the cloud's images with the policy's properties."""
         policy = self.checked_policy(parsed_args)
         desired = tagged_properties(policy, extensions.load_generators())
         tag = tag_of(parsed_args.class_name)
         if parsed_args.class_name is not None:
             policy.get_class(parsed_args.class_name)
             desired = {tag: desired[tag]} if not parsed_args.images else desired
-        chosen = (self.cloud, desired, tag, parsed_args.images)
-        return partial(images.plan, *chosen), partial(images.sync, *chosen)
+        return images.plan(self.cloud, desired, tag, parsed_args.images)
 
 
 def _row(step: Any, failed: Iterable[Failed]) -> tuple[str, ...]:

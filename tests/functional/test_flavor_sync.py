@@ -202,12 +202,8 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         for _ in range(30):
             with mock.patch.object(API, "_request", request):
                 try:
-                    cloud_flavors.sync(
-                        self.api,
-                        self.two(),
-                        tell=lambda change: None,
-                        adopt=[base.HP_64],
-                    )
+                    plan = cloud_flavors.plan(self.api, self.two(), adopt=[base.HP_64])
+                    cloud_flavors.sync(self.api, plan.changes, lambda _change: None)
                 except DeathError:
                     continue
             break

@@ -80,7 +80,8 @@ def make_content(
     tell(f"network {NETWORK}, image {IMAGE}")
     api = API(connection)
     flavors = generate_flavors(policy, generators=extensions.load_generators())
-    flavors_of_cloud.sync(api, flavors, lambda _change: None)
+    found = flavors_of_cloud.plan(api, flavors)
+    flavors_of_cloud.sync(api, found.changes, lambda _change: None)
     tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
     policy_record.record(api, policy.digest, "that of the sandbox")
     if policy.managed_hosts == "labelled":

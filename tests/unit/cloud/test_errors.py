@@ -75,7 +75,10 @@ class UnderstoodTest(testtools.TestCase):
         # No flavors and no servers, so that there is something to create.
         self.api.nova_list = lambda path, key: iter(())
         self.api.placement = lambda method, path, body=None, key="": []
-        self.assert_understood(flavors.sync, self.api, DESIRED, lambda change: None)
+        plan = flavors.plan(self.api, DESIRED)
+        self.assert_understood(
+            flavors.sync, self.api, plan.changes[-1:], lambda change: None
+        )
 
     def assert_understood(self, read, *arguments):
         exc = self.assertRaises(CloudError, read, *arguments)

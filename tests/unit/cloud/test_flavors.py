@@ -49,6 +49,7 @@ class RefusedTest(testtools.TestCase):
     def test_no_flavor_stays_without_its_extra_specs(self):
         nova = FakeNova()
         nova.refuses = True
-        (failed,) = flavors.sync(nova, [HIGH], lambda _change: None)
+        plan = flavors.plan(nova, [HIGH])
+        (failed,) = flavors.sync(nova, plan.changes, lambda _change: None)
         self.assertIn("does nova-api have this policy", failed.why)
         self.assertEqual({}, nova.flavors)
