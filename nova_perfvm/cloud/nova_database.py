@@ -16,11 +16,11 @@ from nova import config, context, objects
 from nova.conf import CONF
 
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.snapshot import (
     NOVA_DATABASE,
     ComputeHost,
     HostCell,
-    HostPages,
     Snapshot,
 )
 from nova_perfvm.printable import first_line
@@ -129,7 +129,7 @@ def cells_of(text: str | None) -> Iterator[HostCell]:
         )
 
 
-def _pages(pool: objects.NUMAPagesTopology) -> HostPages:
+def _pages(pool: objects.NUMAPagesTopology) -> PagePool:
     # Computes from before Pike report no reserved pages.
     reserved = pool.reserved if "reserved" in pool else 0
-    return HostPages(pool.size_kb, pool.total - reserved, pool.used)
+    return PagePool(pool.size_kb, pool.total - reserved, pool.used)

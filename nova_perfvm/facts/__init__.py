@@ -22,7 +22,7 @@ class PagePool(NamedTuple):
 
     size_kb: int
     total: int
-    used: int
+    used: int = 0
 
 
 class NUMACell(NamedTuple):

@@ -16,7 +16,7 @@ from oslo_utils import strutils
 
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset
-from nova_perfvm.exceptions import CPUSetError, PerfVMError
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import (
     AskedResource,
     AskedTrait,
@@ -37,20 +37,21 @@ _MOST_CPUS: Final = cpuset.MAX_CPU + 1
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 # Nova asks Placement for something on account of these, and explain does not.
 _UNSEEN: Final = (
-    "accel:device_profile",
-    "hw:cpu_realtime",
-    "hw:maxphysaddr_mode",
-    "hw:mem_encryption",
-    "hw:pci_numa_affinity_policy",
-    "hw:pmem",
-    "hw:tpm_version",
-    "os:secure_boot",
-    "pci_passthrough:alias",
+    *("accel:device_profile", "hw:cpu_realtime", "hw:maxphysaddr_mode"),
+    *("hw:mem_encryption", "hw:pci_numa_affinity_policy", "hw:pmem", "hw:tpm_version"),
+    *("os:secure_boot", "pci_passthrough:alias"),
 )
 
 
+# By these vCPUs and NUMA nodes of a server differ.
+_UNEVEN: Final = ("hw:cpu_dedicated_mask", "hw:numa_cpus.0", "hw:numa_mem.0")
+
+
 class RequestError(PerfVMError):
-    """A flavor, with its image, that nova-api itself refuses, or no host can have."""
+    """A flavor, with its image, of which nobody can tell what it asks for.
+
+    nova-api refuses it, no host can have it, or its vCPUs are not all alike.
+    """
 
 
 @dataclass(frozen=True)
@@ -128,11 +129,16 @@ def request_for(
             f"flavor {flavor.name}: more vCPUs than a host has CPUs; expected at most "
             f"{_MOST_CPUS}"
         )
+    uneven = [key for key in _UNEVEN if _either(specs, properties, key)]
+    if uneven:
+        raise RequestError(
+            f"flavor {flavor.name}: what Nova makes of {', '.join(uneven)} is not known"
+        )
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)
     isolate = specs.get(const.EMULATOR_THREADS) == "isolate"
-    policy, own = _cpu_policy(flavor, properties)
-    pcpus = len(own)
-    cells = _cells(flavor, properties, policy, own)
+    pinned = _pins(flavor, properties)
+    pcpus = flavor.vcpus if pinned else 0
+    cells = _cells(flavor, properties, pinned=pinned)
     facts = _facts(flavor, properties, cells, volume_backed=volume_backed)
     demand = _demand(flavor, facts)
     return Request(
@@ -145,9 +151,7 @@ def request_for(
             threads=threads,
         ),
         fallback=(
-            _with_cpus(demand, flavor, flavor.vcpus, 0, None)
-            if policy in {"dedicated", "mixed"}
-            else None
+            _with_cpus(demand, flavor, flavor.vcpus, 0, None) if pinned else None
         ),
         availability_zone=availability_zone,
         project=project,
@@ -220,84 +224,42 @@ def _either(
     return specs.get(key) or properties.get(key.replace(":", "_"))
 
 
-def _cpu_policy(
-    flavor: Flavor, properties: Mapping[str, str]
-) -> tuple[str, frozenset[int]]:
-    """Return the CPU policy, and which vCPUs own a CPU."""
-    specs = flavor.extra_specs
-    mine, other = specs.get(const.CPU_POLICY), properties.get("hw_cpu_policy")
-    if mine in {"shared", "mixed"} and other not in {None, "", mine, "shared"}:
+def _pins(flavor: Flavor, properties: Mapping[str, str]) -> bool:
+    """Return whether its vCPUs own CPUs."""
+    mine, other = (
+        flavor.extra_specs.get(const.CPU_POLICY),
+        properties.get("hw_cpu_policy"),
+    )
+    if mine == "shared" and other not in {None, "", "shared"}:
         raise RequestError(
             f"nova-api refuses it: {const.CPU_POLICY}={mine} of flavor {flavor.name} "
             f"and hw_cpu_policy={other} of the image contradict each other"
         )
-    policy = mine or other or "shared"
-    if any(re.fullmatch(r"resources[^:]*:PCPU", key) for key in specs):
-        policy = "dedicated"
-    if policy == "mixed":
-        mask = specs.get("hw:cpu_dedicated_mask") or ""
-        return policy, _masked(mask, flavor)
-    return policy, frozenset(range(flavor.vcpus if policy == "dedicated" else 0))
-
-
-def _masked(mask: str, flavor: Flavor) -> frozenset[int]:
-    """Read a mask of vCPUs; one that begins with ^ excludes."""
-    every = frozenset(range(flavor.vcpus))
-    text = f"0-{flavor.vcpus - 1},{mask}" if mask.startswith("^") else mask
-    try:
-        return cpuset.parse(text) & every
-    except CPUSetError as exc:
-        raise RequestError(f"flavor {flavor.name}: {exc}") from exc
-
-
-def _cells(
-    flavor: Flavor, properties: Mapping[str, str], policy: str, own: frozenset[int]
-) -> tuple[RequestCell, ...]:
-    specs = flavor.extra_specs
-    threads = _either(specs, properties, const.CPU_THREAD_POLICY)
-    nodes = _count(_either(specs, properties, const.NUMA_NODES), flavor)
-    page_size_kb = _page_size_kb(specs, properties)
-    if not (nodes or page_size_kb is not None or policy in {"dedicated", "mixed"}):
-        return ()
-    return tuple(
-        RequestCell(
-            vcpus=len(cpus - own),
-            pcpus=len(cpus & own),
-            memory_mb=memory_mb,
-            page_size_kb=page_size_kb,
-            cpu_thread_policy=threads if own else None,
-        )
-        for cpus, memory_mb in _divided(flavor, properties, nodes or 1)
+    return (mine or other or "shared") != "shared" or any(
+        re.fullmatch(r"resources[^:]*:PCPU", key) for key in flavor.extra_specs
     )
 
 
-def _divided(
-    flavor: Flavor, properties: Mapping[str, str], nodes: int
-) -> list[tuple[frozenset[int], int]]:
-    """Return vCPUs and memory of each NUMA node of the server."""
+def _cells(
+    flavor: Flavor, properties: Mapping[str, str], *, pinned: bool
+) -> tuple[RequestCell, ...]:
+    """Return the NUMA nodes of the server, which are alike."""
     specs = flavor.extra_specs
-    if nodes > flavor.vcpus:
-        raise RequestError(
-            f"nova-api refuses flavor {flavor.name}: {nodes} NUMA nodes for its "
-            f"{flavor.vcpus} vCPUs"
-        )
-    cpus = [_either(specs, properties, f"hw:numa_cpus.{n}") for n in range(nodes)]
-    memory = [_either(specs, properties, f"hw:numa_mem.{n}") for n in range(nodes)]
-    if all(cpus) and all(memory):
-        return [
-            (_masked(some or "", flavor), _count(mb, flavor))
-            for some, mb in zip(cpus, memory, strict=True)
-        ]
+    nodes = _count(_either(specs, properties, const.NUMA_NODES), flavor)
+    page_size_kb = _page_size_kb(specs, properties)
+    if not (nodes or page_size_kb is not None or pinned):
+        return ()
+    nodes = nodes or 1
     share = even_share(flavor.vcpus, nodes)
     share_mb = even_share(flavor.memory_mb, nodes)
-    if share is None or share_mb is None:
+    if not share or share_mb is None:
         raise RequestError(
             f"nova-api refuses flavor {flavor.name}: its {flavor.vcpus} vCPUs and "
             f"{flavor.memory_mb} MiB do not divide by {nodes} NUMA nodes"
         )
-    return [
-        (frozenset(range(n * share, (n + 1) * share)), share_mb) for n in range(nodes)
-    ]
+    threads = _either(specs, properties, const.CPU_THREAD_POLICY) if pinned else None
+    own = share if pinned else 0
+    return (RequestCell(share - own, own, share_mb, page_size_kb, threads),) * nodes
 
 
 def _count(text: str | None, flavor: Flavor) -> int:

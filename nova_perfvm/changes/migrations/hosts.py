@@ -14,7 +14,6 @@ from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import (
     ComputeHost,
-    HostPages,
     Server,
     ServerCell,
     Snapshot,
@@ -112,9 +111,7 @@ def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
             cell,
             pinned_cpus=None,
             memory_usage_mb=None,
-            mempages=tuple(
-                HostPages(p.size_kb, p.total, p.used) for p in found.mempages
-            ),
+            mempages=tuple(found.mempages),
         )
         for cell, found in zip(host.cells, view.facts.cells, strict=True)
     )

@@ -12,7 +12,6 @@ from nova_perfvm.facts.snapshot.model import (
     UNKNOWN,
     ComputeHost,
     HostCell,
-    HostPages,
     Snapshot,
 )
 from nova_perfvm.facts.snapshot.reader import host_facts
@@ -41,7 +40,6 @@ __all__ = [
     "ComputeHost",
     "Flavor",
     "HostCell",
-    "HostPages",
     "Image",
     "Inventory",
     "Migration",

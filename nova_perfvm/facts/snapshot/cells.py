@@ -81,19 +81,13 @@ def _divided(shape: HostShape, pcpus: int, vcpus: int) -> tuple[list[int], list[
 
 def _dedicated_cells(shape: HostShape, pcpus: int, vcpus: int) -> int:
     """Count the cells that are dedicated if each has CPUs of one kind; or give 0."""
-    found = []
-    for some in range(1, shape.cells):
-        # As many cores are kept for the host on each cell, and VMs that share
-        # get all threads of the others.
-        cores, rest = divmod(vcpus, (shape.cells - some) * shape.threads)
-        owned = {some * cores, some * cores * shape.threads}
-        if not rest and cores <= shape.cores and pcpus in owned:
-            found.append((cores, some))
-    if found:
-        # The fewer cores are kept, the likelier.
-        return max(found)[1]
-    alike = (n for n in range(1, shape.cells) if pcpus * (shape.cells - n) == vcpus * n)
-    return next(alike, 0)
+    # VMs that share get all threads of their cells, others one of each core, or all.
+    for threads in (1, shape.threads):
+        for some in range(1, shape.cells):
+            shared = shape.cells - some
+            if pcpus * shared * shape.threads == vcpus * some * threads:
+                return some
+    return 0
 
 
 def _evenly(cells: int, cpus: int) -> list[int]:

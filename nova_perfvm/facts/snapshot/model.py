@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from nova_perfvm import constants as const
 from nova_perfvm.documents.keys import Expected, Time
 from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
@@ -36,15 +37,6 @@ CellsSource = Annotated[
 
 
 @dataclass(frozen=True)
-class HostPages:
-    """Memory pages of one size on a cell; see :class:`nova_perfvm.facts.PagePool`."""
-
-    size_kb: int
-    total: int
-    used: int = 0
-
-
-@dataclass(frozen=True)
 class HostCell:
     """One NUMA node of a compute host.
 
@@ -64,7 +56,7 @@ class HostCell:
     siblings: tuple[frozenset[int], ...] = ()
     pinned_cpus: frozenset[int] | None = None
     memory_usage_mb: int | None = None
-    mempages: tuple[HostPages, ...] = ()
+    mempages: tuple[PagePool, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a snapshot to the facts of hosts that the rules judge."""
 
-from nova_perfvm.facts import HostFacts, NUMACell, PagePool
+from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
 
 
@@ -33,10 +33,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
                 memory_mb=cell.memory_mb,
                 memory_usage_mb=memory_usage_mb,
                 siblings=cell.siblings,
-                mempages=tuple(
-                    PagePool(pool.size_kb, pool.total, pool.used)
-                    for pool in cell.mempages
-                ),
+                mempages=cell.mempages,
             )
         )
     return HostFacts(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nova_perfvm import cpuset
-from nova_perfvm.facts.snapshot import INVENTORY_FILE, NOVA_DATABASE, HostPages
+from nova_perfvm.facts.snapshot import INVENTORY_FILE, NOVA_DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ def _filled(
         cell,
         memory_mb=cell.memory_mb or host.memory_mb // cells,
         mempages=tuple(
-            HostPages(pool.size_kb, pool.total, _used(cell.id, pool.size_kb, servers))
+            pool._replace(used=_used(cell.id, pool.size_kb, servers))
             for pool in cell.mempages
         ),
     )

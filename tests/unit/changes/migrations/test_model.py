@@ -10,8 +10,9 @@ from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.host_view import views_of
-from nova_perfvm.facts.snapshot import HostPages, Inventory
+from nova_perfvm.facts.snapshot import Inventory
 from tests.unit.changes.migrations.test_execution import COLD, MOVE
 from tests.unit.facts.snapshot.clouds import GENERAL, POLICY, Cloud
 
@@ -50,7 +51,7 @@ class MovedTest(testtools.TestCase):
                             cell,
                             pinned_cpus=frozenset(() if cell.id else cell.pcpuset),
                             memory_usage_mb=65536 * (not cell.id),
-                            mempages=(HostPages(4, 1 << 28), HostPages(2048, 1 << 16)),
+                            mempages=(PagePool(4, 1 << 28), PagePool(2048, 1 << 16)),
                         )
                         for cell in host.cells
                     ),

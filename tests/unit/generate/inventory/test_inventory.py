@@ -7,12 +7,12 @@ import json
 import testtools
 
 from nova_perfvm.documents.mistakes import DocumentError
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
     INVENTORY_FILE,
     NOVA_DATABASE,
     HostCell,
-    HostPages,
     host_facts,
 )
 from nova_perfvm.generate import inventory
@@ -137,7 +137,7 @@ class MergeTest(testtools.TestCase):
             server, page_size_kb=1048576
         )
         told = tuple(
-            HostCell(number, frozenset(), node, 0, mempages=(HostPages(1048576, 90),))
+            HostCell(number, frozenset(), node, 0, mempages=(PagePool(1048576, 90),))
             for number, node in enumerate((NODE_0, NODE_1))
         )
         found, _ = inventory.with_inventory(self.cloud.snapshot(), {"hp1": told})
