@@ -3,6 +3,7 @@
 import importlib.metadata
 import itertools
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -91,26 +92,18 @@ class ProcessTest(testtools.TestCase):
         said = "cannot write the output: No space left on device"
         # A table is written by cliff, or only when the process ends; some commands
         # have statuses of their own.
-        judging = ["plan", "disk", "--read-iops", "9", "--write-iops", "9"]
-        judging += ["--guarantee-read", "1"]
-        for status, arguments, unbuffered in (
-            (1, ["policy", "show"], ""),
-            (1, ["policy", "show"], "1"),
-            (1, DIFF, ""),
-            (1, DIFF, "1"),
-            (1, ["--help"], ""),
-            (1, ["--help"], "1"),
-            (3, judging, "1"),
+        judging = shlex.split("plan disk --alone 9,9,1,1 --guarantee-read 1")
+        for arguments, unbuffered in itertools.product(
+            (["policy", "show"], DIFF, ["--help"], judging), ("", "1")
         ):
             with Path("/dev/full").open("w") as full:
                 result = self.run_process(
                     *arguments, stdout=full, unbuffered=unbuffered
                 )
-            self.assertEqual(status, result.returncode, arguments)
-            lines = result.stderr.splitlines()
-            self.assertEqual(
-                [said], [one for one in lines if one and "warning" not in one]
-            )
+            expected = 3 if arguments == judging else 1
+            self.assertEqual(expected, result.returncode, arguments)
+            lines = [one for one in result.stderr.splitlines() if one]
+            self.assertEqual([said], [one for one in lines if "warning" not in one])
 
     def test_a_reader_that_leaves(self):
         """As in ``nova-perfvm policy show | true``: no complaint."""

@@ -17,7 +17,6 @@ from osc_placement.resources import resource_class as osc_resource_class
 from osc_placement.resources import trait as osc_trait
 
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
-from nova_perfvm.generate.properties import Properties
 from nova_perfvm.osc.formats import shell
 from nova_perfvm.policy import loader
 
@@ -54,7 +53,7 @@ def parse(argv):
     return command.get_parser("openstack").parse_args(argv[words:])
 
 
-class ShellCase(testtools.TestCase):
+class ShellTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.directory = Path(self.useFixture(fixtures.TempDir()).path)
@@ -63,7 +62,7 @@ class ShellCase(testtools.TestCase):
         stub.chmod(0o755)
         self.record = self.directory / "record"
 
-    def run_shell(self, text, fail="\0", **environment):
+    def run_shell(self, text, fail="no such words", **environment):
         """Run lines and give the exit status and each command's arguments.
 
         The microversions ahead of them are kept in ``versions``.
@@ -78,7 +77,7 @@ class ShellCase(testtools.TestCase):
             env={
                 "PATH": f"{self.directory}:{os.environ['PATH']}",
                 "RECORD": str(self.record),
-                "FAIL": fail if fail != "\0" else "no such words",
+                "FAIL": fail,
                 **environment,
             },
             text=True,
@@ -91,22 +90,6 @@ class ShellCase(testtools.TestCase):
             self.versions.append(argv[:words])
             commands.append(argv[words:])
         return self.result.returncode, commands
-
-
-class FlavorBlockTest(ShellCase):
-    def hostile(self):
-        """Return one flavor with a hostile name and a hostile extra spec."""
-
-        def acme(policy, vm_class):
-            return Properties(flavor={"acme:note": HOSTILE})
-
-        return generate_flavors(
-            POLICY,
-            class_name="high-performance",
-            memory_gb=[64],
-            prefix=HOSTILE,
-            generators={"acme": acme},
-        )
 
     def test_missing_flavors_are_created_and_all_are_set(self):
         flavors = generate_flavors(POLICY)
@@ -143,30 +126,24 @@ class FlavorBlockTest(ShellCase):
     def test_placement_names_that_the_flavors_ask_for(self):
         flavors = generate_flavors(POLICY, isolated_aggregates=True)
         _, commands = self.run_shell(shell.flavor_block(flavors))
-        self.assertEqual(
-            [
-                ["resource", "class", "set", "CUSTOM_PERFVM_SLOT"],
-                ["trait", "create", "CUSTOM_PERFVM_HIGH_PERFORMANCE"],
-            ],
-            commands[:2],
-        )
-        self.assertEqual(
-            ["CUSTOM_PERFVM_SLOT", "CUSTOM_PERFVM_HIGH_PERFORMANCE"],
-            [parse(argv).name for argv in commands[:2]],
-        )
+        names = ["CUSTOM_PERFVM_SLOT", "CUSTOM_PERFVM_HIGH_PERFORMANCE"]
+        self.assertEqual(names, [parse(argv).name for argv in commands[:2]])
         policy = dataclasses.replace(POLICY, placement="none")
         text = shell.flavor_block(generate_flavors(policy))
         self.assertNotIn("placement-api-version", text)
 
     def test_hostile_texts_arrive_as_they_are(self):
-        (flavor,) = self.hostile()
-        status, commands = self.run_shell(shell.flavor_block([flavor]), fail="show")
-        self.assertEqual((0, ""), (status, self.result.stderr))
-        show, create, update = (parse(argv) for argv in commands[2:])
-        name = f"{HOSTILE}hp.20c.64g"
-        self.assertEqual([name, name, name], [show.flavor, create.name, update.flavor])
-        self.assertEqual(HOSTILE, create.properties["acme:note"])
-        self.assertEqual(HOSTILE, update.properties["acme:note"])
+        (flavor, *_) = generate_flavors(POLICY)
+        specs = {"a:b": HOSTILE, "c": "d"}
+        flavor = dataclasses.replace(flavor, name=HOSTILE, extra_specs=specs)
+        _, commands = self.run_shell(shell.flavor_block([flavor]), fail="show")
+        show, create, update = map(parse, commands)
+        found = [show.flavor, create.name, update.flavor]
+        self.assertEqual([HOSTILE] * 3, found)
+        arguments = shell.property_arguments(specs)
+        _, (argv,) = self.run_shell(f"openstack flavor set {arguments} NAME")
+        for parsed in (create, update, parse(argv)):
+            self.assertEqual(specs, parsed.properties)
 
     def test_the_first_failure_is_the_last_command(self):
         """And a terminal into which the lines are pasted stays open."""
@@ -183,30 +160,14 @@ class FlavorBlockTest(ShellCase):
                 self.assertTrue(command.startswith(words), command)
             self.assertEqual("failed: 1", self.result.stdout.splitlines()[-1])
 
-
-class PropertyArgumentsTest(ShellCase):
-    def test_pasted_into_a_command(self):
-        arguments = shell.property_arguments({"a:b": HOSTILE, "c": "d"})
-        _, (argv,) = self.run_shell(f"openstack flavor set {arguments} NAME")
-        self.assertEqual({"a:b": HOSTILE, "c": "d"}, parse(argv).properties)
-
-    def test_nothing(self):
-        self.assertEqual("", shell.property_arguments({}))
-
-
-class ImageBlockTest(ShellCase):
-    properties = generate_image_properties(POLICY)
-
-    def test_image_of_the_environment(self):
-        lines = shell.image_block(self.properties)
+    def test_properties_of_the_image_that_the_environment_names(self):
+        properties = generate_image_properties(POLICY)
+        lines = shell.image_block(properties)
         status, (argv,) = self.run_shell(lines, IMAGE=HOSTILE)
         self.assertEqual((0, ""), (status, self.result.stderr))
         self.assertEqual(HOSTILE, parse(argv).image)
-        self.assertEqual(self.properties, parse(argv).properties)
-
-    def test_nothing_is_done(self):
+        self.assertEqual(properties, parse(argv).properties)
         for environment in ({}, {"IMAGE": ""}):
-            lines = shell.image_block(self.properties)
             status, commands = self.run_shell(lines, **environment)
             self.assertNotEqual(0, status)
             self.assertEqual([], commands)
