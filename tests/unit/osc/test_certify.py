@@ -19,8 +19,7 @@ class CertifyTest(CommandCase):
     def certify(self, fault=None, *arguments):
         case = Case()
         if fault is not None:
-            (one,) = (f for g in faults.GROUPS.values() for f in g if f.name == fault)
-            one.plant(case)
+            faults.BY_NAME[fault].plant(case)
         paths = case.write(self.directory)
         guests = [part for path in paths.guests for part in ("--guest-collect", path)]
         return self.run_command(
