@@ -18,6 +18,7 @@ from nova_perfvm.osc.base import (
     policy_file,
     positive,
 )
+from nova_perfvm.osc.compare import LATENCY_TARGET, MEASURED, TARGET
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
@@ -46,23 +47,9 @@ class Certify(JudgingCommand, PolicyCommand):
             help="what guest collect has written in a VM of the flavor on that host; "
             "once for each of them",
         ),
-        file_argument(
-            "--samples", required=True, help="measurements that bench run has left"
-        ),
-        argument(
-            "--target",
-            type=positive,
-            default=0.70,
-            metavar="RATIO",
-            help="least part of the host's throughput (default: %(default)s)",
-        ),
-        argument(
-            "--latency-target",
-            type=positive,
-            default=2.0,
-            metavar="RATIO",
-            help="how many times the host's latency at most (default: %(default)s)",
-        ),
+        file_argument("--samples", required=True, help=MEASURED),
+        TARGET,
+        LATENCY_TARGET,
         argument(
             "--within",
             type=positive,
@@ -78,11 +65,6 @@ class Certify(JudgingCommand, PolicyCommand):
             help="what openstack perfvm snapshot save has saved, for what Nova and "
             "Placement say of the host (default: open)",
         ),
-        argument(
-            "--host",
-            metavar="NAME",
-            help="the host's name in the snapshot (default: its own)",
-        ),
         file_argument(
             "--previous",
             help="an earlier record: what passed there has to pass, and no ratio to be "
@@ -93,18 +75,25 @@ class Certify(JudgingCommand, PolicyCommand):
             metavar="NAME",
             help="who answers for the record; noted as given",
         ),
-        file_argument("--output", required=True, help="JSON of the record to write"),
         file_argument(
-            "--html", help="page to write (default: --output with the suffix .html)"
+            "--output",
+            required=True,
+            help="JSON of the record to write; its page is beside it, in .html",
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Judge, write both files, and say what the verdict is."""
-        page_path = parsed_args.html or str(
-            Path(parsed_args.output).with_suffix(".html")
-        )
-        _check_names(parsed_args, page_path)
+        page_path = str(Path(parsed_args.output).with_suffix(".html"))
+        read = {
+            *(policy_file(parsed_args), parsed_args.host_collect, parsed_args.samples),
+            *(*parsed_args.guest_collect, parsed_args.previous),
+        }
+        for path in (parsed_args.output, page_path):
+            if path in read or parsed_args.output == page_path:
+                raise PerfVMError(
+                    f"{path}: it would be written over: name another --output"
+                )
         # jc and SciPy are of the extra [measure].
         from nova_perfvm.measure.certify import (  # noqa: PLC0415
             certificate,
@@ -124,7 +113,7 @@ class Certify(JudgingCommand, PolicyCommand):
             ),
             parsed_args.flavor,
             read_snapshot=snapshots.read,
-            host_name=parsed_args.host,
+            host_name=None,
             within_s=60 * parsed_args.within,
             target=parsed_args.target,
             latency_target=parsed_args.latency_target,
@@ -137,26 +126,6 @@ class Certify(JudgingCommand, PolicyCommand):
         self.exit_status = judged.verdict.exit_code
         self.write("".join(f"{line}\n" for line in _lines(judged, found)))
         self.write(f"{parsed_args.output}, {page_path}: sha256 {found['sha256']}\n")
-
-
-def _check_names(parsed_args: argparse.Namespace, page_path: str) -> None:
-    if parsed_args.host is not None and parsed_args.snapshot is None:
-        raise PerfVMError("--host names a host of a snapshot: add --snapshot FILE")
-    named = {
-        "--policy": [policy_file(parsed_args)],
-        "--host-collect": [parsed_args.host_collect],
-        "--guest-collect": parsed_args.guest_collect,
-        "--samples": [parsed_args.samples],
-        "--previous": [parsed_args.previous],
-    }
-    for option, paths in named.items():
-        for output in (parsed_args.output, page_path):
-            if output in paths:
-                raise PerfVMError(
-                    f"{output}: {option} is read from it: write elsewhere"
-                )
-    if parsed_args.output == page_path:
-        raise PerfVMError(f"{page_path}: name different files by --output and --html")
 
 
 def _lines(judged: Judged, found: Document) -> list[str]:

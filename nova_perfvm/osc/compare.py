@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from cliff.lister import Lister
@@ -21,25 +21,26 @@ if TYPE_CHECKING:
 
 _WARNED: Final = 1
 _COMPARED: Final = (
-    "Metric",
-    "Threads",
-    "VM",
-    "At once",
-    "Vs host",
-    "Vs share",
-    "Target",
-    "Verdict",
-    "Reason",
+    *("Metric", "Threads", "VM", "At once", "Vs host", "Vs share"),
+    *("Target", "Verdict", "Reason"),
 )
+_SCALED: Final = ("Name", "Number", "What", "Observed", "Limit", "Verdict", "Reason")
 
-
-_TARGET: Final = argument(
+TARGET: Final = argument(
     "--target",
     type=positive,
     default=0.70,
     metavar="RATIO",
     help="least part of the expected throughput that passes (default: %(default)s)",
 )
+LATENCY_TARGET: Final = argument(
+    "--latency-target",
+    type=positive,
+    default=2.0,
+    metavar="RATIO",
+    help="how many times the host's latency passes at most (default: %(default)s)",
+)
+MEASURED: Final = "measurements that bench run has left"
 
 
 class Compare(JudgingCommand, Lister):
@@ -52,16 +53,9 @@ class Compare(JudgingCommand, Lister):
     """
 
     arguments = (
-        file_argument("files", nargs="+", help="measurements that bench run has left"),
-        _TARGET,
-        argument(
-            "--latency-target",
-            type=positive,
-            default=2.0,
-            metavar="RATIO",
-            help="how many times the host's latency passes at most (default: "
-            "%(default)s)",
-        ),
+        file_argument("files", nargs="+", help=MEASURED),
+        TARGET,
+        LATENCY_TARGET,
         argument(
             "--vms",
             type=count,
@@ -101,7 +95,7 @@ class Scaling(JudgingCommand, Lister):
 
     arguments = (
         file_argument("files", nargs="+", help="measurements, or loads of a service"),
-        _TARGET,
+        TARGET,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -111,20 +105,14 @@ class Scaling(JudgingCommand, Lister):
 
         found = scaling.judge_all(samples.load(parsed_args.files), parsed_args.target)
         self.exit_status = verdict.worst(row.verdict for row in found).exit_code
-        columns = ("Name", "Number", "What", "Observed", "Limit", "Verdict", "Reason")
-        rows = [
+        return _SCALED, [
             (
-                row.name,
-                row.number,
-                row.what,
-                f"{row.observed:.4g}",
-                f"{row.limit:g}",
-                row.verdict.name,
-                row.reason,
+                *(row.name, row.number, row.what),
+                *(f"{row.observed:.4g}", f"{row.limit:g}"),
+                *(row.verdict.name, row.reason),
             )
             for row in found
         ]
-        return columns, rows
 
 
 def _beside(paths: Iterable[str]) -> Iterator[str]:
@@ -145,21 +133,14 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         for name, value in (("host", found.vs_host), ("share", found.vs_share))
     ]
     return (
-        found.metric,
-        found.threads,
-        found.who,
-        found.at_once,
-        *ratios,
-        f"{found.target:.3g}",
-        found.verdict.name,
-        found.reason,
+        *(found.metric, found.threads, found.who, found.at_once, *ratios),
+        *(f"{found.target:.3g}", found.verdict.name, found.reason),
     )
 
 
 def _ratio(found: Estimate | None) -> str:
     if found is None:
         return ""
-    shown: Callable[[float], str] = "{:.3f}".format
     if found.low is None or found.high is None:
-        return shown(found.ratio)
-    return f"{shown(found.ratio)} ({shown(found.low)}-{shown(found.high)})"
+        return f"{found.ratio:.3f}"
+    return f"{found.ratio:.3f} ({found.low:.3f}-{found.high:.3f})"

@@ -36,20 +36,19 @@ class TestLabelledHosts(base.FunctionalTest):
         self.assertEqual("pool1", self.boot(PINNED_20).host)
         server = self.boot(PINNED_4)
         self.assertEqual("pool1", server.host)
+        # It does not get onto labelled hosts.
         self.boot_refused(PINNED_20, host="hp1")
+        refused = self.boot_refused(PINNED_4, host="hp1")
+        self.assert_reason(refused, "1 host.class_reserved")
         self.servers.rebuild(server, self.cloud.create_image())
+        self.cloud.start_host("pool2", dedicated="0-39")
+        moved = self.servers.live_migrate(server)
+        self.assertEqual("pool2", moved.host)
+        self.assertEqual(4, len(self.cloud.guest(moved).pins))
 
         # And after it
         self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
         self.assertTrue(self.cloud.guest(self.boot(PINNED_4, host="pool1")).pinned)
-        self.assertEqual(32, self.cloud.usages("pool1")["PCPU"])
-
-    def test_pool_does_not_get_onto_labelled_hosts(self):
-        self.cloud.restart_scheduler(DEFAULT_FILTERS)
-
-        server = self.boot_refused(PINNED_4, host="hp1")
-
-        self.assert_reason(server, "1 host.class_reserved")
 
     def test_high_performance_vms_stay_on_labelled_hosts(self):
         self.cloud.restart_scheduler(DEFAULT_FILTERS)
@@ -61,16 +60,6 @@ class TestLabelledHosts(base.FunctionalTest):
         self.assert_reason(server, "rejected 1 of 1 hosts")
         self.assert_reason(server, "1 host.not_managed")
         self.assertEqual(0, self.cloud.usages("pool1").get("PCPU", 0))
-
-    def test_pool_moves_within_the_pool(self):
-        self.cloud.start_host("pool2", dedicated="0-39")
-        server = self.boot(PINNED_4, host="pool1")
-        self.cloud.restart_scheduler(DEFAULT_FILTERS)
-
-        moved = self.servers.live_migrate(server)
-
-        self.assertEqual("pool2", moved.host)
-        self.assertEqual(4, len(self.cloud.guest(moved).pins))
 
 
 class TestEnabling(client.ClientMixin, base.FunctionalTest):
@@ -167,34 +156,23 @@ class TestEnabling(client.ClientMixin, base.FunctionalTest):
 class TestAllHosts(base.FunctionalTest):
     """``managed_hosts: all``, the default."""
 
-    def setUp(self):
-        super().setUp()
+    def test_what_keeps_pinned_and_general_vms_off(self):
         self.cloud.create_flavor(PINNED_4, 4, 8192, 0, base.PINNED)
-
-    def test_hosts_without_slots_stay_open_to_pinned_vms(self):
-        self.cloud.start_host("small", "2x6", dedicated="0-11")
-        self.cloud.start_host("hp1", dedicated="0-39")
-
-        servers = [self.boot(PINNED_4), self.boot(PINNED_4)]
-
-        self.assertEqual({"small"}, {server.host for server in servers})
-
-    def test_foreign_pins_are_named(self):
         self.cloud.start_host("hp1", dedicated="0-39")
         self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
         self.boot(PINNED_4)
         self.cloud.restart_scheduler(DEFAULT_FILTERS)
+        self.assert_reason(self.boot_refused(), "1 host.foreign_pins")
 
-        server = self.boot_refused()
+        # Hosts without slots stay open to pinned VMs.
+        self.cloud.start_host("small", "2x6", dedicated="0-11")
+        servers = [self.boot(PINNED_4), self.boot(PINNED_4)]
+        self.assertEqual({"small"}, {server.host for server in servers})
 
-        self.assert_reason(server, "1 host.foreign_pins")
-
-    def test_label_reserves_a_host(self):
+        # A label reserves a host.
         self.cloud.start_host("reserved", shared="0-39")
-        self.cloud.start_host("general1", shared="0-39")
         self.cloud.label_hosts("high-performance", "reserved")
-
         server = self.boot_refused(base.GENERAL_2, host="reserved")
-
         self.assert_reason(server, "1 host.class_reserved")
+        self.cloud.start_host("general1", shared="0-39")
         self.assertEqual("general1", self.boot(base.GENERAL_2).host)

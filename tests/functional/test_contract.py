@@ -4,8 +4,6 @@
 import functools
 import json
 
-import fixtures
-
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers
@@ -157,20 +155,8 @@ class TestFlavorWithoutSlot(AuditMixin, base.FunctionalTest):
         self.assertEqual(0, self.cloud.usages("hp1")[const.RC_SLOT])
         self.cloud.api.delete_flavor(NO_SLOT)
         name = f"{server.name} ({server.id})"
-
-        for snapshot in ((), ("--snapshot", self.save_snapshot())):
-            status, found = self.audit(*snapshot)
-
-            self.assertEqual(2, status)
-            self.assertEqual(
-                [(codes.NOT_CLAIMED, name), ("audit.contract_differs", name)], found
-            )
-
-    def save_snapshot(self):
-        path = self.useFixture(fixtures.TempDir()).join("cloud.json")
-        status, *said = self.run_command("snapshot", "save", path)
-        self.assertEqual(0, status, said)
-        return path
+        expected = [(codes.NOT_CLAIMED, name), ("audit.contract_differs", name)]
+        self.assertEqual((2, expected), self.audit())
 
 
 class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
@@ -208,7 +194,7 @@ class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
         super().create_flavors(*names)
         self.cloud.api.microversion = before
 
-    def test_another_class_takes_none_of_them(self):
+    def test_each_class_keeps_its_own_and_its_cap_at_once(self):
         inventory = self.cloud.inventory("h8")
         self.assertEqual(8, inventory["CUSTOM_PERFVM_SLOT_HP8"])
         self.assertNotIn("CUSTOM_PERFVM_SLOT_HP20", inventory)
@@ -218,7 +204,6 @@ class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
             self.boot_refused("hp20", **where)
         self.assertEqual(1, self.cloud.usages("h8")["CUSTOM_PERFVM_SLOT_HP8"])
 
-    def test_each_class_keeps_its_cap_at_once(self):
         self.cloud.start_configured(
             "h20", self.policy, "dedicated", shape="2x40", class_name="hp20"
         )
@@ -236,29 +221,25 @@ class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
         server = self.boot("hp20")
 
         self.assertEqual((0, []), self.audit())
-        self.assertEqual(
-            [
-                ("h20", "hp20", 2, 1, 1),
-                ("h20", "hp8", 0, 0, 0),
-                ("h8", "hp20", 0, 0, 0),
-                ("h8", "hp8", 8, 1, 7),
-            ],
-            self.capacity(),
-        )
+        self.assertEqual({"h20 hp20": (2, 1, 1), "h8 hp8": (8, 1, 7)}, self.capacity())
 
         self.take_slot(server)
         expected = [(codes.NOT_CLAIMED, f"{server.name} ({server.id})")]
         self.assertEqual((2, expected), self.audit())
         self.boot("hp20")
-        self.assertIn(("h20", "hp20", 2, 2, 0), self.capacity())
+        self.assertEqual((2, 2, 0), self.capacity()["h20 hp20"])
 
     def capacity(self):
+        """Return slots, used and free ones, where a host has some of a class."""
         status, stdout, _ = self.run_command(
             "capacity", "show", "-f", "json", "--policy", self.write_policy()
         )
         self.assertEqual(0, status)
-        columns = ("Host", "Class", "Total", "Used", "Free")
-        return sorted(tuple(row[c] for c in columns) for row in json.loads(stdout))
+        return {
+            f"{row['Host']} {row['Class']}": (row["Total"], row["Used"], row["Free"])
+            for row in json.loads(stdout)
+            if row["Total"]
+        }
 
     def take_slot(self, server):
         """Take the slot out of a server's allocation."""

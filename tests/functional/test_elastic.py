@@ -360,44 +360,31 @@ class TestAtTheSameMoment(ElasticCase):
             self.assertEqual({"a": [1000], "b": [1000]}, self.units(host))
 
 
-class SeveralPerCellTest(ElasticCase):
+class TestFourOnTwoCells(ElasticCase):
     """As many in one request as an empty host has slots, several to a cell."""
 
     FILTERS = DEFAULT_FILTERS
-    SLOTS = 4
+    FLAVORS = ("hp.10c.64g",)
+    SHAPE, SLOTS, VCPUS = "2x20", 4, 10
 
     def write_policy(self, **changes):
         classes = self.policy.as_document()["classes"]
-        classes["high-performance"] |= self.CLASS
-        return super().write_policy(**changes, classes=classes)
+        classes["high-performance"] |= {
+            "vcpus": self.VCPUS,
+            "max_per_host": self.SLOTS,
+            "flavors": {"name": "hp.{vcpus}c.{memory_gb}g", "memory_gb": [64]},
+        }
+        return super().write_policy(**changes, classes=classes, host_shape=self.SHAPE)
 
-    def check(self, flavor, shape):
-        self.start("e1", shape=shape)
-        servers = self.cloud.boot(flavor, count=self.SLOTS)
-        self.assertEqual(
-            ["ACTIVE"] * self.SLOTS, [server.status for server in servers], servers
-        )
+    def test_all_at_once(self):
+        self.start("e1", shape=self.SHAPE)
+        servers = self.cloud.boot(self.FLAVORS[0], count=self.SLOTS)
+        self.assertEqual({"ACTIVE"}, {server.status for server in servers}, servers)
         pins = [cpu for server in servers for cpu in self.cloud.guest(server).pins]
         self.assertEqual(len(pins), len(set(pins)))
         self.assertEqual([1000] * self.SLOTS, self.taken("e1"))
 
 
-class TestFourOnTwoCells(SeveralPerCellTest):
-    CLASS = {  # noqa: RUF012
-        "vcpus": 10,
-        "max_per_host": 4,
-        "flavors": {"name": "hp.{vcpus}c.{memory_gb}g", "memory_gb": [64]},
-    }
-    FLAVORS = ("hp.10c.64g",)
-
-    def test_all_at_once(self):
-        self.check("hp.10c.64g", "2x20")
-
-
-class TestThreeOnOneCell(SeveralPerCellTest):
-    CLASS = {"max_per_host": 3}  # noqa: RUF012
-    CHANGES = {"host_shape": "1x80"}  # noqa: RUF012
-    SLOTS = 3
-
-    def test_all_at_once(self):
-        self.check(HIGH, "1x80")
+class TestThreeOnOneCell(TestFourOnTwoCells):
+    FLAVORS = (HIGH,)
+    SHAPE, SLOTS, VCPUS = "1x80", 3, 20

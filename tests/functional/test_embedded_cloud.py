@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The in-process cloud itself: what its threads wait for, what they open."""
 
-import collections
 import datetime as dt
 
 import fixtures
 from nova import context, objects
-from nova.api.openstack import wsgi
-from sqlalchemy import event, pool
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from nova_perfvm.sandbox.embedded import (
     FILTERS_WITHOUT_PERFVM,
     EmbeddedCloud,
     messages,
-    ports,
 )
 from tests.functional import base
 
@@ -72,66 +67,3 @@ class TestEmbeddedCloud(base.FunctionalTest):
             cloud.recover_host("host1")
             (service,) = cloud.api.get_services(host="host1", binary="nova-compute")
             self.assertEqual("up", service["state"])
-
-    def test_ports_may_change_while_they_are_read(self):
-        bindings = ports.Bindings(host1="one")
-        seen = bindings.items()
-        for host in ("host2", "host3"):
-            bindings[host] = "another"
-        self.assertEqual([("host1", "one")], list(seen))
-        self.assertEqual({"host1", "host2", "host3"}, set(bindings))
-        with self.start() as cloud:
-            found = cloud._services.neutron._port_bindings
-            self.assertEqual(ports.Bindings, found.default_factory)
-
-    def test_connections_are_used_again(self):
-        events = []
-        for name in ("connect", "checkout"):
-            listener = _recording(events, name)
-            event.listen(pool.Pool, name, listener)
-            self.addCleanup(event.remove, pool.Pool, name, listener)
-        with self.start() as cloud:
-            cloud.create_flavor(GENERAL, 2, 4096, 40)
-            cloud.start_host("host1")
-            self.run_a_server(cloud)
-        self.assertGreater(
-            events.count("checkout"), 10 * events.count("connect"), "connections"
-        )
-
-    def test_what_was_compiled_is_used_by_the_next_cloud(self):
-        # Not before a cloud has read nova.conf.
-        with self.start():
-            from nova.api.openstack.compute import routes
-        made = collections.Counter()
-        for owner, name in (
-            (SQLCompiler, "__init__"),
-            (wsgi.Resource, "__init__"),
-        ):
-            counting = _counting(made, owner, getattr(owner, name))
-            self.useFixture(fixtures.MockPatchObject(owner, name, counting))
-        for _ in range(2):
-            made.clear()
-            with self.start() as cloud:
-                cloud.create_flavor(GENERAL, 2, 4096, 40)
-                cloud.start_host("host1")
-                self.run_a_server(cloud)
-        # Of hundreds.  A few statements are made anew each time.
-        self.assertLess(made[SQLCompiler], 100)
-        # One for each of Nova's controllers, which have hundreds of routes.
-        self.assertLess(made[wsgi.Resource], len(routes.ROUTE_LIST))
-        self.assertLess(0, made[wsgi.Resource])
-
-
-def _counting(made, what, original):
-    def counted(*args, **options):
-        made[what] += 1
-        return original(*args, **options)
-
-    return counted
-
-
-def _recording(events, name):
-    def record(*_args):
-        events.append(name)
-
-    return record

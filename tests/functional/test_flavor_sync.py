@@ -15,7 +15,6 @@ from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc.formats import shell
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import ClientMixin
 
@@ -225,38 +224,3 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         rows = self.sync("--dry-run")
         for flavor in self.two():
             self.assertIn(("leave", "flavor", flavor.name), rows)
-
-
-class TestIsolatedAggregates(base.FunctionalTest):
-    """Flavors of others, and hosts with slots."""
-
-    CLOUD = {  # noqa: RUF012
-        "options": {("scheduler", "enable_isolated_aggregate_filtering"): True}
-    }
-    FLAVORS = ()
-    PLACEMENT = "slots"
-
-    def test_only_what_requires_the_trait_comes(self):
-        self.cloud.start_configured("h1", self.policy, "dedicated")
-        self.cloud.start_host("general1", shared="0-39")
-        for flavor in generate_flavors(self.policy, isolated_aggregates=True):
-            if flavor.name in {base.HP_64, base.GENERAL_2}:
-                self.cloud.create_flavor(
-                    flavor.name,
-                    flavor.vcpus,
-                    flavor.memory_mb,
-                    flavor.root_gb,
-                    dict(flavor.extra_specs),
-                )
-        pinned = self.cloud.create_flavor("theirs", 4, 4096, 0, base.PINNED)
-        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        # Without the aggregate nothing keeps it off.
-        self.servers.delete(self.boot(pinned))
-
-        self.cloud.aggregate_hosts(
-            {f"trait:{const.TRAIT_HIGH_PERFORMANCE}": "required"}, "h1"
-        )
-
-        self.boot_refused(pinned)
-        self.assertEqual("h1", self.boot(base.HP_64).host)
-        self.assertEqual("general1", self.boot(base.GENERAL_2).host)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy that changes the size of a class while VMs of the old size run."""
 
-import json
 import pathlib
 
 import yaml
@@ -9,7 +8,7 @@ import yaml
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
-from tests.functional import base, client
+from tests.functional import base
 
 OLD, OLD_LARGE = base.HP_64, base.HP_128
 NEW, NEW_LARGE = "hp.18c.64g", "hp.18c.128g"
@@ -22,12 +21,6 @@ class PolicyChange:
 
     def change_policy(self, former):
         """Let new VMs have 18 vCPUs, and those that run these sizes, too."""
-        self.write_changed(former)
-        self.create_flavors(NEW, NEW_LARGE)
-        self.cloud.restart_scheduler(DEFAULT_FILTERS)
-
-    def write_changed(self, former):
-        """Write that policy, and read it."""
         document = self.policy.as_document()
         document["classes"]["high-performance"] |= {
             "vcpus": 18,
@@ -41,6 +34,8 @@ class PolicyChange:
         path = pathlib.Path(self.path)
         path.write_text(yaml.safe_dump(document), encoding="utf-8")
         self.policy = loader.load(path)
+        self.create_flavors(NEW, NEW_LARGE)
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
 
     def assert_on(self, host, vcpus, *servers):
         """Look that servers are on a host, each with its CPUs on a node of its own."""
@@ -115,7 +110,7 @@ class SizeCase(PolicyChange):
         self.assert_fails("flavor.vcpus", self.servers.unshelve, shelved)
 
 
-class TestSlots(client.ClientMixin, SizeCase, base.FunctionalTest):
+class TestSlots(SizeCase, base.FunctionalTest):
     """Hosts whose VMs Placement counts."""
 
     CLOUD = None
@@ -127,26 +122,6 @@ class TestSlots(client.ClientMixin, SizeCase, base.FunctionalTest):
         self.start_cloud(policy_file=self.path)
         for name in ("hp1", "hp2"):
             self.cloud.start_configured(name, self.policy, "dedicated")
-
-    def test_policy_diff_proposes_the_key_and_names_servers(self):
-        old = self.boot(OLD, host="hp1")
-        before = self.write_policy()
-        name = f"{old.name} ({old.id})"
-        self.assertEqual(
-            {("proposal", "class high-performance"), ("server", name)},
-            self.diff(before, []),
-        )
-        self.assertEqual({("server", name)}, self.diff(before, [20]))
-
-    def diff(self, before, former):
-        """Return type and name of what a change of the size needs, or does."""
-        self.write_changed(former)
-        status, stdout, stderr = self.run_command(
-            "policy", "diff", before, self.path, "-f", "json"
-        )
-        self.assertEqual(0, status, stderr)
-        found = {(row["Type"], row["Name"]) for row in json.loads(stdout)}
-        return {pair for pair in found if pair[0] in {"proposal", "server"}}
 
 
 class TestExclusivity(PolicyChange, base.FunctionalTest):

@@ -83,13 +83,15 @@ class HostConfigTest(base.FunctionalTest):
         return self.cloud._provider(host, "inventories")["inventories"]
 
     def totals(self, host):
-        wanted = ("PCPU", "VCPU", "CUSTOM_PERFVM_SLOT")
+        """Return how much PCPU, VCPU and slots a host has, as text."""
         found = self.inventories(host)
-        return tuple(found[name]["total"] if name in found else 0 for name in wanted)
+        wanted = ("PCPU", "VCPU", "CUSTOM_PERFVM_SLOT")
+        return ",".join(str(found.get(name, {}).get("total", 0)) for name in wanted)
 
     def setUp(self):
         super().setUp()
         self.policy = self.policy_of()
+        self.start_cloud(disable_fallback_pcpu_query=False)
 
     def policy_of(self, **changes):
         text = json.dumps(loader.load().as_document() | changes)
@@ -101,124 +103,65 @@ class HostConfigTest(base.FunctionalTest):
         classes["high-performance"].update(changes)
         return self.policy_of(classes=classes)
 
-    def assert_promised(self, expected, mode, **requested):
-        """Start a host of each shape; compare PCPU, VCPU and slots.
-
-        :param expected: those three totals for each of SHAPES
-        """
-        for shape, totals in zip(SHAPES, expected, strict=True):
-            name = f"{mode}-{shape}"
-            config = self.start_with(name, shape, self.policy, mode=mode, **requested)
-            self.assertEqual(totals, self.totals(name), shape)
-            slots = totals[2]
-            if slots:
-                self.assertEqual(slots, config.slots)
-                slot = self.inventories(name)["CUSTOM_PERFVM_SLOT"]
-                self.assertEqual((1, 0), (slot["max_unit"], slot["reserved"]))
-            self.assertEqual(slots > 0, TRAIT in self.cloud.traits(name))
-            reserved = self.inventories(name)["MEMORY_MB"]["reserved"]
-            nodes = HostShape.parse(shape).cells
-            self.assertEqual(4096 * nodes, reserved)
-
-    def test_dedicated(self):
-        self.start_cloud()
-
-        self.assert_promised(
-            [(40, 0, 2), (40, 0, 2), (44, 0, 2), (80, 0, 2)], "dedicated"
-        )
+    def test_what_is_promised_is_what_nova_offers(self):
+        """PCPU, VCPU and slots of each mode, on hosts of each of SHAPES."""
+        mixed = self.policy_of_class(exclusive="cell")
+        units = self.policy_of(placement="units")
+        for mode, policy, reserve, expected in (
+            ("dedicated", self.policy, 0, "40,0,2 40,0,2 44,0,2 80,0,2"),
+            ("dedicated", self.policy, 2, "36,0,0 36,0,0 40,0,2 72,0,0"),
+            ("shared", self.policy, 1, "0,38,0 0,76,0 0,42,0 0,76,0"),
+            ("mixed", mixed, 0, "20,20,1 20,40,1 22,22,1 60,20,2"),
+            ("elastic", units, 0, "0,40,0 0,40,0 0,44,0 0,80,0"),
+            ("elastic", units, 2, "0,36,0 0,36,0 0,40,0 0,72,0"),
+        ):
+            for shape, totals in zip(SHAPES, expected.split(), strict=True):
+                name = f"{mode}-{reserve}-{shape}"
+                config = self.start_with(
+                    name, shape, policy, mode=mode, reserve=reserve
+                )
+                self.assertEqual(totals, self.totals(name), name)
+                found = self.inventories(name)
+                if config.slots and "CUSTOM_PERFVM_SLOT" in found:
+                    slot = found["CUSTOM_PERFVM_SLOT"]
+                    told = slot["total"], slot["max_unit"], slot["reserved"]
+                    self.assertEqual((config.slots, 1, 0), told)
+                has_slots = not totals.endswith(",0")
+                self.assertEqual(has_slots, TRAIT in self.cloud.traits(name), name)
+                nodes = HostShape.parse(shape).cells
+                self.assertEqual(4096 * nodes, found["MEMORY_MB"]["reserved"])
 
         # What was promised is what a VM gets: a core for each vCPU.
-        guest = self.assert_high_performance(self.boot(host="dedicated-2x20x2"))
+        guest = self.assert_high_performance(self.boot(host="dedicated-0-2x20x2"))
         self.assertEqual(set(), {cpu for cpu in guest.pins if cpu % 2})
-
-    def test_a_configured_host_knows_its_siblings(self):
-        """Here CPUs 0 and 1 share a core; a VM owns 20 cores nevertheless."""
-        self.start_cloud()
-        self.cloud.start_configured("host1", self.policy, "dedicated", "2x20x2")
-
-        self.assertEqual((40, 0, 2), self.totals("host1"))
-        guest = self.assert_high_performance(self.boot())
-        self.assertEqual(set(), {cpu for cpu in guest.pins if cpu % 2})
-
-    def test_dedicated_with_housekeeping(self):
-        self.start_cloud()
-
-        self.assert_promised(
-            [(36, 0, 0), (36, 0, 0), (40, 0, 2), (72, 0, 0)], "dedicated", reserve=2
-        )
-
-    def test_shared(self):
-        self.start_cloud()
-
-        self.assert_promised(
-            [(0, 38, 0), (0, 76, 0), (0, 42, 0), (0, 76, 0)], "shared", reserve=1
-        )
-
-    def test_mixed(self):
-        self.policy = self.policy_of_class(exclusive="cell")
-        self.start_cloud()
-
-        self.assert_promised(
-            [(20, 20, 1), (20, 40, 1), (22, 22, 1), (60, 20, 2)], "mixed"
-        )
-
-    def test_elastic(self):
-        self.policy = self.policy_of(placement="units")
-        self.start_cloud(disable_fallback_pcpu_query=False)
-
-        self.assert_promised(
-            [(0, 40, 0), (0, 40, 0), (0, 44, 0), (0, 80, 0)], "elastic"
-        )
-
-    def test_elastic_with_housekeeping(self):
-        self.policy = self.policy_of(placement="units")
-        self.start_cloud(disable_fallback_pcpu_query=False)
-
-        self.assert_promised(
-            [(0, 36, 0), (0, 36, 0), (0, 40, 0), (0, 72, 0)], "elastic", reserve=2
-        )
 
     def test_disks_and_huge_pages(self):
         disk = {"source": "volume", "read_iops": 5000, "write_iops": 1000}
         policy = self.policy_of_class(mem_page_size="1GB", disk=disk)
-        self.start_cloud()
 
-        self.start_with(
-            "host1",
-            "2x20",
-            policy,
-            mode="dedicated",
-            read_iops=12000,
-            write_iops=4000,
-        )
+        iops = {"read_iops": 12000, "write_iops": 4000}
+        self.start_with("host1", "2x20", policy, mode="dedicated", **iops)
 
         found = self.inventories("host1")
-        for name, total in (
-            ("CUSTOM_PERFVM_READ_IOPS", 12000),
-            ("CUSTOM_PERFVM_WRITE_IOPS", 4000),
-        ):
-            self.assertEqual(
-                (total, total), (found[name]["total"], found[name]["max_unit"])
-            )
+        for name, total in iops.items():
+            offer = found[f"CUSTOM_PERFVM_{name.upper()}"]
+            self.assertEqual((total, total), (offer["total"], offer["max_unit"]))
 
     def test_a_host_changes_its_mode(self):
         """Slots go with provider.yaml, the trait has to be taken off."""
-        policy = self.policy_of()
-        self.start_cloud()
-        self.start_with("host1", "2x20", policy, mode="dedicated")
+        self.start_with("host1", "2x20", self.policy, mode="dedicated")
 
-        config = generate(HostRequest(policy, topology_of("2x20"), mode="shared"))
+        config = generate(HostRequest(self.policy, topology_of("2x20"), mode="shared"))
         self.load(config)
         self.cloud.restart_host("host1", dedicated=None, shared="0-39")
 
-        self.assertEqual((0, 40, 0), self.totals("host1"))
+        self.assertEqual("0,40,0", self.totals("host1"))
         self.assertIn(TRAIT, self.cloud.traits("host1"))
         said = " ".join(config.notes)
         self.assertIn(f"take the trait {TRAIT} off", said)
 
     def test_a_server_deleted_while_its_host_is_cut_off(self):
         """Nova gives its CPUs away while the guest runs, until it looks."""
-        self.start_cloud()
         self.start_with("host1", "2x20", self.policy, mode="dedicated")
         first, second = self.boot(), self.boot()
         self.cloud.fail_host("host1")
@@ -235,7 +178,6 @@ class HostConfigTest(base.FunctionalTest):
 
     def test_a_vm_in_the_way_of_a_mode(self):
         """Why a host is drained first."""
-        self.start_cloud()
         # General flavors forbid the trait, which has to exist for that.
         self.start_with("hp1", "2x20", self.policy, mode="dedicated")
         self.start_with("host1", "2x20", self.policy, mode="shared")

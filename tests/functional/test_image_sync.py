@@ -181,25 +181,6 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
                 self.assertEqual(debian, Glance.images[debian["id"]])
                 self.assertEqual(0, Glance.patches)
 
-    def test_names_that_a_terminal_would_act_on(self):
-        name = "\x1b[2J\nforged \u202e"
-        image = self.add(name, tags=[TAG])
-        shown = r"\u001b[2J\nforged \u202e"
-        # Its writer escapes the escapes.
-        in_csv = r"\u001b[2J\\nforged \u202e"
-        for options, expected in (
-            (["--dry-run", "-f", "value"], shown),
-            (["--dry-run", "-f", "csv"], in_csv),
-            (["--yes", "-f", "table"], shown),
-        ):
-            with self.subTest(options):
-                _, stdout, stderr = self.run_command("image", "sync", *options)
-                self.assertIn(expected, stdout)
-                self.assertNotIn("\nforged", stdout + stderr)
-                self.assertNotIn("\x1b", stdout + stderr)
-        self.assertEqual(PROPERTIES, self.properties(image))
-        self.assert_command(1, r"no image \u001b[2J", "image", "sync", "\x1b[2J")
-
     def test_no_glance(self):
         api = API(
             openstack.connection.Connection(

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import os
 import pathlib
 import signal
 import subprocess
@@ -41,48 +40,58 @@ def start_judging(this):
 service.Service.start = start_judging
 scheduler.main()
 """
+CONF = """
+[DEFAULT]
+transport_url = fake://
+state_path = {folder}
+[api_database]
+connection = sqlite:///{folder}/api.db
+[database]
+connection = sqlite:///{folder}/main.db
+[oslo_concurrency]
+lock_path = {folder}
+[placement]
+auth_type = none
+# Nobody is there, and nothing asks.
+endpoint_override = http://127.0.0.1:9
+[filter_scheduler]
+available_filters = nova.scheduler.filters.all_filters
+available_filters = nova_perfvm.scheduler.filters.all_filters
+enabled_filters = PerfVMFilter,PerfVMNUMATopologyFilter
+track_instance_changes = False
+[scheduler]
+workers = 1
+"""
 LIMIT_S = 180
 
 
 class NovaSchedulerTest(testtools.TestCase):
     """The real nova-scheduler process."""
 
-    def test_it_does_not_start_with_a_bad_policy(self):
-        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        (folder / "perfvm.yaml").write_text("placement: slot\nmanaged_hosts: nine\n")
-        (folder / "nova.conf").write_text(
-            "[DEFAULT]\n"
-            "transport_url = fake://\n"
-            f"state_path = {folder}\n"
-            "[api_database]\n"
-            f"connection = sqlite:///{folder}/api.db\n"
-            "[oslo_concurrency]\n"
-            f"lock_path = {folder}\n"
-            "[filter_scheduler]\n"
-            "available_filters = nova.scheduler.filters.all_filters\n"
-            "available_filters = nova_perfvm.scheduler.filters.all_filters\n"
-            "enabled_filters = ComputeFilter,PerfVMFilter,NUMATopologyFilter\n"
-            "[perfvm]\n"
-            f"policy_file = {folder}/perfvm.yaml\n"
+    def setUp(self):
+        super().setUp()
+        self.useFixture(
+            fixtures.EnvironmentVariable("OS_NOVA_DISABLE_EVENTLET_PATCHING")
         )
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name != "OS_NOVA_DISABLE_EVENTLET_PATCHING"
-        }
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.conf = self.folder / "nova.conf"
+        self.conf.write_text(CONF.format(folder=self.folder))
+
+    def test_it_does_not_start_with_a_bad_policy(self):
+        path = self.folder / "perfvm.yaml"
+        path.write_text("placement: slot\nmanaged_hosts: nine\n")
+        with self.conf.open("a") as file:
+            file.write(f"[perfvm]\npolicy_file = {path}\n")
         programs = pathlib.Path(sys.executable).parent
-        for command in (["nova-manage", "api_db", "sync"], ["nova-scheduler"]):
+        for program, *arguments in (
+            ("nova-manage", "api_db", "sync"),
+            ("nova-scheduler",),
+        ):
             result = subprocess.run(
-                [
-                    programs / command[0],
-                    "--config-file",
-                    folder / "nova.conf",
-                    *command[1:],
-                ],
+                [programs / program, "--config-file", self.conf, *arguments],
                 check=False,
                 capture_output=True,
                 text=True,
-                env=environment,
             )
         self.assertEqual(1, result.returncode)
         self.assertIn("3 mistakes", result.stderr)
@@ -91,14 +100,11 @@ class NovaSchedulerTest(testtools.TestCase):
         self.assertNotIn("Traceback", result.stderr)
 
     def test_sighup_turns_the_filter_off_and_on(self):
-        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         for name, models in (("api", api_models), ("main", main_models)):
-            engine = sqlalchemy.create_engine(f"sqlite:///{folder}/{name}.db")
+            engine = sqlalchemy.create_engine(f"sqlite:///{self.folder}/{name}.db")
             models.BASE.metadata.create_all(engine)
             engine.dispose()
-        self.conf = folder / "nova.conf"
-        self.log = folder / "log"
-        self.write(folder)
+        self.log = self.folder / "log"
         self.seen = 0
         with self.log.open("w") as log:
             scheduler = subprocess.Popen(
@@ -107,11 +113,6 @@ class NovaSchedulerTest(testtools.TestCase):
                 stderr=subprocess.STDOUT,
                 # It sends SIGHUP to its whole group.
                 start_new_session=True,
-                env={
-                    name: value
-                    for name, value in os.environ.items()
-                    if name != "OS_NOVA_DISABLE_EVENTLET_PATCHING"
-                },
             )
         self.addCleanup(scheduler.wait)
         self.addCleanup(scheduler.terminate)
@@ -135,30 +136,6 @@ class NovaSchedulerTest(testtools.TestCase):
             scheduler.send_signal(signal.SIGHUP)
             self.wait_for("Option perfvm.mode changed from ", f"to [{mode}]")
             self.wait_for(f"PerfVMFilter {says}")
-
-    def write(self, folder):
-        self.conf.write_text(
-            "[DEFAULT]\n"
-            "transport_url = fake://\n"
-            f"state_path = {folder}\n"
-            "[api_database]\n"
-            f"connection = sqlite:///{folder}/api.db\n"
-            "[database]\n"
-            f"connection = sqlite:///{folder}/main.db\n"
-            "[oslo_concurrency]\n"
-            f"lock_path = {folder}\n"
-            "[placement]\n"
-            "auth_type = none\n"
-            # Nobody is there, and nothing asks.
-            "endpoint_override = http://127.0.0.1:9\n"
-            "[filter_scheduler]\n"
-            "available_filters = nova.scheduler.filters.all_filters\n"
-            "available_filters = nova_perfvm.scheduler.filters.all_filters\n"
-            "enabled_filters = PerfVMFilter,PerfVMNUMATopologyFilter\n"
-            "track_instance_changes = False\n"
-            "[scheduler]\n"
-            "workers = 1\n"
-        )
 
     def wait_for(self, *words):
         """Wait for a line that was not there when nova.conf was changed."""

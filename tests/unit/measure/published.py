@@ -69,19 +69,6 @@ def ly_alone():
     ]
 
 
-# LY, one VM's iperf from and to, Gbit/s.  Nobody measured the hypervisor: what the VM
-# is compared with is the link.
-LY_LINK, LY_OF_LINK = 25, (2.0, 2.2)
-
-
-def ly_of_link(value):
-    """Return a VM's network beside the link, which stands for the host."""
-    return [
-        measurement(who, "network.gbit_per_second", 12, gbit, tool="iperf")
-        for who, gbit in (("host-link", LY_LINK), ("vm", value))
-    ]
-
-
 THREADS = (1, 4, 8, 16)
 # LY, two VMs at once: {metric: {who: by threads}}.
 LY_TWO = {

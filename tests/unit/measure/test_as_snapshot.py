@@ -84,8 +84,6 @@ class AsSnapshotTest(testtools.TestCase):
         self.assertTrue(any(gap.startswith("h2: ") for gap in found.gaps))
         exc = self.assertRaises(PerfVMError, as_snapshot.of, [blind])
         self.assertIn("h2: ", str(exc))
-
-    def test_two_of_one_name(self):
         both = [host("h1"), host("h1")]
         exc = self.assertRaises(PerfVMError, as_snapshot.of, both)
         self.assertIn("h1 was collected more than once", str(exc))

@@ -32,19 +32,6 @@ class CheckTest(testtools.TestCase):
         self.assertEqual("add one", found[1].remedy)
         self.assertEqual(Level.FAILURE, worst(found))
 
-    def test_judged(self):
-        named = ("eth0", "20 queues", "20", "ethtool -l eth0")
-        for holds, otherwise, level in (
-            (True, Level.FAILURE, Level.OK),
-            (False, Level.FAILURE, Level.FAILURE),
-            (False, Level.WARNING, Level.WARNING),
-        ):
-            finding = check.judged(
-                *named, holds=holds, remedy="add more", otherwise=otherwise
-            )
-            self.assertEqual(level, finding.level)
-            self.assertEqual("" if holds else "add more", finding.remedy)
-
     def test_nothing_passes_without_evidence(self):
         for observed, source in (("20", ""), ("", "ethtool -l eth0")):
             finding = check.passed("eth0", "20 queues", observed, source)

@@ -21,15 +21,6 @@ SEEN = Collected(
 
 
 class CollectedTest(testtools.TestCase):
-    def test_what_was_read(self):
-        self.assertEqual("quiet\n", SEEN.text("/proc/cmdline"))
-        self.assertEqual(("cpu 1\n", "cpu 2\n"), SEEN.looks("/proc/stat"))
-        self.assertEqual("../../../virtio0", SEEN.link("/sys/class/net/eth0/device"))
-        self.assertEqual("Combined: 20\n", SEEN.output("ethtool -l eth0"))
-        self.assertEqual(
-            ["/proc/cmdline", "/proc/stat"], list(SEEN.matching("/proc/*"))
-        )
-
     def test_what_was_not_read_says_why(self):
         for read, place, reason in (
             (SEEN.text, "/proc/1/numa_maps", "permission denied"),

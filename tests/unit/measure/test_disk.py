@@ -66,11 +66,6 @@ class KISTITest(testtools.TestCase):
         self.assertEqual([1, 1, 37], counts(found, "extrapolated"))
         self.assertIn("writes 31.1 of 100", found[0].counts[1].limit)
 
-    def test_both(self):
-        found = plans(Guarantee(50, 100))
-        self.assertEqual([0, 0, 12], counts(found, "rule"))
-        self.assertEqual("writes: 1275 / 100", found[2].counts[0].limit)
-
     def test_littles_law(self):
         for alone in ALONE.values():
             self.assertEqual(8.0, round(alone.outstanding, 1))
@@ -105,11 +100,9 @@ class LimitTest(testtools.TestCase):
         self.assertFalse(found.depth_limited)
         self.assertEqual((), found.remarks)
 
-    def test_a_queue_that_is_not_full(self):
+    def test_what_is_not_full_or_not_known(self):
         found = disk.plan(Figures(500, 500, 2, 2, depth=8), Guarantee(50))
         self.assertFalse(found.depth_limited)
-
-    def test_without_latencies_nobody_can_tell(self):
         found = disk.plan(Figures(500, 500), Guarantee(50))
         self.assertIsNone(found.depth_limited)
         self.assertIn("not known", found.remarks[0])
@@ -139,10 +132,8 @@ class FioTest(testtools.TestCase):
             self.assertAlmostEqual(128, found.outstanding)
             self.assertTrue(found.queue_full)
 
-    def test_synchronous_engines_have_no_depth(self):
+    def test_engines_and_the_page_cache(self):
         self.assertEqual(4, disk.read_fio(fio(ioengine="psync"), "f").depth)
-
-    def test_the_page_cache(self):
         found = disk.plan(disk.read_fio(fio(direct="0"), "f"), Guarantee(50))
         self.assertIn("page cache", found.remarks[0])
 

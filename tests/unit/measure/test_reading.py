@@ -91,15 +91,11 @@ class JSONTest(ReadingCase):
         self.assert_refused(DocumentError, "nested too deeply", "[" * 100_000)
         self.assert_refused(UnreadableFileError, "no UTF-8", b"{\xff")
 
-    def test_another_version(self):
+    def test_another_version_or_kind(self):
         for document in ({}, [], {"schema_version": "9"}, {"schema_version": [1]}):
             self.assert_refused(DocumentError, "schema_version", json.dumps(document))
-
-    def test_another_kind(self):
-        words = (
-            "this is a collected file of a guest",
-            "expected a collected file of a host",
-        )
+        said = "this is a collected file of a guest"
+        words = (said, "expected a collected file of a host")
         self.assert_refused(DocumentError, words, reports.document(), "host")
 
     def test_files_that_cannot_be_read(self):
@@ -265,17 +261,13 @@ class ArchiveTest(ReadingCase):
                     UnreadableFileError, "no archive, or only a part", data[:size]
                 )
 
-    def test_neither_of_both(self):
+    def test_what_is_in_it(self):
         data = reports.packed([reports.member("backup/etc/passwd", "x")])
         words = ("neither collected.json nor sos_commands", "sosreport")
         self.assert_refused(UnreadableFileError, words, data)
-
-    def test_mistakes_in_its_json_name_it(self):
         name = f"perfvm-guest-vm1/{collector.JSON_NAME}"
         data = reports.packed([reports.member(name, "{}")])
         self.assert_refused(DocumentError, f"({name})", data)
-
-    def test_its_json(self):
         text = json.dumps(reports.document())
         data = reports.packed([reports.member(f"./top/{collector.JSON_NAME}", text)])
         self.assertIsInstance(self.read(data), Collected)

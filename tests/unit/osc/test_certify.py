@@ -81,13 +81,7 @@ class CertifyTest(CommandCase):
         self.assertIn("certify.same_time", self.stdout)
 
     def test_files_that_would_be_written_over(self):
-        for arguments, words in (
-            (
-                ["--html", self.directory / "host.json"],
-                "--host-collect is read from it",
-            ),
-            (["--html", self.output], "name different files"),
-            (["--host", "compute1"], "add --snapshot FILE"),
-        ):
-            self.assertEqual(3, self.certify(None, *arguments))
-            self.assertIn(words, self.stderr)
+        for name in ("host.json", "samples.json", "page.html"):
+            self.output = self.directory / name
+            self.assertEqual(3, self.certify())
+            self.assertIn("it would be written over", self.stderr)

@@ -8,7 +8,7 @@ import testtools
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.bench import record, scenario
+from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.bench.record import Record, RecordError
 from nova_perfvm.measure.samples import Machine, Measurement
 
@@ -58,24 +58,16 @@ class RecordTest(testtools.TestCase):
     def document(self):
         return json.loads(self.path.read_text())
 
-    def test_what_is_saved_is_what_compare_reads(self):
+    def test_what_is_saved(self):
+        """What compare reads, and beside it how it was made."""
         self.begun()
         (found,) = samples.load([str(self.path)]).measurements
         self.assertEqual(measurement(7.5), found)
-
-    def test_how_it_was_made_stands_beside(self):
-        self.begun()
         run = self.document()["run"]
         self.assertEqual(SCENARIO.as_document(), run["scenario"])
-        self.assertEqual(
-            [
-                {
-                    "started_at": "2026-11-22T10:00:00Z",
-                    "targets": {"host": {"kernel": "6.1.0"}},
-                }
-            ],
-            run["sessions"],
-        )
+        targets = {"host": {"kernel": "6.1.0"}}
+        session = {"started_at": "2026-11-22T10:00:00Z", "targets": targets}
+        self.assertEqual([session], run["sessions"])
         self.assertEqual(
             [
                 {
@@ -91,13 +83,6 @@ class RecordTest(testtools.TestCase):
             ],
             run["steps"],
         )
-
-    def test_nothing_is_written_before_it_is_saved(self):
-        Record.begin(str(self.path), SCENARIO).fail("prepare", "host", "no disk")
-        self.assertFalse(self.path.exists())
-
-    def test_done(self):
-        self.assertEqual({WARM_UP.key, FIRST.key}, self.begun().done)
 
     def test_a_new_run_replaces_no_file(self):
         self.begun()
@@ -121,9 +106,6 @@ class RecordTest(testtools.TestCase):
         values = [m.value for m in samples.load([str(self.path)]).measurements]
         self.assertEqual([7.5, 8.0], values)
         self.assertEqual(2, len(self.document()["run"]["sessions"]))
-
-    def test_resume_without_a_file_begins(self):
-        self.assertEqual(frozenset(), Record.resume(str(self.path), SCENARIO).done)
 
     def test_what_failed_is_forgotten_when_it_is_tried_again(self):
         found = self.begun()
@@ -163,10 +145,3 @@ class RecordTest(testtools.TestCase):
         found = Record.begin(str(self.path.parent / "none" / "run.json"), SCENARIO)
         error = self.assertRaises(PerfVMError, found.save)
         self.assertIn("cannot write", str(error))
-
-    def test_json_of(self):
-        self.path.write_text('{"run": {}}')
-        self.assertEqual({"run": {}}, record.json_of(str(self.path)))
-        self.path.write_text("[" * 100_000)
-        error = self.assertRaises(RecordError, record.json_of, str(self.path))
-        self.assertIn("no JSON", str(error))

@@ -60,13 +60,10 @@ class ScenarioTest(testtools.TestCase):
             del short[key]
         self.assertEqual(found, scenario.parse(yaml.safe_dump(short, sort_keys=False)))
 
-    def test_document(self):
+    def test_each_round_has_everyone(self):
         found = scenario.parse(SMALL)
         text = yaml.safe_dump(found.as_document(), sort_keys=False)
         self.assertEqual(found, scenario.parse(text))
-
-    def test_each_round_has_everyone(self):
-        found = scenario.parse(SMALL)
         steps = list(found.steps())
         # A warm-up and 5 rounds, 3 runs, 2 groups; the same whenever it is asked.
         self.assertEqual(6 * 3 * 2, len(steps))
@@ -130,13 +127,11 @@ class ScenarioTest(testtools.TestCase):
             found = [words for words in self.mistakes((old, new)) if place in words]
             self.assertTrue(any(words in one for one in found), (place, found))
 
-    def test_no_tool(self):
+    def test_what_is_no_scenario(self):
         text = SMALL[: SMALL.index("tools:")] + "tools: {}\n"
         error = self.assertRaises(DocumentError, scenario.parse, text)
         self.assertIn("no tool: name one of sysbench_cpu", str(error))
-
-    def test_no_mapping_and_no_file(self):
-        self.assertRaises(DocumentError, scenario.parse, "[]")
-        self.assertRaises(DocumentError, scenario.parse, "groups: 1\ntools: 2\n")
+        for text in ("[]", "groups: 1\ntools: 2\n"):
+            self.assertRaises(DocumentError, scenario.parse, text)
         error = self.assertRaises(DocumentError, scenario.load, "/nonexistent/s.yaml")
         self.assertIn("cannot read", str(error))

@@ -74,10 +74,3 @@ class ProgressTest(testtools.TestCase):
             ["2 min 00 s left", "2 min 15 s left", "2 min 00 s left"], list(left[:3])
         )
         self.assertEqual("15 s left", left[-1])
-
-    def test_a_run_that_goes_on(self):
-        for step in list(self.scenario.steps())[:8]:
-            self.record.step(step, (), {})
-        _, *told = self.told()
-        self.assertEqual([(9, 10), (10, 10)], [one[1:] for one in told])
-        self.assertTrue(told[0][0].endswith("; 24 s left"), told)

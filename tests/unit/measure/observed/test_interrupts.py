@@ -75,10 +75,6 @@ class ParseTest(testtools.TestCase):
                 [24], [v.irq for v in seen.named("virtio0-config").values()]
             )
 
-    def test_what_is_none(self):
-        for text in ("", "garbage\n", "\n\n"):
-            self.assertRaises(NotReadError, interrupts.parse, text)
-
 
 class DifferenceTest(testtools.TestCase):
     def rows(self, count, name="virtio0-input.0", cpus=2):
@@ -89,18 +85,15 @@ class DifferenceTest(testtools.TestCase):
         self.assertEqual({0: 0, 1: 250}, seen.named("virtio0-input.0")[0].counts)
         self.assertEqual("/proc/interrupts", seen.source)
 
-    def test_counters_wrap(self):
+    def test_counters_that_begin_anew(self):
+        # One of 32 bits wraps.
         seen = interrupts.read(collected(self.rows(2**32 - 10), self.rows(20)))
         self.assertEqual(30, seen.named("virtio0-input.0")[0].total)
-
-    def test_a_counter_that_began_anew(self):
         exc = self.assertRaises(
             NotReadError, interrupts.read, collected(self.rows(1000), self.rows(3))
         )
-        self.assertEqual(
-            "the counter of virtio0-input.0 began anew between the two looks",
-            exc.reason,
-        )
+        said = "the counter of virtio0-input.0 began anew between the two looks"
+        self.assertEqual(said, exc.reason)
 
     def test_what_was_there_once_only_does_not_count(self):
         other = self.rows(5, "virtio1-input.0")
@@ -141,8 +134,3 @@ class EffectiveTest(testtools.TestCase):
         self.assertEqual(1.92, round(interrupts.effective(both), 2))
         for vector in seen.vectors:
             self.assertEqual(1.0, interrupts.effective(vector.counts.values()))
-
-    def test_evenly_and_nothing(self):
-        self.assertEqual(20, interrupts.effective([7] * 20))
-        self.assertEqual(0, interrupts.effective([0, 0]))
-        self.assertEqual(0, interrupts.effective([]))

@@ -53,10 +53,6 @@ class ProcessTest(testtools.TestCase):
         (task,) = process.of(Role.VHOST)
         self.assertEqual("/proc/9", task.path)
 
-    def test_hidden_processes(self):
-        hidden = of({}, unread={"/proc": "processes of others are hidden"})
-        self.assertRaises(NotReadError, processes.read, hidden)
-
     def memory(self, text):
         host = of({"/proc/7/comm": "kvm\n", "/proc/7/numa_maps": text})
         (process,) = processes.read(host)
@@ -101,14 +97,6 @@ class ProcessTest(testtools.TestCase):
         for text in ("", "Cpus_allowed_list:\tx\n", "Cpus_allowed_list:\t\n", cut_off):
             bad = of({f"{path}/status": text})
             self.assertRaises(NotReadError, processes.allowed_cpus, bad, path)
-
-    def test_thread_that_waits_for_a_disk(self):
-        path = "/proc/7"
-        text = hosts.status("kvm", "3", "0").replace(
-            "Name", "State:\tD (disk sleep)\nName"
-        )
-        host = of({f"{path}/status": text})
-        self.assertEqual({3}, processes.allowed_cpus(host, path))
 
     def test_cgroups(self):
         cpus, mems = "cpuset.cpus", "cpuset.mems"

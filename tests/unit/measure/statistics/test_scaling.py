@@ -76,16 +76,11 @@ class AtOnceTest(testtools.TestCase):
             [(row.number, row.what, row.verdict) for row in found],
         )
 
-    def test_single_figures(self):
+    def test_what_is_too_little(self):
         found = scaling.judge_all(Samples(tuple(divided({1: 100, 2: 95}, 1))))
         self.assertEqual(Verdict.INCONCLUSIVE, found[0].verdict)
-
-    def test_nothing_to_judge(self):
-        self.assertRaises(
-            scaling.CannotScaleError,
-            scaling.judge_all,
-            Samples(tuple(divided({1: 100}))),
-        )
+        alone = Samples(tuple(divided({1: 100})))
+        self.assertRaises(scaling.CannotScaleError, scaling.judge_all, alone)
 
 
 class ScaleOutTest(testtools.TestCase):

@@ -16,7 +16,6 @@ from tests.unit.measure.checks.host.case import (
     PASS,
     POLICY,
     SKIP,
-    WARN,
     XML,
     findings,
     view,
@@ -76,15 +75,6 @@ class AllTest(testtools.TestCase):
             skipped = [one for one in found if one.level is SKIP]
             self.assertEqual([UUIDS[0]], [one.subject for one in skipped], code)
             self.assertIn("error: no domain", skipped[0].observed)
-
-    def test_a_host_without_vms(self):
-        found = self.statuses(hosts.host(vms=0))
-        self.assertEqual(
-            {"hypervisor.vcpu_pins", "hypervisor.class_rules"},
-            {code for code, status in found if status is SKIP}
-            & {"hypervisor.vcpu_pins", "hypervisor.class_rules"},
-        )
-        self.assertEqual(set(), {one for one in found if one[1] in {WARN, FAIL}})
 
     def test_stopped_vms_count_nowhere(self):
         host = hosts.host()

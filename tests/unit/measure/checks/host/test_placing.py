@@ -39,9 +39,6 @@ class NodeShapeTest(HostCase):
         host = having(hosts.host(), {f"{NODE}/node1/meminfo": None})
         self.assert_found(SKIP, "memory of the nodes", collected=host)
 
-    def test_without_a_policy(self):
-        self.assert_found(SKIP, "shape", policy=None)
-
 
 class MemorylessNodesTest(HostCase):
     code = "memoryless_nodes"
@@ -78,12 +75,9 @@ class SMTTest(HostCase):
         policy = with_class(smt="threads")
         self.assert_found(SKIP, FIRST, collected=self.smt(pins), policy=policy)
 
-    def test_the_other_thread_is_another_vms(self):
+    def test_the_other_thread_is_somebody_elses(self):
         pins = [str(cpu + 42) for cpu in range(20, 40)]
-        found = self.statuses(self.smt(pins))
-        self.assertEqual({FAIL}, set(found.values()))
-
-    def test_the_other_thread_is_shared(self):
+        self.assert_all(FAIL, self.smt(pins))
         conf = "[compute]\ncpu_dedicated_set=0-39\ncpu_shared_set=42-81\n"
         self.assert_all(FAIL, having(self.smt(), {CONF: conf}))
 
@@ -100,24 +94,22 @@ class CPUSetsTest(HostCase):
     def configured(self, text):
         return having(hosts.host(), {CONF: f"[compute]\n{text}\n"})
 
-    def test_overlap(self):
-        host = self.configured("cpu_dedicated_set = 0-39\ncpu_shared_set = 39-41")
-        self.assert_found(FAIL, "dedicated and shared", "CPUs 39", collected=host)
-
-    def test_cpus_that_do_not_run(self):
-        host = self.configured("cpu_dedicated_set = 0-39,77")
-        self.assert_found(FAIL, "online", "77", collected=host)
-
-    def test_too_few_on_a_node(self):
-        name = "node 1, class high-performance"
-        host = self.configured("cpu_dedicated_set = 0-38")
-        self.assert_found(FAIL, name, "19, room for 0", collected=host)
-        host = self.configured("cpu_dedicated_set = 0-39,41")
-        self.assert_found(WARN, name, "21, room for 1", collected=host)
-
-    def test_no_cpu_for_the_host(self):
-        host = self.configured("cpu_dedicated_set = 0-41")
-        self.assert_found(WARN, "the host's own CPUs", "none", collected=host)
+    def test_sets(self):
+        node = "node 1, class high-performance"
+        for text, status, subject, words in (
+            (
+                "cpu_dedicated_set = 0-39\ncpu_shared_set = 39-41",
+                *(FAIL, "dedicated and shared", "CPUs 39"),
+            ),
+            ("cpu_dedicated_set = 0-39,77", FAIL, "online", "77"),
+            ("cpu_dedicated_set = 0-38", FAIL, node, "19, room for 0"),
+            ("cpu_dedicated_set = 0-39,41", WARN, node, "21, room for 1"),
+            ("cpu_dedicated_set = 0-41", WARN, "the host's own CPUs", "none"),
+        ):
+            host = self.configured(text)
+            self.assert_found(status, subject, words, collected=host)
+        (one,) = self.findings(self.configured("cpu_dedicated_set = 3-1"))
+        self.assertEqual((SKIP, CONF), (one.level, one.source))
 
     def test_of_the_snapshot(self):
         host = having(hosts.host(), {CONF: None})
@@ -134,10 +126,6 @@ class CPUSetsTest(HostCase):
         floating = hosts.general_xml(3).replace(" cpuset='20-39'", "")
         host = hosts.with_domains(host, vm3=floating)
         self.assert_found(FAIL, "dedicated and shared", "CPUs 0-39", collected=host)
-
-    def test_sets_that_cannot_be_understood(self):
-        (one,) = self.findings(self.configured("cpu_dedicated_set = 3-1"))
-        self.assertEqual((SKIP, CONF), (one.level, one.source))
 
 
 class VCPUPinsTest(HostCase):
@@ -165,11 +153,10 @@ class VCPUPinsTest(HostCase):
         one = self.assert_found(FAIL, f"{FIRST}: nobody else", "20-24", collected=host)
         self.assertIn("instance-00000002", one.observed)
 
-    def test_two_vcpus_on_a_cpu(self):
+    def test_somebody_else_is_there(self):
+        """A vCPU of its own, or a VM that shares."""
         host = self.pinned([*(str(cpu) for cpu in range(19)), "18"])
         self.assert_found(FAIL, f"{FIRST}: nobody else", "on 19 CPUs", collected=host)
-
-    def test_a_vm_that_shares_is_met(self):
         host = hosts.with_domains(hosts.host(), vm3=hosts.general_xml(3, "0-3,40-41"))
         self.assert_found(FAIL, f"{FIRST}: nobody else", "0-3", collected=host)
 

@@ -188,11 +188,9 @@ class MemoryLocalTest(HostCase):
 class HugePagesTest(HostCase):
     code = "huge_pages"
 
-    def test_asked_for_and_got(self):
-        self.assert_all(PASS, hosts.host(pages_kb=2048))
-
-    def test_not_got(self):
+    def test_got_or_not(self):
         host = hosts.host(pages_kb=2048)
+        self.assert_all(PASS, host)
         for text in (
             hosts.numa_maps({0: 128 * 2**20}),
             hosts.numa_maps({0: 64 * 2**20}, 2048),
@@ -264,11 +262,9 @@ class IRQAffinityTest(HostCase):
         host = self.fired(20000)
         self.assert_found(FAIL, "fired", "2000 a second on CPU 7", collected=host)
 
-    def test_those_of_guests(self):
+    def test_what_tells_nothing_of_them(self):
         host = self.fired(20000, "vfio-msix[3](0000:00:03.0)")
         self.assert_all(SKIP, host)
-
-    def test_without_a_second_look(self):
         self.assert_found(SKIP, "fired", collected=having(hosts.host(), later={}))
 
     def test_where_vms_own_every_cpu(self):
@@ -298,64 +294,44 @@ class NICNodeTest(HostCase):
 
 
 class SettingsTest(HostCase):
-    def look(self, code, path, *expected, subject):
-        self.code = code
-        for text, status in expected:
-            with self.subTest(text=text):
+    def test_files(self):
+        none = (None, SKIP)
+        for code, subject, path, *expected in (
+            (
+                *("governor", "governor", f"{CPU}/cpu7/cpufreq/scaling_governor"),
+                *(("performance\n", PASS), ("powersave\n", WARN), none),
+            ),
+            (
+                *("tuned", "profile", "/etc/tuned/active_profile"),
+                *(("virtual-host\n", PASS), ("balanced\n", WARN), ("\n", WARN)),
+                *(("virtual-host powersave\n", WARN), ("our-own\n", SKIP), none),
+            ),
+            (
+                *("ksm", "KSM", "/sys/kernel/mm/ksm/run"),
+                *(("2\n", PASS), ("1\n", FAIL), none),
+            ),
+            (
+                *("numa_balancing", "NUMA balancing"),
+                "/proc/sys/kernel/numa_balancing",
+                *(("0\n", PASS), ("1\n", WARN), ("\n", WARN), none),
+            ),
+        ):
+            self.code = code
+            for text, status in expected:
                 host = having(hosts.host(), {path: text})
-                if text is None:
-                    self.assert_all(status, host)
-                else:
-                    self.assert_found(status, subject, collected=host)
+                with self.subTest(path=path, text=text):
+                    if text is None:
+                        self.assert_all(status, host)
+                    else:
+                        self.assert_found(status, subject, collected=host)
 
-    def test_governor(self):
-        self.look(
-            "governor",
-            f"{CPU}/cpu7/cpufreq/scaling_governor",
-            ("performance\n", PASS),
-            ("powersave\n", WARN),
-            (None, SKIP),
-            subject="governor",
-        )
-
-    def test_tuned(self):
-        self.look(
-            "tuned",
-            "/etc/tuned/active_profile",
-            ("virtual-host\n", PASS),
-            ("balanced\n", WARN),
-            ("\n", WARN),
-            ("virtual-host powersave\n", WARN),
-            ("our-own\n", SKIP),
-            (None, SKIP),
-            subject="profile",
-        )
-
-    def test_ksm(self):
-        self.look(
-            "ksm",
-            "/sys/kernel/mm/ksm/run",
-            ("2\n", PASS),
-            ("1\n", FAIL),
-            (None, SKIP),
-            subject="KSM",
-        )
+    def test_pages_that_are_merged_on_a_node(self):
+        self.code = "ksm"
         files = {
             "/sys/kernel/mm/ksm/run": "1\n",
             "/sys/kernel/mm/ksm/merge_across_nodes": "0\n",
         }
         self.assert_found(WARN, "KSM", collected=having(hosts.host(), files))
-
-    def test_numa_balancing(self):
-        self.look(
-            "numa_balancing",
-            "/proc/sys/kernel/numa_balancing",
-            ("0\n", PASS),
-            ("1\n", WARN),
-            ("\n", WARN),
-            (None, SKIP),
-            subject="NUMA balancing",
-        )
 
     def test_hosts_without_pinned_vms(self):
         host = having(hosts.host(vms=0), {CONF: "[compute]\ncpu_shared_set = 0-41\n"})
