@@ -14,11 +14,10 @@ import sys
 import yaml
 
 from nova_perfvm.facts import snapshot
-from nova_perfvm.measure import reading, samples
-from nova_perfvm.measure.samples import Samples
+from nova_perfvm.measure import reading
 from tests import documented, shown
 from tests.bench import test_run
-from tests.unit.measure import hosts, published, test_disk
+from tests.unit.measure import hosts, test_disk
 from tests.unit.measure.certify import sound
 
 # {beginning of a command: exit statuses that are right}, where it is not 0 alone.  One
@@ -28,7 +27,6 @@ STATUSES = {
     # By the built-in policy, which is of 2x20; this one has a CPU more for itself.
     "nova-perfvm host check results/": {2},
     "nova-perfvm bench compare": {1, 2},
-    "nova-perfvm bench scaling rps.json": {2},
 }
 # Shorter than an operator would; a directory in memory cannot be read directly.
 SHORTER = {"--size=20g": "--size=1m", "--runtime=300": "--runtime=1", "--direct=1": ""}
@@ -95,7 +93,6 @@ class DocumentedTest(test_run.RunCase):
             "compute1.json": sound.collected(case.host),
             "compute1-nova.conf": "[compute]\ncpu_dedicated_set = 0-39\n",
             "cloud.json": snapshot.dumps(hosts.snapshot()),
-            "rps.json": samples.dumps(Samples((), (published.rps(),))),
         }
         for number, guest in enumerate(case.guests, 1):
             files[f"rgw{number}.json"] = sound.collected(guest)
