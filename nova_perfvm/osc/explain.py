@@ -14,7 +14,7 @@ from nova_perfvm.changes.migrations.model import command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain
-from nova_perfvm.diagnose.explain import Explanation, SchedulerSettings
+from nova_perfvm.diagnose.explain import Explanation, Row, SchedulerSettings
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
@@ -30,7 +30,6 @@ _MOST_MOVES: Final = 3
 # More names than that make no table.
 _MOST_NAMES: Final = 8
 _COLUMNS: Final = ("Result", "Reason", "Count", "Hosts", "Detail", "Fix")
-_LONG_COLUMNS: Final = ("Host", "Result", "Reason", "NUMA Nodes", "Detail", "Fix")
 
 
 class Hosts(FormattableColumn[Sequence[str]]):
@@ -93,9 +92,13 @@ class Explain(LookingLister):
         if not (found.accepting or found.request_reasons):
             self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
-        if parsed_args.long:
-            return _LONG_COLUMNS, list(_long(policy, found))
-        return _COLUMNS, list(_short(found))
+        if not parsed_args.long:
+            return _COLUMNS, [_row(row) for row in found.rows()]
+        facts = request.facts
+        return (*_COLUMNS, "NUMA Nodes"), [
+            (*_row(row), "\n".join(describe_cells(policy, facts, row.shown.view.facts)))
+            for row in found.by_host()
+        ]
 
     def _offered(
         self,
@@ -153,27 +156,13 @@ def _offered_plan(
             yield from command(move).splitlines()
 
 
-def _short(found: Explanation) -> Iterator[tuple[Any, ...]]:
-    for row in found.rows():
-        code = row.shown.code
-        yield (
-            "refused" if code else "accepted",
-            code,
-            len(row.hosts),
-            Hosts(row.hosts),
-            Reasons(row.shown),
-            Remedy(row.fix),
-        )
-
-
-def _long(policy: Policy, found: Explanation) -> Iterator[tuple[Any, ...]]:
-    for row in found.by_host():
-        view, code = row.shown.view, row.shown.code
-        yield (
-            view.name,
-            "refused" if code else "accepted",
-            code,
-            "\n".join(describe_cells(policy, found.request.facts, view.facts)),
-            Reasons(row.shown),
-            Remedy(row.fix),
-        )
+def _row(row: Row) -> tuple[Any, ...]:
+    code = row.shown.code
+    return (
+        "refused" if code else "accepted",
+        code,
+        len(row.hosts),
+        Hosts(row.hosts),
+        Reasons(row.shown),
+        Remedy(row.fix),
+    )

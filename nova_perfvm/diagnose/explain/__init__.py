@@ -9,6 +9,7 @@ both, from a snapshot.
 from nova_perfvm.diagnose.explain.report import (
     Explanation,
     NotFoundError,
+    Row,
     explain,
     request_of,
 )
@@ -22,6 +23,7 @@ from nova_perfvm.diagnose.explain.words import words
 __all__ = [
     "Explanation",
     "NotFoundError",
+    "Row",
     "SchedulerSettings",
     "explain",
     "judge",

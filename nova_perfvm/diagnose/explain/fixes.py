@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain.exits import Exits
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
     offer,
 )
 from nova_perfvm.diagnose.hosts import stale_traits
-from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import REFUSALS
@@ -56,58 +55,92 @@ class Fix:
         return f"host {self.host}: {'; '.join(filter(None, parts))}"
 
 
-def fix_for(
-    policy: Policy,
-    request: Request,
-    verdict: HostVerdict,
-    settings: SchedulerSettings,
-    exits: Exits,
-) -> Fix | None:
-    """Return the smallest change found for one host, None if none was found.
+class Fixer:
+    """Finds what to do for hosts of a cloud, so that they would take a request.
 
-    Only servers are to go that another host would take.
+    :ivar stuck: hosts on which servers are in the way that no other host takes
     """
-    if verdict.accepted:
-        return None
-    view, steps = _served(verdict)
-    for reason in verdict.rules:
-        refusal = REFUSALS.get(reason.code)
-        if refusal and refusal.fix:
-            step, view = refusal.fix(reason.data, view)
-            steps.append(step)
-    forbidden = {
-        reason.data["trait"]
-        for reason in verdict.placement
-        if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
-    }
-    for stale in stale_traits(policy, view) if forbidden else ():
-        if stale.stale_trait in forbidden:
-            steps.append(f"remove {stale.stale_trait}: {stale.remedy}")
-            view = _without_trait(view, stale.stale_trait)
 
-    def enough(servers: Sequence[Server]) -> bool:
-        return offer(policy, request, view.without(servers), settings) is not None
+    def __init__(
+        self,
+        policy: Policy,
+        snapshot: Snapshot,
+        request: Request,
+        views: Iterable[HostView],
+        settings: SchedulerSettings,
+    ) -> None:
+        """Judge nothing yet.
 
-    # Nobody makes room for himself.
-    others = [server for server in view.servers if server.id != request.server]
-    if not enough(others):
-        return None
-    servers = _smallest([s for s in others if exits.can(s)], enough)
-    if servers is None:
-        exits.stuck.append(view.name)
-    if servers is None or not (servers or steps):
-        return None
-    return Fix(view.name, tuple(steps), servers)
+        :param views: of all hosts
+        """
+        self._policy = policy
+        self._snapshot = snapshot
+        self._request = request
+        self._views = tuple(views)
+        self._settings = settings
+        # By what servers ask for, who would take them.
+        self._takers: dict[str, set[str]] = {}
+        self.stuck: list[str] = []
+
+    def fix(self, verdict: HostVerdict) -> Fix | None:
+        """Return the smallest change found for one host, None if none was found.
+
+        Only servers are to go that another host would take.
+        """
+        if verdict.accepted:
+            return None
+        view, steps = _served(verdict)
+        for reason in verdict.rules:
+            refusal = REFUSALS.get(reason.code)
+            if refusal and refusal.fix:
+                step, view = refusal.fix(reason.data, view)
+                steps.append(step)
+        forbidden = {
+            reason.data["trait"]
+            for reason in verdict.placement
+            if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
+        }
+        for stale in stale_traits(self._policy, view) if forbidden else ():
+            if stale.stale_trait in forbidden:
+                steps.append(f"remove {stale.stale_trait}: {stale.remedy}")
+                view = _without_trait(view, stale.stale_trait)
+
+        def enough(servers: Sequence[Server]) -> bool:
+            return self._takes(view.without(servers), self._request)
+
+        # Nobody makes room for himself.
+        others = [s for s in view.servers if s.id != self._request.server]
+        if not enough(others):
+            return None
+        servers = _smallest([s for s in others if self._can_leave(s)], enough)
+        if servers is None:
+            self.stuck.append(view.name)
+        if servers is None or not (servers or steps):
+            return None
+        return Fix(view.name, tuple(steps), servers)
+
+    def _takes(self, view: HostView, request: Request) -> bool:
+        return offer(self._policy, request, view, self._settings) is not None
+
+    def _can_leave(self, server: Server) -> bool:
+        """Return whether a server can leave its host, offloaded or to another."""
+        if not moves.goes_elsewhere(server):
+            return True
+        try:
+            request = moves.request_of(self._snapshot, server)
+        except RequestError:
+            # nova-api would refuse its flavor and image today.
+            return False
+        asked = repr(replace(request, server=""))
+        if asked not in self._takers:
+            takers = {v.host for v in self._views if self._takes(v, request)}
+            self._takers[asked] = takers
+        return bool(self._takers[asked] - {server.host})
 
 
 def _without_trait(view: HostView, trait: str) -> HostView:
     top, *others = view.tree
     return replace(view, tree=(replace(top, traits=top.traits - {trait}), *others))
-
-
-def smallest(fixes: Iterable[Fix | None]) -> Fix | None:
-    """Return the smallest of several."""
-    return min((fix for fix in fixes if fix), key=lambda fix: fix.cost, default=None)
 
 
 def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:

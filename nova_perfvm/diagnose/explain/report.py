@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain.exits import Exits
-from nova_perfvm.diagnose.explain.fixes import Fix, fix_for
+from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
@@ -214,16 +213,16 @@ def explain(
         for verdict in judge_all(policy, request, judged, settings)
         if verdict.view.name in names
     )
-    exits = Exits(policy, snapshot, everything, settings)
-    fixes = tuple(fix_for(policy, request, v, settings, exits) for v in verdicts)
+    fixer = Fixer(policy, snapshot, request, everything, settings)
+    fixes = tuple(map(fixer.fix, verdicts))
     notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]
     if request.unseen:
         notes.append(
             f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "
             "looked at"
         )
-    if exits.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
-        hosts = some_of(exits.stuck, _MOST_NAMED)
+    if fixer.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
+        hosts = some_of(fixer.stuck, _MOST_NAMED)
         notes.append(f"servers are in the way that no other host takes: {hosts}")
     reasons = check_request(policy, request.facts)
     return Explanation(request, verdicts, reasons, fixes, tuple(notes))

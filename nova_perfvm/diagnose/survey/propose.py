@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.survey import sizes as pinned
-from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common
+from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common, pinned_sizes
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot, host_facts
 from nova_perfvm.generate.flavors import properties_of
@@ -74,7 +73,7 @@ def propose(snapshot: Snapshot, vcpus: int | None = None) -> Proposal:
 class _Proposer:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._sizes = pinned.pinned_sizes(snapshot)
+        self._sizes = pinned_sizes(snapshot)
         self._why: dict[str, str] = {}
         self._left_out: list[str] = []
 
@@ -115,8 +114,10 @@ class _Proposer:
             self._why["vcpus"] = "as asked for"
             mine = (size for size in self._sizes if size.vcpus == vcpus)
             return next(mine, PinnedSize(vcpus))
-        for size in pinned.worth_a_class(self._sizes):
-            if _placed(size, shapes) is not None:
+        all_cpus = sum(size.cpus for size in self._sizes)
+        for size in self._sizes:
+            # One that fewer of the CPUs belong to is no reason for a policy.
+            if 10 * size.cpus >= all_cpus and _placed(size, shapes) is not None:
                 self._why["vcpus"] = (
                     f"owned by {number_of(len(size.servers), 'VM')} on "
                     f"{number_of(size.hosts, 'host')}: the largest size with a tenth "

@@ -6,16 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 
 _Item = TypeVar("_Item")
-
-# A size that fewer of the pinned CPUs belong to is no reason for a policy.
-_LEAST_SHARE: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -82,19 +79,6 @@ def pinned_sizes(snapshot: Snapshot) -> tuple[PinnedSize, ...]:
         PinnedSize(vcpus, tuple(servers.get(vcpus, ())), tuple(flavors.get(vcpus, ())))
         for vcpus in sorted(servers.keys() | flavors.keys(), reverse=True)
     )
-
-
-def worth_a_class(sizes: Iterable[PinnedSize]) -> Iterator[PinnedSize]:
-    """Yield the sizes that a class may be made for, the best first.
-
-    The largest that has a tenth of all pinned CPUs: by servers, or, where no server
-    owns CPUs, by flavors alone.
-    """
-    sizes = tuple(sizes)
-    pinned = sum(size.cpus for size in sizes)
-    for size in sizes:
-        if not pinned or size.cpus >= _LEAST_SHARE * pinned:
-            yield size
 
 
 def most_common(values: Iterable[_Item]) -> _Item | None:
