@@ -12,10 +12,8 @@ from nova_perfvm.diagnose.survey import Survey, survey
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.generate import inventory
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
-    POLICY_VARIABLE,
     Arguments,
     Table,
     argument,
@@ -26,7 +24,6 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.formats import proposal
 from nova_perfvm.osc.formats import survey as page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
-from nova_perfvm.policy import loader
 
 _COLUMNS: Final = ("Part", "What", "Number", "Details")
 
@@ -61,11 +58,6 @@ class ShowSurvey(ReportingLister):
             ),
             snapshots.NOVA_DB,
         ),
-        file_argument(
-            "--inventory",
-            help="inventory file that tells hosts' NUMA nodes, for those of which "
-            "Nova's database has told none",
-        ),
         argument(
             "--vcpus",
             type=int,
@@ -92,29 +84,17 @@ class ShowSurvey(ReportingLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look, propose, judge; write the policy."""
         # First, as a mistake there shows at once.
-        proposing = parsed_args.policy_out or parsed_args.vcpus
-        if proposing and parsed_args.policy is not None:
-            raise PerfVMError(
-                "--policy is the policy to judge by, and none is proposed beside it: "
-                "leave it out, or --vcpus and --policy-out"
-            )
         policy = None
-        if policy_name(parsed_args) is not None:
-            if proposing:
-                self.app.stderr.write(
-                    f"{POLICY_VARIABLE} is left aside, as a policy is proposed\n"
+        if parsed_args.policy_out or parsed_args.vcpus:
+            if parsed_args.policy is not None:
+                raise PerfVMError(
+                    "--policy is the policy to judge by, and none is proposed beside "
+                    "it: leave it out, or --vcpus and --policy-out"
                 )
-            else:
-                policy = self.policy(parsed_args)
+        elif policy_name(parsed_args) is not None:
+            policy = self.policy(parsed_args)
         seen = self.snapshot(parsed_args)
         found = survey(seen, policy, parsed_args.vcpus)
-        if parsed_args.inventory is not None:
-            known = found.policy or loader.load()
-            cells = inventory.load(parsed_args.inventory, known)
-            seen, remarks = inventory.with_inventory(seen, cells)
-            for remark in remarks:
-                self.app.stderr.write(f"{remark}\n")
-            found = survey(seen, policy, parsed_args.vcpus)
         if found.policy is not None and found.slots.unfit:
             won = recover.recovery(found.policy, seen)
             found = replace(found, recovery=won)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit.claims import check_changed
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import is_ours
@@ -88,11 +87,7 @@ def findings(policy: Policy, snapshot: Snapshot) -> tuple[Finding, ...]:
 
     :param snapshot: the cloud as it is
     """
-    # Of flavors that were changed only what was, not what is to be.
-    found = [
-        *_as_if(policy, snapshot),
-        *sorted(set(check_changed(audit.Subject(policy, snapshot)))),
-    ]
+    found = _as_if(policy, snapshot)
     return tuple(sorted(found, key=lambda f: f.level, reverse=True))
 
 

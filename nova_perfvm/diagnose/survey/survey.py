@@ -170,7 +170,7 @@ def _gaps(
     for text in snapshot.gaps:
         what, _, why = text.partition(": ")
         yield Gap(what, why)
-    tell = "on a controller, --from-nova-db; or --inventory FILE"
+    tell = "on a controller, --from-nova-db"
     without = sum(not host.view.facts.cells for host in hosts)
     assumed = sum(host.view.compute.cells_source == ASSUMED for host in hosts)
     if without or assumed:

@@ -95,26 +95,11 @@ class SurveyTest(SurveyCase):
         # As after `eval "$(nova-perfvm sandbox openrc)"`, which names one.
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", mine))
         self.assertEqual(0, self.survey(clouds.pools(), *other), self.stderr)
-        self.assertIn("PERFVM_POLICY is left aside", self.stderr)
         self.assertTrue(other[1].exists())
         # Without a proposal it is the one to judge by.
         self.survey(clouds.pools())
         self.assertIn(f"policy: {mine} (sha256", self.stderr)
         self.assertNotIn("| policy ", self.stdout)
-
-    def test_an_inventory_tells_the_nodes(self):
-        inventory = self.directory / "inventory"
-        inventory.write_text(
-            'schema_version: "1.0"\n'
-            "hosts:\n  o1: {shape: 2x20, mode: shared}\n"
-            "  nobody: {shape: 2x20, mode: shared}\n"
-        )
-        self.assertEqual(
-            0, self.survey(clouds.pools(), "--inventory", inventory, "-f", "json")
-        )
-        found = {(row["Part"], row["What"]) for row in json.loads(self.stdout)}
-        self.assertIn(("hosts", "2x20 shared"), found)
-        self.assertIn("no compute host is called nobody", self.stderr)
 
     def test_mistakes(self):
         for options, words in (
