@@ -14,7 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, delete_detached, detach_child
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import CREATED, Aggregate, Provider
+from nova_perfvm.facts.snapshot import Aggregate, Provider
 
 
 def plan_unenroll(
@@ -107,30 +107,15 @@ def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
 
 
 def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
-    """Return which aggregates stay that isolate hosts or keep the policy, and why."""
+    """Yield which aggregates stay that may be ours, and how they go."""
     for aggregate in aggregates:
-        if aggregate.name == const.POLICY_AGGREGATE and aggregate.hosts:
-            hosts = ", ".join(sorted(aggregate.hosts))
+        policy = aggregate.name == const.POLICY_AGGREGATE
+        # An enroll that was cut off leaves it without metadata.
+        ours = aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIX)
+        goes = not aggregate.hosts if policy else aggregate.made_by_enroll
+        if (ours or policy) and not goes:
             yield (
-                f"aggregate {aggregate.name} stays: somebody put {hosts} into it; take "
-                "them out (openstack aggregate remove host), and run this again"
+                f"aggregate {aggregate.name} stays: it has hosts or metadata that this "
+                "project did not give it; if nobody needs it: openstack aggregate "
+                f"delete {quote(aggregate.name)}"
             )
-        if aggregate.made_by_enroll or not (
-            # An enroll that was cut off leaves it without metadata.
-            aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIX)
-        ):
-            continue
-        known = {f"trait:{trait}" for trait in aggregate.elastic_traits}
-        ours = known | CREATED.keys() | {const.CLASS_KEY}
-        others = sorted(aggregate.metadata.keys() - ours)
-        if CREATED.items() <= aggregate.metadata.items() and others:
-            why = f"somebody gave it {', '.join(others)}"
-        else:
-            why = (
-                f"it has no {const.CREATED_BY_KEY}, as one that enrolling did not make "
-                "or that is from before it marked its own"
-            )
-        yield (
-            f"aggregate {aggregate.name} stays: {why}; if nobody needs it: openstack "
-            f"aggregate delete {quote(aggregate.name)}"
-        )

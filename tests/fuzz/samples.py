@@ -9,7 +9,7 @@ from nova_perfvm.changes.migrations import record
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Aggregate, Image, Migration
 from nova_perfvm.policy import loader
-from tests.unit.changes.migrations.test_record import execution
+from tests.unit.changes.migrations.test_execution import execution
 from tests.unit.diagnose.audit.test_checks import small
 from tests.unit.facts.snapshot.clouds import HP, Cloud
 

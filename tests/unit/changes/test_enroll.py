@@ -92,28 +92,24 @@ class PlanCase(testtools.TestCase):
 
 class EnrollTest(PlanCase):
     def test_an_empty_host(self):
-        host = self.enrolled(view())
-        self.assertTrue(host.enrolled)
-        self.assertEqual({"h1"}, host.cloud.aggregates[0].hosts)
-        self.assertEqual(
-            [(c.name, {const.RC_UNIT: Inventory(1000, 1000)}) for c in host.children],
-            [(c.name, c.inventories) for c in host.children],
-        )
-        self.assertEqual(
-            ["h1_perfvm_a", "h1_perfvm_b"], [c.name for c in host.children]
-        )
-
-    def test_first_isolated_last_opened(self):
-        changes = plan_enroll(POLICY, view()).changes
-        kinds = [type(change) for change in changes]
-        self.assertLess(kinds.index(do.AddHost), kinds.index(do.CreateChild))
-        self.assertTrue(changes[-1].opens)
-
-    def test_dedicated_hosts_keep_general_vms_away(self):
-        for resource, expected in (("PCPU", True), ("VCPU", False)):
-            host = self.enrolled(view(resource=resource))
+        for resource in ("VCPU", "PCPU"):
+            seen = view(resource=resource)
+            changes = plan_enroll(POLICY, seen).changes
+            kinds = [type(change) for change in changes]
+            # First it is isolated, last it is opened.
+            self.assertLess(kinds.index(do.AddHost), kinds.index(do.CreateChild))
+            self.assertTrue(changes[-1].opens)
+            host = self.enrolled(seen)
+            self.assertTrue(host.enrolled)
+            self.assertEqual({"h1"}, host.cloud.aggregates[0].hosts)
+            stock = {const.RC_UNIT: Inventory(1000, 1000)}
+            self.assertEqual(
+                [("h1_perfvm_a", stock), ("h1_perfvm_b", stock)],
+                [(c.name, c.inventories) for c in host.children],
+            )
+            # Dedicated hosts keep general VMs away.
             has = const.TRAIT_HIGH_PERFORMANCE in host.root.traits
-            self.assertEqual(expected, has)
+            self.assertEqual(resource == "PCPU", has)
 
     def test_another_aggregate_that_isolates(self):
         mine = Aggregate(7, "uuid-mine", "mine", ISOLATING, frozenset({"h1"}))
@@ -157,46 +153,80 @@ class EnrollTest(PlanCase):
         fewer = self.enrolled(more)
         self.assertEqual(["h1_perfvm_c"], [c.name for c in fewer.detached])
         self.assert_same(good, self.enrolled(fewer, delete_children=True))
-
-    def test_other_children_are_not_ours(self):
+        # Other children are not ours.
         bandwidth = {"NET_BW": Inventory(10, 10)}
         nic = Provider("n", "h1_nic", 3, bandwidth, parent=ROOT, root=ROOT)
         self.assertIn(nic, self.enrolled(view(others=(nic,))).tree)
 
-    def test_what_is_in_use_is_not_shrunk(self):
-        host = self.enrolled(view(high("a")), backfill=True)
-        self.assert_refused("move them away", host, slots=0)
-        # As somebody left it who changed the inventory by hand.
-        child = damaged(
-            host, host.children[0].uuid, allocations={"a": {const.RC_UNIT: 1001}}
-        )
-        self.assert_refused("and 1001 are in use by a (a)", child, backfill=True)
-
-    def test_a_name_that_is_taken(self):
-        taken = Provider("other", "h1_perfvm_a", 1, parent="h2", root="h2")
-        taken = view(others=(taken,))
-        self.assert_refused("h1_perfvm_a (other) exists below another one", taken)
-
     def test_what_several_hosts_share(self):
         other = view(host="h2")
-        plans = [plan_enroll(POLICY, seen) for seen in (view(), other)]
-        steps = shared_steps(plans)
+        steps = shared_steps(plan_enroll(POLICY, seen) for seen in (view(), other))
         self.assertEqual(len(set(steps)), len(steps))
-        aggregate = [step for step in steps if not isinstance(step, do.CreateName)]
         self.assertEqual(
             [
                 do.CreateAggregate(AGGREGATE),
                 do.IsolateAggregate(AGGREGATE, TRAIT, created=True),
             ],
-            aggregate,
+            [step for step in steps if not isinstance(step, do.CreateName)],
         )
-        seen = other
-        for step in steps:
-            seen = after(seen, step)
+        seen = after(other, *steps)
         self.assertEqual((), shared_steps([plan_enroll(POLICY, seen)]))
 
-    def test_another_scheme(self):
-        self.assert_refused("placement: slots", view(), loader.load())
+    def test_refused(self):
+        odd = {"perfvm:class": "high-performance"}
+        moving = dataclasses.replace(server("m"), task="migrating")
+        taken = Provider("other", "h1_perfvm_a", 1, parent="h2", root="h2")
+        used = self.enrolled(view(high("a")), backfill=True)
+        child = used.children[0].uuid
+        overused = damaged(used, child, allocations={"a": {const.RC_UNIT: 1001}})
+        both = view()
+        both.root.inventories["PCPU"] = Inventory(20, 20)
+        stray = view()
+        stray.root.allocations["m1"] = {"VCPU": 2}
+        small = self.enrolled(view())
+        (mine,) = small.cloud.aggregates
+        named = dataclasses.replace(mine, name="perfvm-elastic-4")
+        backfill = {"backfill": True}
+        for words, seen, policy, options in (
+            ("placement: slots", view(), loader.load(), {}),
+            ("--slots N", view(total=38), POLICY, {}),
+            ("gives a host 0 to 2", view(), POLICY, {"slots": 3}),
+            ("both PCPU and VCPU", both, POLICY, {}),
+            ("h1_perfvm_a (other) exists below", view(others=(taken,)), POLICY, {}),
+            # What is in use is not shrunk.
+            ("move them away", used, POLICY, {"slots": 0}),
+            ("and 1001 are in use by a (a)", overused, POLICY, backfill),
+            (
+                "is for hosts with CUSTOM_PERFVM_ELASTIC_2, and this policy's have",
+                having(small, aggregates=(named,)),
+                FOUR,
+                {},
+            ),
+            ("--backfill", view(server("a")), POLICY, {}),
+            (
+                "1 high-performance VMs (a (a)) and 1 gen",
+                view(high("a"), server("b")),
+                POLICY,
+                backfill,
+            ),
+            ("and takes 2 of the former", view(*map(high, "abc")), POLICY, backfill),
+            *(
+                ("is not as VMs of a class", view(found), POLICY, backfill)
+                for found in (
+                    server("a", 4, pinned=True),
+                    server("a", 4, pinned=True, **odd),
+                    server("a", 20, **odd),
+                    server("a", 2, **{"perfvm:class": "gold"}),
+                )
+            ),
+            ("is being changed (migrating)", view(moving), POLICY, backfill),
+            ("what is left of one, holds units", stray, POLICY, backfill),
+        ):
+            with self.subTest(words):
+                self.assert_refused(words, seen, policy, **options)
+        self.patch(const, "UNITS_PER_CHILD", 2)
+        seen = view(*map(server, "abc"))
+        self.assert_refused("2 of the latter: move the others away", seen, **backfill)
 
 
 class SlotsTest(PlanCase):
@@ -206,57 +236,43 @@ class SlotsTest(PlanCase):
         return units.count(1000)
 
     def test_by_shape(self):
-        self.assertEqual(2, self.whole(view()))
-        self.assertEqual(2, self.whole(view(resource="PCPU")))
-        for shape, total, expected in (
-            ("1x20", 20, 1),
-            ("2x20x2", 80, 2),
-            ("4x10", 40, 0),
-            ("4x20", 80, 2),
+        for resource, shape, total, expected in (
+            ("VCPU", None, 40, 2),
+            ("PCPU", None, 40, 2),
+            ("VCPU", "1x20", 20, 1),
+            ("VCPU", "2x20x2", 80, 2),
+            ("VCPU", "4x10", 40, 0),
+            ("VCPU", "4x20", 80, 2),
+            # One thread of each core.
+            ("PCPU", "2x20x2", 40, 2),
         ):
-            seen = view(total=total, shape=HostShape.parse(shape))
-            self.assertEqual(expected, self.whole(seen), shape)
-
-    def test_one_thread_of_each_core(self):
-        seen = view(resource="PCPU", shape=HostShape.parse("2x20x2"))
-        self.assertEqual(2, self.whole(seen))
+            parsed = shape and HostShape.parse(shape)
+            seen = view(resource=resource, total=total, shape=parsed)
+            self.assertEqual(expected, self.whole(seen), f"{resource} {shape}")
 
     def test_as_asked_and_kept(self):
         host = self.enrolled(view(), slots=1)
         self.assertEqual(1, self.whole(host))
         self.assertEqual((), plan_enroll(POLICY, host).changes)
         self.assertEqual(2, self.whole(host, slots=2))
-
-    def test_unknown(self):
-        self.assert_refused("--slots N", view(total=38))
-        self.assert_refused("gives a host 0 to 2", view(), slots=3)
         both = view()
         both.root.inventories["PCPU"] = Inventory(20, 20)
-        self.assert_refused("both PCPU and VCPU", both)
         self.assertEqual(0, self.whole(both, slots=0))
 
 
 class BackfillTest(PlanCase):
-    def test_without_it(self):
-        self.assert_refused("--backfill", view(server("a")))
-
-    def test_high_performance_vms_take_a_child_each(self):
-        host = self.enrolled(view(high("a"), high("b")), backfill=True)
-        self.assertEqual([{"a": 1000}, {"b": 1000}], self.units(host))
-        self.assertTrue(host.compute.enabled)
-
-    def test_vms_of_a_former_size_take_a_child_too(self):
+    def test_what_vms_take(self):
         (vm_class, *others) = POLICY.classes
         vm_class = dataclasses.replace(vm_class, vcpus=18, former_vcpus=(20,))
-        policy = dataclasses.replace(POLICY, classes=(vm_class, *others))
-        host = self.carried_out(
-            view(high("a")), lambda v: plan_enroll(policy, v, backfill=True)
-        )
-        self.assertEqual([{"a": 1000}, {}], self.units(host))
-
-    def test_general_vms_take_one_of_each(self):
-        host = self.enrolled(view(server("a"), server("b")), backfill=True)
-        self.assertEqual([{"a": 1, "b": 1}] * 2, self.units(host))
+        former = dataclasses.replace(POLICY, classes=(vm_class, *others))
+        for policy, vms, expected in (
+            (POLICY, (high("a"), high("b")), [{"a": 1000}, {"b": 1000}]),
+            (former, (high("a"),), [{"a": 1000}, {}]),
+            (POLICY, (server("a"), server("b")), [{"a": 1, "b": 1}] * 2),
+        ):
+            host = self.enrolled(view(*vms), policy, backfill=True)
+            self.assertEqual(expected, self.units(host))
+            self.assertTrue(host.compute.enabled)
 
     def test_the_service_is_off_meanwhile(self):
         changes = plan_enroll(POLICY, view(server("a")), backfill=True).changes
@@ -264,38 +280,10 @@ class BackfillTest(PlanCase):
         off, on = (i for i, kind in enumerate(kinds) if kind is do.SetService)
         self.assertLess(off, kinds.index(do.Allocate))
         self.assertEqual(len(kinds) - 1, on)
-
-    def test_a_service_that_was_off_stays_so(self):
+        # One that was off stays so.
         off = {"enabled": False, "disabled_reason": "a fan"}
         host = self.enrolled(view(server("a"), service=off), backfill=True)
         self.assertEqual("a fan", host.compute.disabled_reason)
-
-    def test_refused(self):
-        odd = {"perfvm:class": "high-performance"}
-        moving = dataclasses.replace(server("m"), task="migrating")
-        for words, servers in (
-            ("1 high-performance VMs (a (a)) and 1 gen", [high("a"), server("b")]),
-            ("and takes 2 of the former", [high(n) for n in "abc"]),
-            ("is not as VMs of a class", [server("a", 4, pinned=True)]),
-            ("is not as VMs of a class", [server("a", 4, pinned=True, **odd)]),
-            ("is not as VMs of a class", [server("a", 20, **odd)]),
-            ("is not as VMs of a class", [server("a", 2, **{"perfvm:class": "gold"})]),
-            ("is being changed (migrating)", [moving]),
-        ):
-            with self.subTest(words):
-                self.assert_refused(words, view(*servers), backfill=True)
-
-    def test_more_than_there_are_units(self):
-        self.patch(const, "UNITS_PER_CHILD", 2)
-        servers = [server(name) for name in "abc"]
-        self.assert_refused(
-            "2 of the latter: move the others away", view(*servers), backfill=True
-        )
-
-    def test_consumers_that_are_no_servers(self):
-        seen = view()
-        seen.root.allocations["m1"] = {"VCPU": 2}
-        self.assert_refused("what is left of one, holds units", seen, backfill=True)
 
     def test_servers_without_an_allocation(self):
         for found, resource, amounts, expected in (
@@ -363,12 +351,10 @@ class AnotherNumberTest(PlanCase):
         back = self.changed(four, POLICY)
         self.assertEqual([True] * 2, self.whole(back))
         self.assertEqual([AGGREGATE], [a.name for a in back.cloud.aggregates])
-
-    def test_slots_that_were_chosen_stay(self):
+        # Slots that were chosen stay.
         for slots in (0, 1):
             two = self.enrolled(view(total=80, shape=WIDE), slots=slots)
-            four = self.changed(two, FOUR)
-            self.assertEqual(slots, sum(self.whole(four)))
+            self.assertEqual(slots, sum(self.whole(self.changed(two, FOUR))))
 
     def test_the_aggregate_has_other_hosts_or_other_metadata(self):
         good = self.enrolled(view(), FOUR)
@@ -384,13 +370,6 @@ class AnotherNumberTest(PlanCase):
                 host = self.changed(seen, POLICY)
                 self.assertEqual(left, {a.name for a in host.cloud.aggregates})
 
-    def test_an_aggregate_for_others_is_refused(self):
-        good = self.enrolled(view())
-        (mine,) = good.cloud.aggregates
-        named = dataclasses.replace(mine, name="perfvm-elastic-4")
-        words = "is for hosts with CUSTOM_PERFVM_ELASTIC_2, and this policy's have"
-        self.assert_refused(words, having(good, aggregates=(named,)), FOUR)
-
     def test_placement_knows_the_old_aggregate_still(self):
         """Nova only logs where it fails to tell Placement."""
         good = self.enrolled(view())
@@ -400,17 +379,13 @@ class AnotherNumberTest(PlanCase):
         seen = damaged(seen, ROOT, aggregates=known | {"u9"})
         self.assertEqual(known, self.enrolled(seen).root.aggregates)
 
-    def test_general_vms_get_units_of_the_new_children(self):
+    def test_general_vms_get_and_lose_units(self):
         seen = view(server("a"), server("b"), total=80, shape=WIDE)
         two = self.enrolled(seen, backfill=True)
         self.assert_refused("without units: a (a), b (b)", two, FOUR)
         four = self.changed(two, FOUR, backfill=True)
         self.assertEqual([{"a": 1, "b": 1}] * 4, self.units(four))
         self.assertTrue(four.compute.enabled)
-
-    def test_general_vms_lose_units_of_children_that_go(self):
-        seen = view(server("a"), server("b"), total=80, shape=WIDE)
-        four = self.enrolled(seen, FOUR, backfill=True)
         self.assert_refused("hold units of others: a (a), b (b)", four)
         two = self.changed(four, POLICY, backfill=True)
         self.assertEqual([{"a": 1, "b": 1}] * 2, self.units(two))
@@ -420,22 +395,15 @@ class AnotherNumberTest(PlanCase):
             view(*map(high, "abc"), total=80, shape=WIDE), FOUR, backfill=True
         )
         self.assert_refused("and takes 2 of the former", four, backfill=True)
+        # A migration holds a child which is to go.
+        held = {"m": {const.RC_UNIT: 1000}}
+        held = damaged(four, four.children[3].uuid, allocations=held)
+        self.assert_refused("what is left of one, holds units", held, backfill=True)
         gone = having(four, servers=four.servers[1:])
         gone = damaged(gone, ROOT, allocations={c: {"VCPU": 20} for c in "bc"})
         gone = damaged(gone, four.children[0].uuid, allocations={})
         two = self.changed(gone, POLICY, backfill=True)
         self.assertEqual([{"c": 1000}, {"b": 1000}], self.units(two))
-
-    def test_who_is_no_server_is_in_the_way(self):
-        """A migration that holds a child which is to go."""
-        four = self.enrolled(view(total=80, shape=WIDE), FOUR)
-        held = {"m": {const.RC_UNIT: 1000}}
-        seen = damaged(four, four.children[3].uuid, allocations=held)
-        self.assert_refused(
-            "what is left of one, holds units",
-            seen,
-            backfill=True,
-        )
 
     def test_declared_ahead(self):
         """A host grows without a flavor or another host being touched."""
@@ -452,33 +420,26 @@ class AnotherNumberTest(PlanCase):
 
 
 class UnenrollTest(PlanCase):
-    def test_whatever_it_was_enrolled_for(self):
-        seen = self.enrolled(view(total=80, shape=WIDE), FOUR)
-        host = self.carried_out(seen, plan_unenroll)
-        self.assertEqual(((host.root,), ()), (host.tree, host.cloud.aggregates))
-        self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
-
     def test_all_goes(self):
         for policy in (POLICY, LABELLED):
             good = self.enrolled(view(), policy)
+            changes = plan_unenroll(good, delete_children=True).changes
+            kinds = [type(change) for change in changes]
+            self.assertIs(do.SetTraits, kinds[0])
+            self.assertEqual([do.RemoveHost, do.DeleteAggregate], kinds[-2:])
+            self.assertNotIn(do.DeleteChild, kinds)
             host = self.carried_out(good, plan_unenroll)
+            # nova-compute may know them still.
             self.assertEqual(
                 ["h1_perfvm_a", "h1_perfvm_b"], [c.name for c in host.detached]
             )
             self.assert_same(good, self.enrolled(host, policy))
             host = self.carried_out(host, plan_unenroll, delete_children=True)
             self.assert_same(view(names=host.cloud.names), host)
-
-    def test_what_nova_compute_may_know_is_not_deleted(self):
-        """Even where the command that has detached it is to delete."""
-        steps = plan_unenroll(self.enrolled(view()), delete_children=True).changes
-        self.assertNotIn(do.DeleteChild, map(type, steps))
-
-    def test_the_host_leaves_the_aggregate_last(self):
-        changes = plan_unenroll(self.enrolled(view())).changes
-        kinds = [type(change) for change in changes]
-        self.assertIs(do.SetTraits, kinds[0])
-        self.assertEqual([do.RemoveHost, do.DeleteAggregate], kinds[-2:])
+        seen = self.enrolled(view(total=80, shape=WIDE), FOUR)
+        host = self.carried_out(seen, plan_unenroll)
+        self.assertEqual(((host.root,), ()), (host.tree, host.cloud.aggregates))
+        self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
 
     def test_vms_with_units(self):
         host = self.enrolled(view(server("a")), backfill=True)
@@ -489,54 +450,33 @@ class UnenrollTest(PlanCase):
         self.assertEqual(((), 2), (bare.children, len(bare.detached)))
 
     def test_aggregates_of_others_stay(self):
-        for metadata, why in (
-            (ISOLATING, const.CREATED_BY_KEY),
-            (ISOLATING | CREATED | {"ssd": "true"}, "somebody gave it ssd"),
-        ):
+        for metadata in (ISOLATING, ISOLATING | CREATED | {"ssd": "true"}):
             # Also one that would be empty, and that has the name enroll gives.
             for name in ("mine", AGGREGATE):
-                with self.subTest(why=why, name=name):
-                    hosts = frozenset({"h1"})
-                    mine = Aggregate(7, f"uuid-{name}", name, metadata, hosts)
-                    host = self.enrolled(view(aggregates=(mine,)))
-                    host = self.carried_out(host, plan_unenroll)
-                    self.assertEqual(
-                        (name,), tuple(a.name for a in host.cloud.aggregates)
-                    )
-                    (said,) = kept_aggregates(host.cloud.aggregates)
-                    self.assertIn(why, said)
-                    self.assertIn(f"openstack aggregate delete {name}", said)
+                hosts = frozenset({"h1"})
+                mine = Aggregate(7, f"uuid-{name}", name, metadata, hosts)
+                host = self.enrolled(view(aggregates=(mine,)))
+                host = self.carried_out(host, plan_unenroll)
+                (kept,) = host.cloud.aggregates
+                (said,) = kept_aggregates([kept])
+                self.assertIn(f"openstack aggregate delete {name}", said)
+                emptied = view(aggregates=(kept,))
+                self.assertEqual((), plan_unenroll(emptied).changes)
 
-    def test_an_aggregate_that_was_emptied(self):
-        prepared = Aggregate(7, "u", "rack2", ISOLATING, frozenset())
-        self.assertEqual((), plan_unenroll(view(aggregates=(prepared,))).changes)
-        # An earlier run was cut off.
-        emptied = dataclasses.replace(prepared, metadata=ISOLATING | CREATED)
+    def test_aggregates_that_a_run_has_left(self):
+        emptied = Aggregate(7, "u", "rack2", ISOLATING | CREATED, frozenset())
         self.assertEqual(
             (do.DeleteAggregate("rack2"),),
             plan_unenroll(view(aggregates=(emptied,))).changes,
         )
         self.assertEqual([], list(kept_aggregates([emptied])))
-
-    def test_an_aggregate_that_was_not_isolated_yet(self):
-        """Nobody can tell whether enroll was cut off, or an operator is at work."""
-        bare = Aggregate(1, f"uuid-{AGGREGATE}", AGGREGATE, {}, frozenset())
+        # Nobody can tell whether enroll was cut off, or an operator is at work.
+        bare = dataclasses.replace(emptied, name=AGGREGATE, metadata={})
         isolate = do.IsolateAggregate(AGGREGATE, TRAIT)
         self.assertIn(isolate, plan_enroll(POLICY, view(aggregates=(bare,))).changes)
-        self.assertFalse(isolate.created)
         self.assertEqual(1, len(list(kept_aggregates([bare]))))
         other = dataclasses.replace(bare, name="rack2")
         self.assertEqual([], list(kept_aggregates([other])))
-
-    def test_a_record_of_the_policy_that_has_hosts(self):
-        record = Aggregate(
-            7, "u", const.POLICY_AGGREGATE, {"perfvm:policy": "x"}, frozenset({"h1"})
-        )
-        (said,) = kept_aggregates([record])
-        self.assertIn("perfvm-policy stays: somebody put h1 into it", said)
-        self.assertEqual((), plan_forget([], [record]).changes)
-        empty = dataclasses.replace(record, hosts=frozenset())
-        self.assertEqual([], list(kept_aggregates([empty])))
 
     def test_forget(self):
         empty = Aggregate(1, "u", "a", ISOLATING | CREATED, frozenset())
@@ -556,6 +496,10 @@ class UnenrollTest(PlanCase):
             ),
             changes,
         )
+        # One to which somebody has added a host stays.
+        used = dataclasses.replace(record, hosts=frozenset({"h1"}))
+        self.assertEqual((), plan_forget([], [used]).changes)
+        self.assertEqual(1, len(list(kept_aggregates([used, record]))))
 
 
 class SharesTest(testtools.TestCase):

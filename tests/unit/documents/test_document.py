@@ -18,7 +18,7 @@ from nova_perfvm.measure import disk, reading, samples
 from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.certify import record
 from nova_perfvm.policy import loader
-from tests.unit.changes.migrations.test_record import execution
+from tests.unit.changes.migrations.test_execution import execution
 from tests.unit.measure import hosts, test_disk
 from tests.unit.measure.certify.sound import Case
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm.changes.migrations import record
 from nova_perfvm.changes.migrations.execution import (
     MoveProgress,
     begin,
@@ -14,6 +15,15 @@ from nova_perfvm.facts.snapshot import Migration, Server
 
 MOVE = Move("s1", "vm1", "h1", "h2", True, 65536, True)
 COLD = dataclasses.replace(MOVE, live=False)
+
+
+def execution():
+    """Return an execution of which Nova was asked for the first move."""
+    found = begin("digest", "room for 1 x hp", [MOVE, COLD])
+    asked = dataclasses.replace(
+        found.moves[0], state="asked", status="ACTIVE", after="m1", note="why"
+    )
+    return found.updated(0, asked)
 
 
 def server(host="h1", status="ACTIVE", task=None):
@@ -109,13 +119,12 @@ class AskedTest(testtools.TestCase):
 
 class ExecutionTest(testtools.TestCase):
     def test_what_is_done_and_what_remains(self):
-        execution = begin("digest", "room for 1 x hp", [MOVE, COLD])
-        self.assertEqual(((), execution.moves), (execution.done, execution.remaining))
-
-        first, second = execution.moves
+        found = execution()
+        self.assertEqual(((), found.moves), (found.done, found.remaining))
+        first, second = found.moves
         done = dataclasses.replace(first, state="done")
-        execution = execution.updated(0, done)
+        found = found.updated(0, done)
+        self.assertEqual(((done,), (second,)), (found.done, found.remaining))
 
-        self.assertEqual((done, second), execution.moves)
-        self.assertEqual((done,), execution.done)
-        self.assertEqual((second,), execution.remaining)
+    def test_what_is_written_is_read(self):
+        self.assertEqual(execution(), record.loads(record.dumps(execution())))
