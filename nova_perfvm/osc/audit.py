@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import TextIO
 
 from nova_perfvm.changes.heal import hosts_to_heal
 from nova_perfvm.cloud import heal, live_hosts, placement_database
@@ -110,12 +109,6 @@ class Audit(FindingsLister, ChangingCommand):
         if parsed_args.heal:
             refuse_another(parsed_args, policy, recorded)
         super().compare_policy(parsed_args, policy, recorded)
-
-    @property
-    def talk(self) -> TextIO:
-        """Where it says what it heals; the report goes to standard output."""
-        stream: TextIO = self.app.stderr
-        return stream
 
     def _heal(
         self, subject: Subject, report: AuditReport, parsed_args: argparse.Namespace

@@ -8,6 +8,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TextIO
 
+from cliff.lister import Lister
+
 from nova_perfvm.changes.enroll import shared_steps
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import converge, live_hosts
@@ -50,8 +52,9 @@ class ChangingCommand(PolicyCommand):
 
     @property
     def talk(self) -> TextIO:
-        """Where it says what it does: standard output, unless a report goes there."""
-        stream: TextIO = self.app.stdout
+        """Where it says what it does: standard output, unless a table goes there."""
+        table = isinstance(self, Lister)
+        stream: TextIO = self.app.stderr if table else self.app.stdout
         return stream
 
     def say(self, text: object) -> None:

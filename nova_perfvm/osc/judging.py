@@ -37,11 +37,13 @@ class JudgingCommand(PerfVMCommand):
     """A command whose exit status is its verdict: 0, 1 or 2; or 3 for none.
 
     :cvar needs_cloud: whether it looks at a cloud whatever its arguments
+    :cvar judges: the kind of file of which mistakes are a verdict; empty for none
     """
 
     # It logs in by itself: where the client fails it ends with 1, a verdict.
     auth_required = False
     needs_cloud = False
+    judges = ""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return a parser of which wrong arguments are no verdict, either."""
@@ -62,7 +64,8 @@ class JudgingCommand(PerfVMCommand):
             return super().run(parsed_args)
         except PerfVMError as exc:
             self.app.stderr.write(f"{exc}\n")
-            return self.status_of(exc)
+            judged = isinstance(exc, DocumentError) and exc.kind == self.judges
+            return exit_code(Level.FAILURE) if judged else CANNOT_TELL
         except BrokenPipeError:
             raise
         except Exception as exc:  # noqa: BLE001
@@ -71,20 +74,6 @@ class JudgingCommand(PerfVMCommand):
             message = printable(f"{type(exc).__name__}: {exc}")
             _LOG.error("%s", message, exc_info=debug)
         return CANNOT_TELL
-
-    def status_of(self, _error: PerfVMError) -> int:
-        """Return what an error ends with."""
-        return CANNOT_TELL
-
-
-class PolicyJudgingCommand(JudgingCommand):
-    """A command that judges a policy, of which mistakes are a verdict."""
-
-    def status_of(self, error: PerfVMError) -> int:
-        """Return what an error ends with."""
-        if isinstance(error, DocumentError) and error.kind == "policy":
-            return exit_code(Level.FAILURE)
-        return super().status_of(error)
 
 
 class JudgingLister(JudgingCommand, PolicyCommand, Lister):

@@ -22,7 +22,7 @@ from nova_perfvm.osc.base import (
     policy_path,
 )
 from nova_perfvm.osc.formats import document
-from nova_perfvm.osc.judging import PolicyJudgingCommand
+from nova_perfvm.osc.judging import JudgingCommand
 from nova_perfvm.osc.snapshot import read, take_hosts
 from nova_perfvm.policy import (
     Policy,
@@ -65,12 +65,13 @@ class ShowPolicy(PolicyCommand):
         self.write(_FORMATS[parsed_args.format](policy))
 
 
-class CheckPolicy(PolicyJudgingCommand, PolicyCommand):
+class CheckPolicy(JudgingCommand, PolicyCommand):
     """List every mistake of a policy file, or what the policy amounts to.
 
     Exits with 0 if there are none, else 2.
     """
 
+    judges = "policy"
     arguments = (POLICY_FILE,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

@@ -19,18 +19,18 @@ from nova_perfvm.osc.base import (
     policy_path,
 )
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
-from nova_perfvm.osc.judging import PolicyJudgingCommand
 from nova_perfvm.osc.reports import FindingsLister
 from nova_perfvm.osc.snapshot import take_hosts
 
 
-class CheckCloudPolicy(PolicyJudgingCommand, FindingsLister):
+class CheckCloudPolicy(FindingsLister):
     """Compare a policy with a cloud: flavors, aggregates, hosts, filters.
 
     Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for failures.
     """
 
     needs_cloud = True
+    judges = "policy"
     arguments = (
         POLICY_FILE,
         *FLAVOR_ARGUMENTS,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO
+from typing import Any
 
 from cliff.lister import Lister
 
@@ -31,12 +31,6 @@ _MAX_WIDTH = 60
 
 class SyncCommand(RecordingCommand, ChangingCommand, Lister):
     """A command that lists its changes, asks, and makes them."""
-
-    @property
-    def talk(self) -> TextIO:
-        """Where it says what it would do; the table goes to standard output."""
-        stream: TextIO = self.app.stderr
-        return stream
 
     # Carries a plan out, and tells of each change before.
     sync: Sync
