@@ -138,18 +138,15 @@ class AuditTest(testtools.TestCase):
         (found,) = (f for f in findings if getattr(f, key) == value)
         return found
 
-    def assert_rows(self, rows, make=small):
-        """Look what is found in a cloud after each change, and in which words."""
-        for change, expected, *words in rows:
-            cloud = make()
-            change(cloud)
-            message = f"{expected} {words}"
-            self.assertCountEqual(expected, self.found(cloud), message)
-            said = " ".join(
-                f"{f.observed} {f.remedy}" for f in self.audit(cloud).findings
-            )
-            for part in words:
-                self.assertIn(part, said, message)
+    def one(self, change, expected, *words, make=small):
+        """Look what is found in a cloud after a change, and in which words."""
+        cloud = make()
+        change(cloud)
+        self.assertCountEqual(expected, self.found(cloud), words)
+        found = self.audit(cloud).findings
+        said = " ".join(f"{f.observed} {f.remedy}" for f in found)
+        for part in words:
+            self.assertIn(part, said)
 
 
 class CleanTest(AuditTest):
@@ -203,10 +200,8 @@ class CleanTest(AuditTest):
             recorded = const.IMAGE_VIF_MULTIQUEUE
             with_image(cloud, **{const.IMAGE_RECORD: recorded, recorded: "true"})
 
-        self.assert_rows(
-            (change, []) for change in (under_way, any_size, resized, isolated)
-        )
-        self.assert_rows((change, []) for change in (extended, synced))
+        for change in (under_way, any_size, resized, isolated, extended, synced):
+            self.one(change, [])
 
     def test_what_an_evacuation_leaves_on_the_host_that_failed(self):
         cloud = small()
@@ -227,156 +222,102 @@ class OneChangeTest(AuditTest):
     """A cloud that is in order, one thing changed, and what is found."""
 
     def test_servers(self):
-        multiqueue = {const.VIF_MULTIQUEUE: None}
-        self.assert_rows(
-            (
-                (lambda c: c.add_general("d", "hp1"), ["classes_mixed hp1"]),
-                (
-                    lambda c: c.change_server("b", cells=c.servers["a"].cells),
-                    ["pins_overlap hp1", "too_many_on_cell hp1"],
-                ),
-                (
-                    lambda c: c.change_server("a", vcpus=16, flavor="old"),
-                    ["slot_stranded hp1", "wrong_size a"],
-                    "16 vCPUs, its class exactly 20",
-                ),
-                (split, ["not_in_one_cell b", "too_many_on_cell hp1"]),
-                (
-                    lambda c: c.change_server("a", cells=(), pinned=False),
-                    ["not_pinned a"],
-                    # Nova refuses the flavor that it has.
-                    "openstack perfvm flavor sync --prefix new-\n",
-                    f"openstack server resize --flavor new-{HP} i-a",
-                ),
-                (
-                    lambda c: embedded(c, "c", **{const.CLASS_KEY: "gold"}),
-                    ["class_unknown c"],
-                ),
-                (
-                    lambda c: embedded(c, "a", **multiqueue),
-                    ["no_multiqueue a"],
-                    f"openstack server resize --flavor {HP} i-a",
-                ),
-                (
-                    lambda c: embedded(c, "a", **{const.CLASS_KEY: None}),
-                    ["classless_pinned a", "classes_mixed hp1"],
-                ),
-                (
-                    lambda c: with_image(c, **{f"trait:{TRAIT}": "required"}),
-                    ["image_trait c"],
-                    const.TRAIT_ELASTIC,
-                    "server rebuild --image IMAGE i-c",
-                ),
-                (
-                    lambda c: c.parts.update(labels("high-performance", "hp1", "g1")),
-                    ["host_reserved c"],
-                ),
-                (
-                    lambda c: embedded(c, "c", **{"prefvm:class": "general"}),
-                    ["near_miss c"],
-                ),
-            )
+        self.one(lambda c: c.add_general("d", "hp1"), ["classes_mixed hp1"])
+        self.one(
+            lambda c: c.change_server("b", cells=c.servers["a"].cells),
+            ["pins_overlap hp1", "too_many_on_cell hp1"],
         )
+        words = "16 vCPUs, its class exactly 20"
+        self.one(
+            lambda c: c.change_server("a", vcpus=16, flavor="old"),
+            ["slot_stranded hp1", "wrong_size a"],
+            words,
+        )
+        self.one(split, ["not_in_one_cell b", "too_many_on_cell hp1"])
+        # Nova refuses the flavor that it has.
+        words = ("perfvm flavor sync --prefix new-\n", f"resize --flavor new-{HP} i-a")
+        none = {"cells": (), "pinned": False}
+        self.one(lambda c: c.change_server("a", **none), ["not_pinned a"], *words)
+        gold, unnamed = ({const.CLASS_KEY: name} for name in ("gold", None))
+        self.one(lambda c: embedded(c, "c", **gold), ["class_unknown c"])
+        expected = ["classless_pinned a", "classes_mixed hp1"]
+        self.one(lambda c: embedded(c, "a", **unnamed), expected)
+        queues, words = {const.VIF_MULTIQUEUE: None}, f"resize --flavor {HP} i-a"
+        self.one(lambda c: embedded(c, "a", **queues), ["no_multiqueue a"], words)
+        odd, words = {"prefvm:class": "general"}, "openstack server resize"
+        self.one(lambda c: embedded(c, "c", **odd), ["near_miss c"], words)
+        trait = {f"trait:{TRAIT}": "required"}
+        words = (const.TRAIT_ELASTIC, "server rebuild --image IMAGE i-c")
+        self.one(lambda c: with_image(c, **trait), ["image_trait c"], *words)
+        label = labels("high-performance", "hp1", "g1")
+        self.one(lambda c: c.parts.update(label), ["host_reserved c"])
 
     def test_flavors_and_images(self):
         off = {const.IMAGE_VIF_MULTIQUEUE: "False"}
-        self.assert_rows(
-            (
-                (
-                    lambda c: with_image(c, **off),
-                    ["image_conflict image i"],
-                    f"{const.IMAGE_VIF_MULTIQUEUE}=true i",
-                ),
-                (
-                    lambda c: with_image(c, perfvm_class="general"),
-                    ["near_miss image i"],
-                ),
-                (
-                    lambda c: c.change_flavor(GENERAL, memory_mb=8192),
-                    ["flavor_changed c"],
-                    "ram was 4096, is 8192",
-                    # It is another flavor, to Nova.
-                    f"openstack server resize --flavor {GENERAL} i-c",
-                ),
-                (
-                    lambda c: c.change_flavor(
-                        GENERAL,
-                        extra_specs=c.flavors[GENERAL].extra_specs | {"hw:x": "1"},
-                    ),
-                    ["flavor_changed c"],
-                    "hw:x was (not set), is 1",
-                    f"--flavor new-{GENERAL} i-c",
-                ),
+        words = f"{const.IMAGE_VIF_MULTIQUEUE}=true i"
+        self.one(lambda c: with_image(c, **off), ["image_conflict image i"], words)
+        odd = {"perfvm_class": "general"}
+        self.one(lambda c: with_image(c, **odd), ["near_miss image i"])
+        # Of other sizes it is another flavor, to Nova; with others specs it is not.
+        specs = {"extra_specs": Cloud().flavors[GENERAL].extra_specs | {"hw:x": "1"}}
+        for change, said, flavor in (
+            ({"memory_mb": 8192}, "ram was 4096, is 8192", GENERAL),
+            (specs, "hw:x was (not set), is 1", f"new-{GENERAL}"),
+        ):
+            words = (said, f"openstack server resize --flavor {flavor} i-c")
+            self.one(
+                lambda c, change=change: c.change_flavor(GENERAL, **change),
+                ["flavor_changed c"],
+                *words,
             )
-        )
 
     def test_placement_and_hosts(self):
-        old = provider("old", inventories={"PCPU": Inventory(40, 40)})
-        label = labels("gold, high-performance", "hp1")
-        self.assert_rows(
+        over, much = "usage_exceeds_inventory {}", "claimed_too_much {}"
+        vcpus, two = {"VCPU": 500}, {const.RC_SLOT: 2}
+        for consumer, host, taken, expected, *words in (
+            ("i-c", "g1", vcpus, [over.format("g1")], "500 of 160 VCPU allocated"),
+            ("nobody", "g1", {"VCPU": 2}, ["leaked_allocation nobody"]),
+            # Somebody else's slot is told, and where there is none left, too.
+            ("i-c", "hp1", SLOT, [over.format("hp1"), "allocation_elsewhere c"]),
             (
-                (
-                    lambda c: c.allocate("i-c", "g1", {"VCPU": 500}),
-                    ["usage_exceeds_inventory g1"],
-                    "500 of 160 VCPU allocated",
-                ),
-                (
-                    # What a migration holds is no leak.
-                    lambda c: (
-                        c.allocate("m", "hp1", SLOT),
-                        c.parts.update(migrations=(MIGRATION,)),
-                    ),
-                    ["usage_exceeds_inventory hp1"],
-                ),
-                (
-                    lambda c: c.allocate("nobody", "g1", {"VCPU": 2}),
-                    ["leaked_allocation nobody"],
-                ),
-                (
-                    lambda c: c.change_server("c", host=None, status="ERROR"),
-                    ["leaked_allocation i-c"],
-                    "c (i-c) is in ERROR and on no host",
-                ),
-                (
-                    # Somebody else's slot is told, and where there is none left, too.
-                    lambda c: c.allocate("i-c", "hp1", SLOT),
-                    ["usage_exceeds_inventory hp1", "allocation_elsewhere c"],
-                ),
-                (
-                    lambda c: c.allocate("i-b", "hp1", {const.RC_SLOT: 2}),
-                    ["usage_exceeds_inventory hp1", "claimed_too_much b"],
-                    "holds 1 CUSTOM_PERFVM_SLOT more",
-                    "openstack server resize ",
-                ),
-                (
-                    lambda c: c.allocate("i-c", "g1", {"VCPU": 2, **SLOT}),
-                    ["claimed_too_much c"],
-                    "allocation unset --resource-class CUSTOM_PERFVM_SLOT i-c",
-                ),
-                (
-                    lambda c: with_providers(
-                        c,
-                        old,
-                        provider("nfs", inventories={"DISK_GB": Inventory(9, 9)}),
-                        provider("old_perfvm_a", "old"),
-                        provider("hp1_perfvm_a", "hp1"),
-                        # Taken out of its host's tree, for nova-compute to forget.
-                        provider("g1_perfvm_a"),
-                    ),
-                    [
-                        "orphaned_provider old",
-                        "orphaned_child old_perfvm_a",
-                        "orphaned_child hp1_perfvm_a",
-                    ],
-                    "openstack perfvm host unenroll hp1",
-                ),
-                (
-                    lambda c: c.parts.update(label),
-                    ["label_unknown aggregate a"],
-                    "nothing comes to hp1",
-                ),
+                *("i-b", "hp1", two, [over.format("hp1"), much.format("b")]),
+                *("holds 1 CUSTOM_PERFVM_SLOT more", "openstack server resize "),
+            ),
+            (
+                *("i-c", "g1", {"VCPU": 2, **SLOT}, [much.format("c")]),
+                "allocation unset --resource-class CUSTOM_PERFVM_SLOT i-c",
+            ),
+        ):
+            given = (consumer, host, taken)
+            self.one(lambda c, given=given: c.allocate(*given), expected, *words)
+
+        def migrated(cloud):
+            """What a migration holds is no leak."""
+            cloud.allocate("m", "hp1", SLOT)
+            cloud.parts["migrations"] = (MIGRATION,)
+
+        def orphaned(cloud):
+            with_providers(
+                cloud,
+                provider("old", inventories={"PCPU": Inventory(40, 40)}),
+                provider("nfs", inventories={"DISK_GB": Inventory(9, 9)}),
+                provider("old_perfvm_a", "old"),
+                provider("hp1_perfvm_a", "hp1"),
+                # Taken out of its host's tree, for nova-compute to forget.
+                provider("g1_perfvm_a"),
             )
-        )
+
+        self.one(migrated, [over.format("hp1")])
+        children = ("old_perfvm_a", "hp1_perfvm_a")
+        expected = [f"orphaned_child {name}" for name in children]
+        unenroll = "openstack perfvm host unenroll hp1"
+        self.one(orphaned, ["orphaned_provider old", *expected], unenroll)
+        failed, words = {"host": None, "status": "ERROR"}, "in ERROR and on no host"
+        leaked = ["leaked_allocation i-c"]
+        self.one(lambda c: c.change_server("c", **failed), leaked, words)
+        label = labels("gold, high-performance", "hp1")
+        words = "nothing comes to hp1"
+        self.one(lambda c: c.parts.update(label), ["label_unknown aggregate a"], words)
 
     def test_what_was_not_seen(self):
         for gap, code, remedy, status in (
@@ -535,34 +476,20 @@ class FlavorsTest(AuditTest):
 class HostsTest(AuditTest):
     def test_slots_and_trait(self):
         hp = const.TRAIT_HIGH_PERFORMANCE
+        slots, trait = (f"{word}_differs {{}}" for word in ("inventory", "trait"))
+        both = [slots.format("g1"), trait.format("g1")]
+        for host, traits, inventory, expected, words in (
+            ("hp1", {hp}, Inventory(3, 1), [slots.format("hp1")], "room for 2"),
+            ("hp1", {hp}, Inventory(2, 2), [slots.format("hp1")], "max_unit"),
+            ("hp1", (), Inventory(2, 1), [trait.format("hp1")], "is missing"),
+            ("g1", {hp}, Inventory(2, 1), both, "without room for slots"),
+        ):
 
-        def offering(host, traits=(hp,), **inventories):
-            def change(cloud):
-                cloud.change_inventories(host, **inventories)
+            def change(cloud, host=host, traits=traits, inventory=inventory):
+                cloud.change_inventories(host, CUSTOM_PERFVM_SLOT=inventory)
                 cloud.change_provider(host, traits=frozenset(traits))
 
-            return change
-
-        three, all_at_once = Inventory(3, 1), Inventory(2, 2)
-        slots, trait = (f"{word}_differs {{}}" for word in ("inventory", "trait"))
-        self.assert_rows(
-            (
-                (
-                    offering("hp1", CUSTOM_PERFVM_SLOT=three),
-                    [slots.format("hp1")],
-                    "room for 2",
-                ),
-                (
-                    offering("hp1", CUSTOM_PERFVM_SLOT=all_at_once),
-                    [slots.format("hp1")],
-                ),
-                (offering("hp1", traits=()), [trait.format("hp1")]),
-                (
-                    offering("g1", CUSTOM_PERFVM_SLOT=Inventory(2, 1)),
-                    [slots.format("g1"), trait.format("g1")],
-                ),
-            )
-        )
+            self.one(change, expected, words)
         cloud = Cloud(dataclasses.replace(POLICY, placement="none"))
         cloud.add_host("h1")
         cloud.change_provider("h1", inventories={const.RC_SLOT: Inventory(2, 1)})
@@ -626,19 +553,11 @@ class HostsTest(AuditTest):
         for name in ("hp1", "hp2", "bare"):
             cloud.add_host(name)
         cloud.add_host("g1", "shared")
-        cloud.change_inventories("bare", **{const.RC_SLOT: None})
-        group = "perfvm-high-performance"
-        create = (
-            "openstack aggregate create --property perfvm:class=high-performance "
-            f"{group}"
-        )
-        add = f"openstack aggregate add host {group} {{}}"
         # The trait alone draws VMs, too.
-        expected = {n: f"{create}\n{add.format(n)}" for n in ("hp1", "hp2", "bare")}
-        self.assertEqual(expected, self.remedies(cloud))
-        # Somebody has made it for something else.
-        cloud.parts["aggregates"] = (Aggregate(1, "u", group, {}, frozenset()),)
-        self.assertIn(create.replace("create", "set"), self.remedies(cloud)["hp1"])
+        cloud.change_inventories("bare", **{const.RC_SLOT: None})
+        found = self.remedies(cloud)
+        self.assertEqual({"hp1", "hp2", "bare"}, found.keys())
+        self.assertIn("aggregate add host perfvm-high-performance hp1", found["hp1"])
         cloud.parts |= labels("high-performance", "hp1", "bare")
         self.assertEqual(
             {"hp2": "openstack aggregate add host a hp2"}, self.remedies(cloud)
@@ -733,29 +652,14 @@ class ElasticTest(AuditTest):
             for child in ("e1_perfvm_a", "e1_perfvm_b"):
                 cloud.allocate("i-a", child, {const.RC_UNIT: 1})
 
-        self.assert_rows(
-            (
-                (
-                    lambda c: c.add_general("forced", "e1"),
-                    ["classes_mixed e1", "units_lacking e1", "units_lacking e1"],
-                ),
-                (
-                    odd,
-                    [
-                        "children_differ x",
-                        "orphaned_provider s",
-                        "orphaned_child x_perfvm_a",
-                    ],
-                ),
-                (
-                    shared,
-                    ["not_claimed a"],
-                    "it lacks 998 CUSTOM_PERFVM_UNIT",
-                    "openstack server resize ",
-                ),
-            ),
-            elastic_cloud,
-        )
+        forced = ["classes_mixed e1", "units_lacking e1", "units_lacking e1"]
+        add = {"make": elastic_cloud}
+        self.one(lambda c: c.add_general("forced", "e1"), forced, **add)
+        names = ("provider s", "child x_perfvm_a")
+        expected = ["children_differ x", *(f"orphaned_{name}" for name in names)]
+        self.one(odd, expected, **add)
+        words = ("it lacks 998 CUSTOM_PERFVM_UNIT", "openstack server resize ")
+        self.one(shared, ["not_claimed a"], *words, **add)
 
     def test_flavors_without_units(self):
         cloud = elastic_cloud()
