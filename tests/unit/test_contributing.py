@@ -3,7 +3,6 @@
 
 import pathlib
 import re
-import textwrap
 
 import testtools
 
@@ -61,24 +60,6 @@ class ExamplesTest(testtools.TestCase):
                 }
             with self.subTest(heading):
                 self.assertEqual(set(), having - {*files(heading), *BESIDE})
-
-    def test_what_is_quoted_is_in_a_file_of_the_section(self):
-        quoted = 0
-        for heading in EXAMPLES:
-            text = section(heading)
-            named = set(re.findall(r"``((?:nova_perfvm|tests)/\S+\.py)``", text))
-            sources = [(ROOT / name).read_text() for name in named]
-            for block in re.findall(
-                r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", text
-            ):
-                lines = textwrap.dedent(block).strip()
-                there = any(
-                    lines in textwrap.dedent(source) or f"    {lines}" in source
-                    for source in sources
-                )
-                self.assertTrue(there, lines)
-                quoted += 1
-        self.assertEqual(len(EXAMPLES), quoted)
 
 
 class MapTest(testtools.TestCase):

@@ -48,19 +48,11 @@ class CountTest(testtools.TestCase):
         self.assertEqual("", result.stderr)
         return result.returncode, result.stdout.splitlines()
 
-    def test_all_passed(self):
+    def test_how_many_ran(self):
         self.stestr("good")
-        self.assertEqual((0, ["1 passed, 0 failed"]), self.count("0", "1"))
-
-    def test_too_few_ran(self):
-        self.stestr("good")
-        self.assertEqual(
-            (1, ["1 of 2 tests did not run", "1 passed, 0 failed"]),
-            self.count("0", "2"),
-        )
-
-    def test_none_ran(self):
-        self.stestr("good")
+        passed, few = "1 passed, 0 failed", "1 of 2 tests did not run"
+        self.assertEqual((0, [passed]), self.count("0", "1"))
+        self.assertEqual((1, [few, passed]), self.count("0", "2"))
         self.assertEqual((1, ["0 passed, 0 failed"]), self.count("1", "0"))
 
     def test_failures_have_a_line_each(self):
@@ -79,9 +71,3 @@ class CountTest(testtools.TestCase):
             set(lines),
         )
         self.assertEqual("1 passed, 2 failed, 1 skipped", lines[-1])
-
-    def test_failures_without_totals(self):
-        self.stestr("bad")
-        status, (line,) = self.count("0")
-        self.assertEqual(0, status)
-        self.assertIn("1 != 2", line)

@@ -100,21 +100,6 @@ class NotRunTest(testtools.TestCase):
         for target in named:
             self.assertRegex(MAKEFILE, rf"(?m)^{target}:")
 
-    def test_targets_are_run_where_it_is_said(self):
-        script = (shown.ROOT / ".ci/run").read_text()
-        run = " ".join(re.findall(r"(?m)^ *run (.*)$", script)).split()
-        said = [
-            target
-            for command in COMMANDS
-            if documented.why_not(command.page, command.text) == documented.TARGET
-            for target in re.findall(r"[a-z]+", command.text.partition("#")[0])[1:]
-        ]
-        self.assertGreater(len(said), 4)
-        for target in said:
-            (needed,) = re.findall(rf"(?m)^{target}:([^#\n]*)", MAKEFILE)
-            parts = set(needed.split()) - {"$(STAMP)"} or {target}
-            self.assertEqual(set(), parts - {*run}, target)
-
     def test_every_option_of_ours_is_one(self):
         """As the parsers of the commands take them."""
         seen = 0

@@ -64,25 +64,6 @@ class TableTest(testtools.TestCase):
             result.stderr,
         )
 
-    def test_of_a_directory_the_last_whole_run_counts(self):
-        directory = self.run_tests("unit", ".")
-        self.run_tests("unit", ".", mended="yes", directory=directory)
-        self.run_tests("functional", "good|skipped", directory=directory)
-        self.run_tests("unit", "mended", mended="again", directory=directory)
-        result = self.python("-m", "tests.releases", f"2026.2={directory}")
-        self.assertEqual(
-            '2026.2,34.0.0,16.0.0,"2 passed, 1 skipped","1 passed, 1 skipped"',
-            result.stdout.splitlines()[1],
-            result.stderr,
-        )
-        self.assertEqual(
-            [
-                f"{directory}: 3 unit tests of run 1 count; the last run is 3",
-                f"{directory}: 2 functional tests of run 2 count; the last run is 3",
-            ],
-            [line for line in result.stderr.splitlines() if " count" in line],
-        )
-
 
 class PageTest(testtools.TestCase):
     def test_every_release_was_tested_and_nothing_failed(self):

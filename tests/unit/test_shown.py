@@ -36,13 +36,6 @@ PAGE = """\
 """
 
 
-class PagesTest(testtools.TestCase):
-    def test_those_beside_the_documentation_are_among_them(self):
-        found = shown.pages()
-        for name in ("README.rst", "CONTRIBUTING.rst", "doc/source/index.rst"):
-            self.assertIn(name, found)
-
-
 class CommandsTest(testtools.TestCase):
     def commands(self, text):
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "page.rst")
