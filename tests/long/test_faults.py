@@ -93,7 +93,7 @@ class FaultsTest(storms.StormTest):
 
         for host in alone():
             # It looks for such guests when it starts, and then each half hour.
-            self.sandbox.stop(computes.PREFIX + host)
+            self.sandbox.processes.stop([computes.PREFIX + host])
             self.sandbox.start(computes.PREFIX + host)
         waiting.until(
             lambda: not alone(), "guests without servers to end", base.SECONDS

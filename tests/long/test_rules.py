@@ -81,7 +81,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
 
     def lose_provider(self, host):
         """Let Placement forget a host, whose compute would remind it."""
-        self.sandbox.stop(f"nova-compute-{host}")
+        self.sandbox.processes.stop([f"nova-compute-{host}"])
         api = API(self.sandbox.connect())
         path = f"/resource_providers?name={host}"
         (found,) = api.placement("GET", path, key="resource_providers")
@@ -102,7 +102,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         limit = "limit_tenants_to_placement_aggregate = True"
         path.write_text(f"{text}\n[scheduler]\n{limit}\n")
         for name in ("nova-scheduler-1", "nova-scheduler-2"):
-            self.sandbox.stop(name)
+            self.sandbox.processes.stop([name])
             self.sandbox.start(name)
             # Until then it is not told of aggregates that change.
             self.await_report("nova-scheduler", name)
@@ -116,6 +116,6 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
             if not re.match(r"cpu_(shared|dedicated)_set\b", line)
         ]
         path.write_text("\n".join([*lines, "[compute]", *cpu_sets, ""]))
-        self.sandbox.stop(f"nova-compute-{host}")
+        self.sandbox.processes.stop([f"nova-compute-{host}"])
         self.sandbox.start(f"nova-compute-{host}")
         self.await_report("nova-compute", host)

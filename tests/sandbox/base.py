@@ -185,11 +185,12 @@ class SandboxTest(testtools.TestCase):
 
     def domain(self, server):
         """Return the domain XML of a server's guest."""
-        return ET.fromstring(
-            self.sandbox.domain_xml(
-                host_of(server), server["OS-EXT-SRV-ATTR:instance_name"]
-            )
-        )
+        return ET.fromstring(self.domain_file(host_of(server), server).read_text())
+
+    def domain_file(self, host, server):
+        """Return where a host keeps a server's XML."""
+        name = server["OS-EXT-SRV-ATTR:instance_name"]
+        return self.sandbox.layout.domains(host) / f"{name}.xml"
 
     def assert_high_performance(self, server):
         """Judge where a server's vCPUs are; return the node and the CPUs."""

@@ -14,7 +14,6 @@ from nova_perfvm.generate.flavors import generate_flavors, generate_image_proper
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
-from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 from nova_perfvm.sandbox.processes.settings import (
     REGION,
@@ -71,7 +70,6 @@ def make_content(
 
     :param connection: an SDK connection of the administrator
     :param tell: called with each thing that is done
-    :raises SandboxError: when Glance refuses the image
     :raises CloudError: when Nova or Placement refuses something
     :raises RefusedError: when a host cannot be enrolled
     """
@@ -107,36 +105,16 @@ def _make_network(network: Any) -> None:
 
 
 def _make_image(image: Any, policy: Policy) -> None:
-    if image.find_image(IMAGE) is not None:
-        return
-    properties = generate_image_properties(
-        policy, generators=extensions.load_generators()
-    )
-    body = {
-        "name": IMAGE,
-        "disk_format": "raw",
-        "container_format": "bare",
-        "visibility": "public",
-        **properties,
-    }
-    made = _checked(image.post("/images", json=body)).json()
-    _checked(
-        image.put(
-            f"/images/{made['id']}/file",
+    if image.find_image(IMAGE) is None:
+        generators = extensions.load_generators()
+        image.create_image(
+            IMAGE,
             data=_IMAGE_BYTES,
-            headers={"Content-Type": "application/octet-stream"},
+            disk_format="raw",
+            container_format="bare",
+            visibility="public",
+            **generate_image_properties(policy, generators=generators),
         )
-    )
-
-
-def _checked(response: Any) -> Any:
-    if response.status_code >= 400:
-        request = response.request
-        raise SandboxError(
-            f"image: {request.method} {request.path_url}: {response.status_code}: "
-            f"{response.text}"
-        )
-    return response
 
 
 def _label(compute: Any, policy: Policy, hosts: Sequence[PretendedHost]) -> None:

@@ -9,7 +9,7 @@ import importlib.metadata
 import json
 import sys
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -62,7 +62,7 @@ class Environment:
     @property
     def is_ours(self) -> bool:
         """Return whether OpenStack was installed into it from here, or is to be."""
-        return any(self._stamp(what).exists() for what in ("openstack", "lock"))
+        return self._stamp.exists() or self._lock.exists()
 
     def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
         """Install OpenStack and this package, if they are not there already.
@@ -72,40 +72,35 @@ class Environment:
         :param tell: called with what takes time
         :raises SandboxError: when something cannot be installed
         """
-        wanted = {"openstack": _openstack_digest(), "plugin": _plugin_digest()}
-        if not self._missing(wanted):
+        plugin = _plugin()
+        wanted = _digest(_openstack_digest(), *plugin, _setup(plugin))
+        if self._has(wanted):
             return
         self.directory.mkdir(parents=True, exist_ok=True)
-        with self._stamp("lock").open("ab") as lock:
+        with self._lock.open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for what in self._missing(wanted):
-                self._install(what, log, tell)
-                self._stamp(what).write_text(wanted[what], encoding="utf-8")
+            if not self._has(wanted):
+                # What is there while pip works is neither the old nor the new.
+                self._stamp.unlink(missing_ok=True)
+                tell(f"installing OpenStack into {self.directory} (minutes)")
+                programs.check_compiler()
+                command = [sys.executable, "-m", "venv", str(self.directory)]
+                running.run(command, log=log)
+                self._pip(log, *OPENSTACK)
+                self._pip(log, "--no-build-isolation", *plugin)
+                self._stamp.write_text(wanted, encoding="utf-8")
 
-    def _missing(self, wanted: Mapping[str, str]) -> list[str]:
-        """Return what is not there as its digest says."""
-        return [
-            what
-            for what, digest in wanted.items()
-            if not self._stamp(what).exists()
-            or self._stamp(what).read_text(encoding="utf-8") != digest
-        ]
+    @property
+    def _stamp(self) -> Path:
+        """A file that says what was installed."""
+        return self.directory / ".nova-perfvm-installed"
 
-    def _install(self, what: str, log: Path, tell: Callable[[str], None]) -> None:
-        # What is there while pip works is neither the old nor the new.
-        self._stamp(what).unlink(missing_ok=True)
-        if what == "openstack":
-            tell(f"installing OpenStack into {self.directory} (minutes)")
-            programs.check_compiler()
-            running.run([sys.executable, "-m", "venv", str(self.directory)], log=log)
-            self._pip(log, *OPENSTACK)
-        else:
-            tell("installing nova-perfvm")
-            self._pip(log, "--no-build-isolation", *_plugin())
+    @property
+    def _lock(self) -> Path:
+        return self.directory / ".nova-perfvm-lock"
 
-    def _stamp(self, what: str) -> Path:
-        """Return a file of ours in it, which says what was installed, say."""
-        return self.directory / f".nova-perfvm-{what}"
+    def _has(self, wanted: str) -> bool:
+        return self._stamp.exists() and self._stamp.read_text() == wanted
 
     def _pip(self, log: Path, *arguments: str) -> None:
         running.run(
@@ -118,17 +113,18 @@ class Environment:
         )
 
 
-def _openstack_digest() -> str:
-    made_of = (CONSTRAINTS.read_text(encoding="utf-8"), *OPENSTACK, sys.version)
+def _digest(*made_of: str) -> str:
     return hashlib.sha256("\n".join(made_of).encode()).hexdigest()
 
 
-def _plugin_digest() -> str:
-    """Return a digest of what pip would do anew; the sources are used in place."""
-    arguments = _plugin()
-    setup = Path(arguments[-1]) / "setup.cfg"
-    text = setup.read_text(encoding="utf-8") if setup.exists() else ""
-    return hashlib.sha256("\n".join((*arguments, text)).encode()).hexdigest()
+def _openstack_digest() -> str:
+    return _digest(CONSTRAINTS.read_text(encoding="utf-8"), *OPENSTACK, sys.version)
+
+
+def _setup(plugin: Sequence[str]) -> str:
+    """Return what pip would do anew; the sources are used in place."""
+    setup = Path(plugin[-1]) / "setup.cfg"
+    return setup.read_text(encoding="utf-8") if setup.exists() else ""
 
 
 def _plugin() -> tuple[str, ...]:

@@ -24,7 +24,7 @@ DEFAULT_HOSTS: Final = "2xdedicated:2x20,1xshared:2x20"
 MAX_HOSTS: Final = 200
 MEMORY_GB: Final = 500
 
-_GROUP = re.compile(r"(?:(\d{1,4})x)?([a-z]+):([^@]+)(?:@(.+))?")
+_GROUP = re.compile(r"(?:([1-9]\d{0,3})x)?([a-z]+):([^@]+)(?:@(.+))?")
 _EXAMPLE: Final = "such as 3xdedicated:2x20,2xshared:2x20,1xdedicated:2x20x2"
 
 
@@ -71,8 +71,6 @@ def _parse_group(group: str) -> tuple[int, Mode, HostShape, str | None]:
     count, mode, shape, class_name = match.groups()
     if mode not in MODES:
         raise SandboxError(f"{where}: mode {mode!r}: expected {', '.join(MODES)}")
-    if count is not None and not int(count):
-        raise SandboxError(f"{where}: expected 1 host or more, or leave the group out")
     try:
         parsed = HostShape.parse(shape)
     except ShapeError as exc:
@@ -104,22 +102,14 @@ def host_configs(
 
 
 def _check_class(host: PretendedHost, policy: Policy) -> None:
-    names = [vm_class.name for vm_class in policy.pinned_classes]
-    spec = f"{host.mode}:{host.shape}"
-    if host.class_name is None:
-        if host.mode != "shared" and len(names) > 1:
-            raise SandboxError(
-                f"--hosts: {spec!r}: the policy has several pinned classes, "
-                f"{', '.join(names)}: say for which the host is, such as "
-                f"{spec}@{names[0]}"
-            )
-    elif host.mode == "shared" or host.class_name not in names:
-        wrong = f"--hosts: '{spec}@{host.class_name}': "
-        if host.mode == "shared":
-            raise SandboxError(
-                f"{wrong}a shared host is for no pinned class: expected {spec}"
-            )
-        expected = f"one of {', '.join(names)}" if names else "none"
+    classes: list[str | None] = [vm_class.name for vm_class in policy.pinned_classes]
+    if host.mode == "shared":
+        classes = [None]
+    elif len(classes) <= 1:
+        classes.append(None)
+    if host.class_name not in classes:
+        ends = [f"@{name}" if name else "nothing" for name in classes]
         raise SandboxError(
-            f"{wrong}expected a pinned class of the policy, which has {expected}"
+            f"--hosts: class {host.class_name} of {host.mode}:{host.shape}: expected "
+            f"{' or '.join(ends)} after the shape"
         )

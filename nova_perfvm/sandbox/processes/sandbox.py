@@ -169,10 +169,6 @@ class Sandbox:
         """
         self._starter(self.settings, programs.find_programs()).start(name)
 
-    def stop(self, name: str) -> None:
-        """End one process in good order."""
-        self.processes.stop([name])
-
     def restart(self, names: Sequence[str]) -> None:
         """Stop processes and start them again, dead ones, too.
 
@@ -188,7 +184,7 @@ class Sandbox:
             )
         with state.claim(self.layout):
             for name in names:
-                self.stop(name)
+                self.processes.stop([name])
                 self.start(name)
                 self._tell(f"restarted {name}")
 
@@ -206,17 +202,6 @@ class Sandbox:
         # Proxies are variables of the environment, too.
         connection.session.session.trust_env = False
         return connection
-
-    def domain_xml(self, host: str, server_name: str) -> str:
-        """Return what Nova's libvirt driver defined for a guest.
-
-        :param server_name: OS-EXT-SRV-ATTR:instance_name
-        :raises SandboxError: when the host has no such guest
-        """
-        path = self.layout.domains(host) / f"{server_name}.xml"
-        if not path.exists():
-            raise SandboxError(f"{host} has no guest {server_name}")
-        return path.read_text(encoding="utf-8")
 
     def exports(self) -> dict[str, str]:
         """Return the variables with which the client finds cloud and policy.

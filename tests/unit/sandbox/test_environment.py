@@ -70,16 +70,16 @@ class EnvironmentTest(testtools.TestCase):
     def test_an_update_that_fails_is_repeated(self):
         """Even by the version that was installed before."""
         self.prepare()
-        mine = "nova_perfvm.sandbox.processes.environment._plugin_digest"
+        mine = "nova_perfvm.sandbox.processes.environment._setup"
 
         def fail(*_args, **_options):
             raise SandboxError("no network")
 
         with (
-            fixtures.MonkeyPatch(mine, lambda: "newer"),
+            fixtures.MonkeyPatch(mine, lambda _: "newer"),
             fixtures.MonkeyPatch("nova_perfvm.sandbox.processes.running.run", fail),
         ):
             self.assertRaises(SandboxError, self.prepare)
         self.prepare()
 
-        self.assertEqual(4, len(self.commands))
+        self.assertEqual(6, len(self.commands))

@@ -118,18 +118,14 @@ class FilesTest(testtools.TestCase):
         configs = host_configs(parse_hosts("dedicated:2x10@small,shared:2x20"), policy)
 
         self.assertEqual({"dedicated1", "shared1"}, configs.keys())
-        for hosts, *words in (
-            ("dedicated:2x20", "several pinned classes", "dedicated:2x20@high-perf"),
-            ("dedicated:2x20@fast", "'dedicated:2x20@fast'", "small, capped"),
-            ("dedicated:2x20@general", "'dedicated:2x20@general'", "small, capped"),
-            ("shared:2x20@small", "shared host", "expected shared:2x20"),
+        for hosts in (
+            *("dedicated:2x20", "dedicated:2x20@fast", "dedicated:2x20@general"),
+            "shared:2x20@small",
         ):
-            with self.subTest(hosts):
-                error = self.assertRaises(
-                    SandboxError, host_configs, parse_hosts(hosts), policy
-                )
-                for word in words:
-                    self.assertIn(word, str(error))
+            pretended = parse_hosts(hosts)
+            error = self.assertRaises(SandboxError, host_configs, pretended, policy)
+            expected = "nothing" if "shared" in hosts else "@high-performance or @small"
+            self.assertIn(f"expected {expected}", str(error), hosts)
 
     def test_host_that_the_policy_forbids_is_refused(self):
         pretended = parse_hosts("dedicated:2x20,elastic:2x20")

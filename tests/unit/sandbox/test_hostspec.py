@@ -39,7 +39,7 @@ class HostSpecTest(testtools.TestCase):
             ("dedicated:2x20,", "--hosts: ''"),
             ("2x20:dedicated", "'2x20:dedicated'"),
             ("2xfast:2x20", "mode 'fast'", "dedicated, shared, mixed, elastic"),
-            ("0xshared:2x20", "'0xshared:2x20'", "leave the group out"),
+            ("0xshared:2x20", "'0xshared:2x20'", "expected [COUNTx]"),
             ("1xshared:2by20", "'2by20'", "such as 2x20 or 2x20x2"),
             ("-1xshared:2x20", "'-1xshared:2x20'"),
             ("150xshared:2x20,51xshared:2x20", "at most 200 hosts"),

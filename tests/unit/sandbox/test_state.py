@@ -76,7 +76,7 @@ class ClaimTest(StateTest):
         for names in (
             (),
             ("lock",),
-            ("venv/.nova-perfvm-openstack",),
+            ("venv/.nova-perfvm-installed",),
             ("venv/.nova-perfvm-lock",),
         ):
             self.make(*names)
@@ -119,7 +119,7 @@ class WipeTest(StateTest):
 
     @staticmethod
     def prepare(environment, _log, _tell):
-        stamp = environment.directory / ".nova-perfvm-openstack"
+        stamp = environment.directory / ".nova-perfvm-installed"
         paste = environment.etc / "nova" / "api-paste.ini"
         if not stamp.exists():
             paste.parent.mkdir(parents=True)
