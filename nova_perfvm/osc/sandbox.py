@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import shutil
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from cliff.lister import Lister
@@ -77,13 +77,14 @@ class Up(SandboxCommand):
         """Start it, and say how it is used."""
         sandbox = self.sandbox(parsed_args)
         sandbox.up(SandboxOptions(parsed_args.hosts, parsed_args.policy))
-        where = ""
+        # A virtual environment may not be on PATH.
+        openrc = [str(Path(sys.argv[0]).with_name("nova-perfvm")), "sandbox", "openrc"]
         for option in ("directory", "environment"):
-            value = getattr(parsed_args, option)
-            where += f" --{option} {shlex.quote(value)}" if value else ""
+            if value := getattr(parsed_args, option):
+                openrc += [f"--{option}", value]
         self.app.stdout.write(
             f"The sandbox is up. In a shell:\n"
-            f'  eval "$({_program()} sandbox openrc{where})"\n'
+            f'  eval "$({shlex.join(openrc)})"\n'
             f"  openstack server create --flavor FLAVOR --image {IMAGE} "
             f"--network {NETWORK} NAME\n"
             f"Flavors: openstack flavor list. Logs: {sandbox.layout.logs}\n"
@@ -96,16 +97,10 @@ class ShowStatus(SandboxCommand, Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the processes."""
         sandbox = self.sandbox(parsed_args)
-        found = sandbox.status()
-        if not found:
-            sandbox.settings  # noqa: B018 - raises where there is no sandbox
-            self.app.stderr.write(
-                f"the sandbox in {sandbox.layout.directory} is down: start it with "
-                "nova-perfvm sandbox up\n"
-            )
+        sandbox.settings  # noqa: B018 - raises where there is no sandbox
         rows = [
             (r.name, r.pid, r.port or "", "running" if r.alive else "dead")
-            for r in found
+            for r in sandbox.status()
         ]
         self.exit_status = int(any(row[-1] == "dead" for row in rows))
         return ("Service", "PID", "Port", "State"), rows
@@ -161,11 +156,6 @@ class OpenRC(SandboxCommand):
         for name, value in exports.items():
             added = ':"$PATH"' if name == "PATH" else ""
             self.app.stdout.write(f"export {name}={shlex.quote(value)}{added}\n")
-
-
-def _program() -> str:
-    """Return how this program is called; a virtual environment may not be on PATH."""
-    return "nova-perfvm" if shutil.which("nova-perfvm") else shlex.quote(sys.argv[0])
 
 
 def _timed(write: Callable[[str], object]) -> Callable[[str], None]:

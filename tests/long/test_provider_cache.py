@@ -10,9 +10,7 @@ import dataclasses
 import time
 
 from nova_perfvm.cloud import apply, converge, live_hosts
-from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.policy import Elastic
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 
@@ -73,26 +71,6 @@ class TestProviderCache(ElasticTest):
         self.addCleanup(conf.CONF.clear_override, option, "compute")
         self.patch(apply, "FORGOTTEN_S", 2)
         time.sleep(2.5)
-
-    def test_unenroll(self):
-        self.start(self.policy)
-        for host in HOSTS:
-            self.unenroll(host)
-        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        self.walk(PLAIN_GENERAL, LARGER)
-
-        # nova-compute has them still, and so they stay.
-        said = self.assertRaises(CloudError, self.unenroll, "h1", delete_children=True)
-        self.assertIn("run this again in 3", str(said))
-        self.let_time_pass()
-        self.assertEqual(2, self.unenroll("h1", delete_children=True))
-        self.assertEqual(["h2_perfvm_a", "h2_perfvm_b"], self.detached())
-        # Those that are there are taken again.
-        for host in HOSTS:
-            self.enroll(host)
-            self.assert_elastic(host)
-        self.assertEqual([], self.detached())
-        self.report()
 
     def test_fewer_children(self):
         server = self.boot_before(PLAIN_GENERAL, host="h1")

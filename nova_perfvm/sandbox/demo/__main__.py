@@ -28,17 +28,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m nova_perfvm.sandbox.demo", description=DESCRIPTION
     )
-    parser.add_argument(
-        "--verbose",
-        action="store_true",
-        help="show on stderr what Nova and Placement logged",
-    )
-    args = parser.parse_args(argv)
+    parser.parse_args(argv)
     warnings.simplefilter("ignore")
     logging.captureWarnings(capture=True)
     started = time.monotonic()
     try:
-        return _run(args, started)
+        return _run(started)
     except PerfVMError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -47,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
 
 
-def _run(args: argparse.Namespace, started: float) -> int:
+def _run(started: float) -> int:
     # Nova is imported only now: before, warnings and errors have to be dealt
     # with, and --help should not wait for it.
     _progress("importing Nova")
@@ -57,11 +52,7 @@ def _run(args: argparse.Namespace, started: float) -> int:
 
     policy = loader.load()
     with EmbeddedCloud(options=story.OPTIONS) as cloud:
-        try:
-            outcomes = story.play(cloud, policy, _progress)
-        finally:
-            if args.verbose:
-                sys.stderr.write(cloud.nova_log())
+        outcomes = story.play(cloud, policy, _progress)
     _progress("")
     problems = checks.check(policy, outcomes)
     report.write(sys.stdout, outcomes, problems, time.monotonic() - started)

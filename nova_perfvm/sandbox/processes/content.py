@@ -119,20 +119,13 @@ def _make_image(image: Any, policy: Policy) -> None:
 
 def _label(compute: Any, policy: Policy, hosts: Sequence[PretendedHost]) -> None:
     """Name each host's class, where the policy manages none without."""
-    members: dict[str, list[str]] = {}
     for host in hosts:
+        if host.mode not in {"dedicated", "shared"}:
+            continue
+        name = host.class_name or policy.pinned_classes[0].name
         if host.mode == "shared":
             name = policy.default_class.name
-        elif host.mode == "dedicated":
-            # With several, each host has said which.
-            name = host.class_name or policy.pinned_classes[0].name
-        else:
-            continue
-        members.setdefault(name, []).append(host.name)
-    for name, names in members.items():
-        if compute.find_aggregate(name) is not None:
-            continue
-        aggregate = compute.create_aggregate(name=name)
+        aggregate = compute.find_aggregate(name) or compute.create_aggregate(name=name)
         compute.set_aggregate_metadata(aggregate, {const.CLASS_KEY: name})
-        for host_name in names:
-            compute.add_host_to_aggregate(aggregate, host_name)
+        if host.name not in (aggregate.hosts or ()):
+            compute.add_host_to_aggregate(aggregate, host.name)

@@ -247,14 +247,6 @@ class Sandbox:
                 "sandbox status); take it down first (nova-perfvm sandbox down)"
             )
         self.processes.sweep(0)
-        kept = kept_settings.load(self.layout.settings)
-        taken = ports.taken(kept.ports.values()) if kept else []
-        if taken:
-            raise SandboxError(
-                f"port {', '.join(map(str, taken))} on {ports.ADDRESS} belongs to the "
-                "sandbox, and something else listens there: stop that, or wipe the "
-                "sandbox, which gets other ports then"
-            )
 
     def _starter(self, settings: SandboxSettings, found: programs.Programs) -> Starter:
         return Starter(

@@ -7,7 +7,6 @@ import fixtures
 import testtools
 import yaml
 
-from nova_perfvm.generate.hosts import HostConfigError
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes import files
 from nova_perfvm.sandbox.processes.environment import Environment
@@ -68,15 +67,6 @@ class FilesTest(testtools.TestCase):
         slots = provider["inventories"]["additional"][0]["CUSTOM_PERFVM_SLOT"]
         self.assertEqual(2, slots["total"])
 
-    def test_a_file_that_a_host_no_longer_has_is_removed(self):
-        self.write("dedicated:2x20")
-        self.write("elastic:2x20,dedicated:2x20")
-        directory = self.layout.etc / "hosts/elastic1/provider_config"
-        (directory / "provider.yaml").write_text("stale")
-        self.write("elastic:2x20,dedicated:2x20")
-
-        self.assertEqual([], list(directory.iterdir()))
-
     def test_scheduler(self):
         policy = self.write("elastic:2x20")
 
@@ -126,11 +116,3 @@ class FilesTest(testtools.TestCase):
             error = self.assertRaises(SandboxError, host_configs, pretended, policy)
             expected = "nothing" if "shared" in hosts else "@high-performance or @small"
             self.assertIn(f"expected {expected}", str(error), hosts)
-
-    def test_host_that_the_policy_forbids_is_refused(self):
-        pretended = parse_hosts("dedicated:2x20,elastic:2x20")
-        policy = sandbox_policy(pretended[:1], None)
-
-        error = self.assertRaises(HostConfigError, host_configs, pretended, policy)
-
-        self.assertIn("units", str(error))

@@ -9,6 +9,7 @@ import testtools
 from nova_perfvm.sandbox.processes import ports, state
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.layout import default_directory
 from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
 
 
@@ -84,6 +85,17 @@ class SandboxTest(testtools.TestCase):
         self.assertEqual(["lock", "venv"], left)
         self.sandbox.wipe()
         self.assertFalse(self.directory.exists())
+
+
+class DefaultDirectoryTest(testtools.TestCase):
+    def test_what_is_set(self):
+        for name, expected in (
+            ("HOME", "/x/.cache/nova_perfvm/sandbox"),
+            ("XDG_CACHE_HOME", "/x/nova_perfvm/sandbox"),
+        ):
+            self.useFixture(fixtures.EnvironmentVariable("XDG_CACHE_HOME"))
+            with fixtures.EnvironmentVariable(name, "/x"):
+                self.assertEqual(Path(expected), default_directory())
 
 
 class PortsTest(testtools.TestCase):

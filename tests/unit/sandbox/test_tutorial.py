@@ -91,13 +91,3 @@ class SessionTest(testtools.TestCase):
         self.assertEqual(
             ("out", "err", "done", "~/.cache/nova_perfvm/sandbox/file"), shown
         )
-
-    def test_the_stand_in_names_the_sandbox(self):
-        (shown,) = self.session.run("tail -1 .venv/bin/nova-perfvm")
-        self.assertTrue(
-            shown.endswith(
-                'nova-perfvm "$@" --directory ~/.cache/nova_perfvm/sandbox '
-                "--environment ~/.cache/nova_perfvm/sandbox"
-            ),
-            shown,
-        )
