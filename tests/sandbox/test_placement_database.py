@@ -58,26 +58,33 @@ class PlacementDatabaseTest(testtools.TestCase):
         self.write(**options)
         return placement_database.read(str(self.conf))
 
-    def test_server(self):
+    def test_what_server_and_connection_ask_for(self):
         found = self.read()
-
-        self.assertEqual("", found.unread)
-        self.assertIn(self.database.version, found.server)
-        self.assertEqual("REPEATABLE READ", found.isolation_level)
-
-    def test_what_the_server_is_told(self):
-        for level in ("READ COMMITTED", "READ UNCOMMITTED", "SERIALIZABLE"):
-            self.configure(level)
-            self.assertEqual(level, self.read().isolation_level)
-
-    def test_what_the_connection_asks_for(self):
+        self.assertEqual(
+            ("", "MariaDB", self.database.version),
+            (found.unread, found.server, found.version),
+        )
         command = quote_plus(READ_COMMITTED)
-        for options in (
-            {"query": f"?charset=utf8mb4&init_command={command}"},
-            {"connection_parameters": f"init_command={command}"},
+        repeatable, committed = "REPEATABLE READ", "READ COMMITTED"
+        for level, options, expected in (
+            (repeatable, {}, repeatable),
+            *((at, {}, at) for at in (committed, "READ UNCOMMITTED", "SERIALIZABLE")),
+            (
+                repeatable,
+                {"query": f"?charset=utf8mb4&init_command={command}"},
+                committed,
+            ),
+            (
+                repeatable,
+                {"connection_parameters": f"init_command={command}"},
+                committed,
+            ),
         ):
+            self.configure(level)
             found = self.read(**options)
-            self.assertEqual("READ COMMITTED", found.isolation_level, found.unread)
+            self.assertEqual(
+                (expected, level), (found.isolation_level, found.server_default)
+            )
 
     def test_snapshot_isolation(self):
         if not self.database.has_snapshot_isolation:

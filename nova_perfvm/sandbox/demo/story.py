@@ -64,7 +64,7 @@ def play(
         progress(f"starting {name}")
         mode = "dedicated" if name in HP_HOSTS else "shared"
         cloud.start_configured(name, policy, mode)
-    smallest, largest = _create_flavors(cloud, policy)
+    flavors = _create_flavors(cloud, policy)
 
     def boot(name: str, flavor: PolicyFlavor) -> BootOutcome:
         progress(f"booting {name} ({flavor.name})")
@@ -72,7 +72,7 @@ def play(
 
     # The misfits first, while there is room for them everywhere.
     outcomes = [boot(flavor.name, flavor) for flavor in _MISFITS]
-    for prefix, flavor in (("hp", smallest), ("general", largest)):
+    for prefix, flavor in zip(("hp", "general"), flavors, strict=True):
         # The bound ends a demo whose policy is not enforced.
         for count in range(1, CPUS + 2):
             outcomes.append(boot(f"{prefix}-vm-{count}", flavor))
@@ -81,25 +81,14 @@ def play(
     return outcomes
 
 
-def _create_flavors(
-    cloud: EmbeddedCloud, policy: Policy
-) -> tuple[PolicyFlavor, PolicyFlavor]:
-    """Create all flavors; return the smallest hp one and the largest general one."""
-    flavors = generate_flavors(policy)
-    for flavor in (*flavors, *_MISFITS):
-        cloud.create_flavor(
-            flavor.name,
-            flavor.vcpus,
-            flavor.memory_mb,
-            flavor.root_gb,
-            dict(flavor.extra_specs),
-        )
-    hp = [flavor for flavor in flavors if flavor.class_name == HP_CLASS]
-    general = [flavor for flavor in flavors if flavor.class_name == GENERAL_CLASS]
-    return (
-        min(hp, key=lambda flavor: flavor.memory_mb),
-        max(general, key=lambda flavor: flavor.vcpus),
-    )
+def _create_flavors(cloud: EmbeddedCloud, policy: Policy) -> list[PolicyFlavor]:
+    """Create all flavors; return one of each class."""
+    flavors = {flavor.name: flavor for flavor in generate_flavors(policy)}
+    for flavor in (*flavors.values(), *_MISFITS):
+        specs = dict(flavor.extra_specs)
+        size = (flavor.vcpus, flavor.memory_mb, flavor.root_gb)
+        cloud.create_flavor(flavor.name, *size, specs)
+    return [flavors["hp.20c.64g"], flavors["g.8c.16g"]]
 
 
 _PINNED = {const.CPU_POLICY: "dedicated", const.NUMA_NODES: "1"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import nova_perfvm
-from nova_perfvm.sandbox.processes import programs, running
+from nova_perfvm.sandbox.processes import running
 
 CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
 
@@ -83,7 +83,6 @@ class Environment:
                 # What is there while pip works is neither the old nor the new.
                 self._stamp.unlink(missing_ok=True)
                 tell(f"installing OpenStack into {self.directory} (minutes)")
-                programs.check_compiler()
                 command = [sys.executable, "-m", "venv", str(self.directory)]
                 running.run(command, log=log)
                 self._pip(log, *OPENSTACK)

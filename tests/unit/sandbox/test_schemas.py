@@ -24,7 +24,7 @@ class SchemasTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.directory = Path(self.useFixture(fixtures.TempDir()).path)
-        for name in programs.PACKAGES:
+        for name in programs.PROGRAMS:
             self.write(name, "#!/bin/sh\n")
         self.write("mariadb-dump", _DUMP)
         for name in ("mariadb", "bin/glance-manage"):
