@@ -93,9 +93,8 @@ class ProcessTest(testtools.TestCase):
         # A table is written by cliff, or only when the process ends; some commands
         # have statuses of their own.
         judging = shlex.split("plan disk --alone 9,9,1,1 --guarantee-read 1")
-        for arguments, unbuffered in itertools.product(
-            (["policy", "show"], DIFF, ["--help"], judging), ("", "1")
-        ):
+        each = itertools.product((["policy", "show"], DIFF, ["--help"]), ("", "1"))
+        for arguments, unbuffered in (*each, (judging, "1")):
             with Path("/dev/full").open("w") as full:
                 result = self.run_process(
                     *arguments, stdout=full, unbuffered=unbuffered
