@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+import itertools
+from typing import Final
 
 from nova_perfvm.changes.what_if.new_hosts import NewHosts
 from nova_perfvm.changes.what_if.suppose import Supposed, suppose
-from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
     POLICY_VARIABLE,
@@ -17,20 +16,17 @@ from nova_perfvm.osc.base import (
     argument,
     count,
     file_argument,
-    policy_of_environment,
 )
 from nova_perfvm.osc.capacity import by_argument, counted
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
-from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Class", "Slots", "Before", "After", "Difference")
 _MEASURES: Final = ("total", "used", "free", "unfit")
-_ELASTIC: Final = "elastic"
 
 
 def _flip(text: str) -> str:
-    host, _, mode = text.rpartition("=")
-    if not host or mode != _ELASTIC:
+    host = text.removesuffix("=elastic")
+    if host in {"", text}:
         raise argparse.ArgumentTypeError(f"{text!r}: expected HOST=elastic")
     return host
 
@@ -85,7 +81,10 @@ class WhatIf(LookingLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Change a snapshot, and count the slots of both."""
-        old, new = self._policies(parsed_args)
+        old = self.load_policy(parsed_args.policy_in_use, "policy in use")
+        new = None
+        if parsed_args.policy is not None:
+            new = self.load_policy(parsed_args.policy, "new policy")
         changes = Supposed(
             policy=new,
             flips=parsed_args.flip,
@@ -108,36 +107,16 @@ class WhatIf(LookingLister):
         self.remark(found.in_words())
         self.exit_status = int(bool(found.homeless or found.left_behind))
         by = parsed_args.by
-        before = counted(by, old, snapshot, settings)
-        after = counted(by, found.policy, found.snapshot, afterwards)
-        rows = _rows(_by_name(before), _by_name(after))
-        return (by.capitalize(), *_COLUMNS), list(rows)
-
-    def _policies(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Policy, Policy | None]:
-        """Return the policy in use, and that which is supposed, if one is."""
-        old = self.load_policy(parsed_args.policy_in_use, "policy in use")
-        if parsed_args.policy is None:
-            return old, None
-        if parsed_args.policy_in_use is None and policy_of_environment() is None:
-            self.remark(
-                ["the built-in policy is taken for that in use: else --policy-in-use"]
+        sides = [
+            {(slots.name, slots.class_name): slots for slots in side}
+            for side in (
+                counted(by, old, snapshot, settings),
+                counted(by, found.policy, found.snapshot, afterwards),
             )
-        return old, self.load_policy(parsed_args.policy, "new policy")
-
-
-def _by_name(found: Iterable[Slots]) -> dict[tuple[str, str], Slots]:
-    return {(slots.name, slots.class_name): slots for slots in found}
-
-
-def _rows(
-    before: dict[tuple[str, str], Slots], after: dict[tuple[str, str], Slots]
-) -> Iterator[tuple[Any, ...]]:
-    for key in dict.fromkeys((*before, *after)):
-        for measure in _MEASURES:
-            old, new = (
-                getattr(side[key], measure) if key in side else 0
-                for side in (before, after)
-            )
-            yield (*key, measure, old, new, new - old)
+        ]
+        rows = []
+        for key in dict.fromkeys(itertools.chain(*sides)):
+            for measure in _MEASURES:
+                was, will = (getattr(side.get(key), measure, 0) for side in sides)
+                rows.append((*key, measure, was, will, will - was))
+        return (by.capitalize(), *_COLUMNS), rows

@@ -98,7 +98,7 @@ class WhatIfTest(WhatIfCase):
 
         self.assertEqual(1, status, self.stderr)
         self.assertIn("3 servers left behind", self.stderr)
-        self.assertIn("the built-in policy is taken for that in use", self.stderr)
+        self.assertIn("policy in use: built-in", self.stderr)
         self.assertIn("another number of slots on 2 hosts", self.stderr)
         before, after = found["all hosts"]
         self.assertEqual(([4, 3, 1, 0], 8), (before, after[0]))
