@@ -46,7 +46,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             consumer
             for provider in filter(snapshot.is_seen, snapshot.providers)
             for consumer in provider.allocations
-            if not (consumer in homeless and is_left(snapshot, provider, consumer))
+            # What an evacuated server holds on the host that failed is Nova's to
+            # take away; it excuses nothing on other hosts.
+            if consumer not in homeless
+            or (consumer, provider.root or provider.uuid) not in snapshot.left_behind
         ),
         (server.id for server in snapshot.servers if server.id not in homeless),
         (migration.id for migration in snapshot.migrations),
@@ -58,16 +61,6 @@ def check(subject: Subject) -> Iterator[Finding]:
 def is_moving(snapshot: Snapshot, server: Server) -> bool:
     """Return whether Nova may be about to add or to remove allocations."""
     return server.busy or server.id in snapshot.migrating
-
-
-def is_left(snapshot: Snapshot, provider: Provider, server: str) -> bool:
-    """Return whether a server was evacuated from a provider's host.
-
-    What it holds there is Nova's to take away; it excuses nothing on other hosts.
-
-    :param server: its ID
-    """
-    return (server, provider.root or provider.uuid) in snapshot.left_behind
 
 
 def _places(subject: Subject) -> Iterator[Finding]:

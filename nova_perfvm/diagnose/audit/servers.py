@@ -10,7 +10,6 @@ from nova_perfvm import cpuset
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts import NUMACell
-from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import (
     CELLS_UNKNOWN,
     CLASSES_MIXED,
@@ -23,7 +22,6 @@ from nova_perfvm.findings import (
     Finding,
 )
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.printable import number_of
 from nova_perfvm.rules.slots import cell_cpus
 
 
@@ -59,15 +57,30 @@ class ServerFacts(NamedTuple):
 def check(subject: Subject) -> Iterator[Finding]:
     """List what servers violate on the hosts where the policy's rules hold."""
     facts = [
-        server_on_host(subject, server)
+        ServerFacts(
+            id=server.id,
+            name=str(server),
+            class_name=vm_class.name
+            if (vm_class := subject.class_of(server))
+            else None,
+            host=host,
+            pinned_cpus=server.pinned_cpus,
+            nodes=frozenset(
+                cell.host_node
+                for cell in server.cells or ()
+                if cell.host_node is not None and cell.cpu_pinning
+            ),
+            resize=subject.resize(server),
+            status=server.status,
+            vcpus=server.vcpus,
+        )
         for host, servers in subject.snapshot.servers_by_host.items()
         if subject.managed(host)
         for server in servers
     ]
     cells, assumed = subject.cells, subject.snapshot.assumed_divisions
     yield from check_servers(subject.policy, cells, facts, assumed)
-    pinned = {server.host for server in facts if server.pinned_cpus}
-    for host in sorted(pinned):
+    for host in sorted({server.host for server in facts if server.pinned_cpus}):
         if not cells.get(host):
             yield Finding.of(
                 CELLS_UNKNOWN,
@@ -75,26 +88,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                 "it shows no NUMA nodes, so that VMs on each cannot be counted",
                 f"openstack hypervisor show {host}",
             )
-
-
-def server_on_host(subject: Subject, server: Server) -> ServerFacts:
-    """Return what counts of a server beside others."""
-    vm_class = subject.class_of(server)
-    return ServerFacts(
-        id=server.id,
-        name=str(server),
-        class_name=vm_class.name if vm_class else None,
-        host=server.host or "",
-        pinned_cpus=server.pinned_cpus,
-        nodes=frozenset(
-            cell.host_node
-            for cell in server.cells or ()
-            if cell.host_node is not None and cell.cpu_pinning
-        ),
-        resize=subject.resize(server),
-        status=server.status,
-        vcpus=server.vcpus,
-    )
 
 
 def check_servers(
@@ -210,13 +203,11 @@ def _counts(
             here = [server for server in mine if server.on(cell)]
             leave = _beyond(vm_class, cell, here)
             if leave:
-                usable, _ = cell_cpus(vm_class, cell)
-                slots = vm_class.capped(usable // vm_class.cell_pcpus)
                 yield Finding.of(
                     TOO_MANY_ON_CELL,
                     host,
-                    f"NUMA node {cell.id} has {number_of(slots, 'slot')} for "
-                    f"{vm_class.name} and {len(here)} VMs: {_names(here)}",
+                    f"NUMA node {cell.id} has {len(here)} VMs of {vm_class.name}, and "
+                    f"no CPUs left for {_names(leave)}",
                     _migrate(leave),
                 )
             elif odd := _stranding(vm_class, cell, here):

@@ -108,7 +108,7 @@ class CheckServersTest(testtools.TestCase):
         self.assertEqual([], self.found(*servers[:2], **given))
         _, first, second = self.found(*servers, **given)
         self.assertEqual({codes.TOO_MANY_ON_CELL}, {first.code, second.code})
-        words = "NUMA node 0 has 2 slots for high-performance and 3 VMs"
+        words = "NUMA node 0 has 3 VMs of high-performance, and no CPUs left"
         self.assertIn(words, str(first))
 
 
