@@ -132,13 +132,7 @@ def run_selection(selection: Selection, subject: Subject) -> tuple[CheckFindings
     return tuple(
         CheckFindings(
             check.title,
-            tuple(
-                sorted(
-                    (found.judged_with(accept) for found in check.find(subject)),
-                    key=lambda finding: finding.level,
-                    reverse=True,
-                )
-            ),
+            tuple(found.judged_with(accept) for found in check.find(subject)),
         )
         for check in selected(selection)
     )
