@@ -126,7 +126,7 @@ def _judge(
     if server is None or set(units.values()) - {1}:
         return kind, (
             f"holds units of {view.host} as no flavor asks for them ({held}): wait for "
-            "what Nova does with it, clean up after it, or move it away"
+            "what Nova does with it, confirm or revert it, clean up, or move it away"
         )
     if server.task is not None or server.status == "VERIFY_RESIZE":
         state = server.task or server.status
