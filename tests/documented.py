@@ -161,7 +161,6 @@ NOT_RUN = (
     NotRun("kill -HUP $(systemctl", "it needs systemd; tests send the signal"),
     # Of long runs
     NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark"),
-    NotRun("python -m tests.benchmark.needless_refusals", "minutes; make benchmark"),
     NotRun("python -m tests.benchmark.slots_left", "minutes; make benchmark"),
     NotRun(
         "python -m tests.benchmark.plan_gap",
