@@ -175,7 +175,6 @@ NOT_RUN = (
     NotRun("python -m tests.releases", "it needs what tox has left of all releases"),
     # Of tests
     NotRun("stestr --test-path ./tests/", _EXAMPLE),
-    NotRun("chrt -r 1 python -m testtools.run", "make measure runs the test"),
     NotRun(".venv/bin/stestr", _EXAMPLE),
     NotRun("OS_NOVA_DISABLE_EVENTLET_PATCHING=1 .venv/bin/stestr", _EXAMPLE),
     NotRun("make demo", TARGET),
