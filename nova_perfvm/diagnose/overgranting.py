@@ -31,14 +31,11 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Finding | No
     :param database: None if nobody looked
     """
     once = value in RETRIES.values
-    level, where = "", "its database is not known: nobody looked"
-    if database is not None and database.unread:
-        where = f"its database is not known: {database.unread}"
-    elif database is not None:
-        level, where = (
-            database.isolation_level,
-            f"{database.isolation_level}, {database}",
-        )
+    level = database.isolation_level if database else ""
+    where = f"{level}, {database}"
+    if not level:
+        why = database.unread if database else "nobody looked"
+        where = f"its database is not known: {why}"
     if level == levels.READ_UNCOMMITTED:
         return Finding.of(
             codes.RETRY_COUNT,
