@@ -122,9 +122,9 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
                 # It is put back, or emptied as nova-compute can bear it.
                 verb = "enroll" if enrolled else "unenroll"
                 remedy = f"openstack perfvm host {verb} {quote(home.host)}"
-            words = f"it is in the tree of {host.host if host else 'no host'}"
-            if not enrolled:
-                words += ", which is not enrolled for this policy"
+            words = "it is in the tree of no host"
+            if host is not None:
+                words = f"{host.host} is not enrolled for this policy"
             yield Finding.of(codes.ORPHANED_CHILD, provider.name, words, remedy)
         elif host is None and provider.parent is None and _is_compute(provider):
             yield Finding.of(
