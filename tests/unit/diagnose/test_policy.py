@@ -10,7 +10,7 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Sync
 from nova_perfvm.diagnose.hosts import inventories_of, summarize
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
-from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
+from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.findings import Level
 from nova_perfvm.policy import Elastic, HostShape, loader
 from tests.unit.facts.snapshot.clouds import Cloud
@@ -44,26 +44,6 @@ def cloud():
     return found
 
 
-def enrolled(max_units, taken=None):
-    """Return a snapshot of a host with child providers."""
-    found = Cloud(UNITS)
-    found.add_host("h1", mode="shared")
-    snapshot = found.snapshot()
-    children = tuple(
-        Provider(
-            f"c-{letter}",
-            f"h1_perfvm_{letter}",
-            1,
-            {const.RC_UNIT: Inventory(1000, max_unit)},
-            allocations={"vm": {const.RC_UNIT: 1000}} if letter == taken else {},
-            parent="p-h1",
-            root="p-h1",
-        )
-        for letter, max_unit in zip("ab", max_units, strict=True)
-    )
-    return dataclasses.replace(snapshot, providers=snapshot.providers + children)
-
-
 class SummarizeTest(testtools.TestCase):
     def test_hosts_with_slots_and_without(self):
         found = cloud()
@@ -84,13 +64,16 @@ class SummarizeTest(testtools.TestCase):
         )
 
     def test_elastic_hosts(self):
-        for max_units, taken, expected in (
-            ((1000, 1000), None, ("elastic", 2, 0)),
-            ((1000, 1000), "a", ("elastic", 2, 1)),
-            ((1000, 999), "a", ("elastic", 1, 1)),
-            ((999, 999), None, ("shared", 0, 0)),
+        for slots, taken, expected in (
+            (2, 0, ("elastic", 2, 0)),
+            (2, 1000, ("elastic", 2, 1)),
+            (1, 1000, ("elastic", 1, 1)),
+            (0, 0, ("shared", 0, 0)),
         ):
-            (host,) = summarize(UNITS, enrolled(max_units, taken))
+            found = Cloud(UNITS)
+            found.add_elastic("h1", slots)
+            found.allocate("vm", "h1_perfvm_a", {const.RC_UNIT: taken})
+            (host,) = summarize(UNITS, found.snapshot())
             self.assertEqual(expected, (host.mode, host.slots, host.used))
 
     def test_what_placement_does_not_know(self):

@@ -12,29 +12,18 @@ from nova_perfvm.facts import snapshot
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.observed.domains import LIST
+from nova_perfvm.policy import HostShape, loader
 from tests import console
 from tests.unit.measure import hosts, reports
+from tests.unit.rules import hosts as rules
 
 CHECKS = checks_of(package)
 CONF = "/etc/nova/nova.conf"
-POLICY = """\
-schema_version: "1.0"
-host_shape: 2x21
-classes:
-  high-performance:
-    vcpus: 20
-    cpu_policy: dedicated
-    numa_nodes: 1
-    max_per_host: 2
-    exclusive: host
-    vif_multiqueue: true
-    mem_page_size: 1GB
-    disk: {source: volume}
-    flavors: {name: "hp.{vcpus}c.{memory_gb}g", memory_gb: [128]}
-  general:
-    default: true
-    flavors: {name: "g.{vcpus}c", sizes: [{vcpus: 1, memory_gb: 2, root_gb: 20}]}
-"""
+POLICY = loader.dump(
+    dataclasses.replace(
+        rules.policy(mem_page_size="1GB"), host_shapes=[HostShape(2, 21)]
+    )
+)
 
 
 class CheckHostTest(testtools.TestCase):
