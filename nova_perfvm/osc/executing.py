@@ -15,6 +15,7 @@ from cliff.lister import Lister
 
 from nova_perfvm.changes.migrations import record
 from nova_perfvm.changes.migrations.execution import Execution
+from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
 from nova_perfvm.documents import textfile
@@ -31,7 +32,7 @@ from nova_perfvm.osc.judging import NOVA_CONF, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 
-_COLUMNS: Final = ("Move", "Server", "From", "To", "Migration", "State", "Note")
+MOVE_COLUMNS: Final = ("Server", "From", "To", "Migration")
 _REMAIN: Final = 1
 _INTERRUPTED: Final = (
     "interrupted: the migration under way is finished, and no other one begun; Ctrl-C "
@@ -218,16 +219,13 @@ def _interruptible() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
+def move_cells(move: Move) -> tuple[str, ...]:
+    """Return what a table has of a migration in MOVE_COLUMNS."""
+    return f"{move.name} ({move.server})", move.source, move.target, move.how
+
+
 def _listed(execution: Execution) -> Table:
-    return _COLUMNS, [
-        (
-            number,
-            f"{progress.move.name} ({progress.move.server})",
-            progress.move.source,
-            progress.move.target,
-            progress.move.how,
-            progress.state,
-            progress.note,
-        )
-        for number, progress in enumerate(execution.moves, 1)
+    return ("Move", *MOVE_COLUMNS, "State", "Note"), [
+        (number, *move_cells(found.move), found.state, found.note)
+        for number, found in enumerate(execution.moves, 1)
     ]

@@ -19,21 +19,12 @@ from nova_perfvm.osc.base import (
     count,
     flag,
 )
-from nova_perfvm.osc.executing import PlanningCommand
+from nova_perfvm.osc.executing import MOVE_COLUMNS, PlanningCommand, move_cells
 from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.printable import number_of
 
-_COLUMNS: Final = (
-    "Step",
-    "Server",
-    "From",
-    "To",
-    "Migration",
-    "Memory MiB",
-    "Pinned",
-    "Commands",
-)
+_COLUMNS: Final = ("Step", *MOVE_COLUMNS, "Memory MiB", "Pinned", "Commands")
 _PARTIAL, _NONE = 1, 2
 
 
@@ -108,10 +99,7 @@ class MigrationsLister(PlanningCommand, LookingLister):
         return _COLUMNS, [
             (
                 step,
-                f"{move.name} ({move.server})",
-                move.source,
-                move.target,
-                move.how,
+                *move_cells(move),
                 move.memory_mb,
                 "yes" if move.pinned else "no",
                 command(move),

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.leaving import WaysOut
+from nova_perfvm.changes.migrations.leaving import HostSearch
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
 from nova_perfvm.changes.migrations.openings import openings
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
@@ -107,7 +107,7 @@ def _left(
     start: Arrangement, host: str, names: Sequence[str], tries: int
 ) -> Arrangement | None:
     for depth in _DEPTHS:
-        leaving = WaysOut(
+        leaving = HostSearch(
             avoided=frozenset({host}),
             depth=depth,
             staying=frozenset(names),
@@ -180,7 +180,7 @@ def _cheapest(
             least = opening.cost_mb / min(opening.gain, count - have)
             if best is not None and least >= best[0]:
                 break
-            leaving = WaysOut(
+            leaving = HostSearch(
                 goal=kind,
                 limit=count,
                 depth=depth,

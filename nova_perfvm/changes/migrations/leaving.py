@@ -24,7 +24,7 @@ _MOST_COMPARED: Final = 8
 
 
 @dataclass(frozen=True)
-class WaysOut:
+class HostSearch:
     """How servers find other hosts.
 
     :ivar goal: the kind of VMs that room is made for; None for none

@@ -134,57 +134,32 @@ class FewHostsCase(PlanCase):
 
 class FreeTest(FewHostsCase):
     def test_the_cheapest_way(self):
-        for hosts, wishes, steps, gained in (
-            # One makes way.
-            ({"a": (1, 64, 16), "b": (1, 32)}, {}, ["a-16 a b"], (1, 1)),
-            # There is room already; nothing is possible.
-            ({"a": (1, 64)}, {}, [], (0, 0)),
-            ({"a": (1, 64, 16)}, {}, [], (0, 1)),
-            # The cheapest of two.
-            (
-                {"a": (1, 64, 32), "b": (1, 64, 16), "c": (1, 32)},
-                {},
-                ["b-16 b c"],
-                (1, 1),
-            ),
+        one = {"a": (1, 64, 16), "b": (1, 32)}
+        two = {"a": (1, 64, 16), "b": (1, 64, 16), "c": (1, 32)}
+        pushing = {"a": (1, 64, 32), "b": (1, 32, 16), "c": (1, 16)}
+        excluded = {"excluded": frozenset({"i-a-16", "b-16"})}
+        for hosts, count, wishes, steps, gained, words in (
+            (one, 1, {}, ["a-16 a b"], (1, 1), ""),
+            ({"a": (1, 64)}, 1, {}, [], (0, 0), "there is room for 1 of 1 already"),
+            ({"a": (1, 64, 16)}, 1, {}, [], (0, 1), "room for 1, only for 0"),
+            (two | {"a": (1, 64, 32)}, 1, {}, ["b-16 b c"], (1, 1), ""),
+            # Half a plan.
+            (two, 2, {}, ["a-16 a c"], (1, 2), "room for 2, only for 1"),
             # One pushes another on, where two migrations are allowed.
-            (
-                {"a": (1, 64, 32), "b": (1, 32, 16), "c": (1, 16)},
-                {},
-                ["b-16 b c", "a-32 a b"],
-                (1, 1),
-            ),
-            (
-                {"a": (1, 64, 32), "b": (1, 32, 16), "c": (1, 16)},
-                {"max_moves": 1},
-                [],
-                (0, 1),
-            ),
+            (pushing, 1, {}, ["b-16 b c", "a-32 a b"], (1, 1), ""),
+            (pushing, 1, {"max_moves": 1}, [], (0, 1), "only for 0"),
+            (two, 1, {"excluded": frozenset({"i-a-16"})}, ["b-16 b c"], (1, 1), ""),
+            (two, 1, {"excluded": frozenset({"c"})}, [], (0, 1), ""),
+            (two, 1, excluded, [], (0, 1), "it is excluded"),
         ):
-            with self.subTest(hosts):
+            with self.subTest(hosts, wishes=wishes):
                 self.cloud = clouds.Cloud(self.policy)
                 self.build(**hosts)
-                plan = self.free("hp48", **wishes)
+                plan = self.free("hp48", count, **wishes)
                 self.assertEqual(steps, [" ".join(step) for step in self.steps(plan)])
                 self.assertEqual(gained, (plan.gained, plan.wanted))
                 self.assertEqual(gained[0] == gained[1], plan.complete)
-                if gained == (0, 0):
-                    self.assertIn("there is room for 1 of 1 already", plan.notes)
-
-    def test_half_a_plan(self):
-        self.build(a=(1, 64, 16), b=(1, 64, 16), c=(1, 32))
-        plan = self.free("hp48", 2)
-        self.assertEqual((1, 2, False), (plan.gained, plan.wanted, plan.complete))
-        self.assertIn("room for 2, only for 1", plan.reasons[0])
-
-    def test_what_is_excluded_stays(self):
-        self.build(a=(1, 64, 16), b=(1, 64, 16), c=(1, 32))
-        plan = self.free("hp48", excluded=frozenset({"i-a-16"}))
-        self.assertEqual([("b-16", "b", "c")], self.steps(plan))
-        plan = self.free("hp48", excluded=frozenset({"c"}))
-        self.assertEqual((), plan.moves)
-        plan = self.free("hp48", excluded=frozenset({"i-a-16", "i-b-16"}))
-        self.assertIn("it is excluded", plan.reasons[-1])
+                self.assertIn(words, "; ".join(plan.reasons + plan.notes))
 
     def test_how_servers_are_migrated(self):
         self.build(a=(1, 64, 16), c=(1, 32))
@@ -231,21 +206,16 @@ class FreeTest(FewHostsCase):
             self.assertIn(reason, plan.reasons[-1])
             self.cloud.servers, self.cloud.parts = kept
 
-    def test_nobody_leaves_a_host_that_is_down(self):
+    def test_a_host_that_is_down_and_another_zone(self):
         self.build(a=(1, 64, 16), c=(1, 32))
-        down = dataclasses.replace(self.cloud.hosts["a"], up=False)
-        self.cloud.hosts["a"] = down
+        hosts = self.cloud.hosts
+        for name in "ac":
+            hosts[name] = dataclasses.replace(hosts[name], availability_zone=name)
+        self.cloud.change_server("a-16", availability_zone="a")
+        self.assertEqual((), self.free("hp48").moves)
+        hosts["a"] = dataclasses.replace(hosts["a"], up=False)
         plan = goals.drain(self.planning(), "a")
         self.assertIn("nova-compute on a does not run", plan.reasons[0])
-
-    def test_servers_stay_in_their_zone(self):
-        self.build(a=(1, 64, 16), c=(1, 32))
-        for name in "ac":
-            self.cloud.hosts[name] = dataclasses.replace(
-                self.cloud.hosts[name], availability_zone=f"zone-{name}"
-            )
-        self.cloud.change_server("a-16", availability_zone="zone-a")
-        self.assertEqual((), self.free("hp48").moves)
 
 
 class DrainTest(FewHostsCase):
