@@ -49,20 +49,6 @@ class SettingsTest(testtools.TestCase):
         path.write_text(text, encoding="utf-8")
         return str(path)
 
-    def test_as_nova_reads_it(self):
-        path = self.file(
-            "# a comment\n[DEFAULT]\ndebug = true\n"
-            "[filter_scheduler]\navailable_filters = a\navailable_filters = b\n"
-            "[scheduler]\nenable_isolated_aggregate_filtering=True\n"
-            "[database]\nconnection = mysql://u:p%40@h/n?a=b\n"
-        )
-        found = read_settings(path)
-        self.assertEqual(
-            "True", found["scheduler", "enable_isolated_aggregate_filtering"]
-        )
-        self.assertEqual("mysql://u:p%40@h/n?a=b", found["database", "connection"])
-        self.assertNotIn(("scheduler", "debug"), found)
-
     @given(st.lists(st.sampled_from(LINES)), st.sampled_from(["\n", "\r\n", "\r"]))
     def test_as_oslo_config_reads_it(self, lines, end):
         path = self.file(end.join(lines))

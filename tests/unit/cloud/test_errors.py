@@ -7,16 +7,21 @@ import requests
 import testtools
 
 from nova_perfvm.changes import steps as do
-from nova_perfvm.cloud import answers, flavors, images, live_hosts
+from nova_perfvm.cloud import answers, candidates, flavors, images, live_hosts
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.rollback import plan_rollback
 from nova_perfvm.cloud.snapshot import read_snapshot
+from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.facts.demand import request_for
+from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 
 DESIRED = generate_flavors(loader.load())[:1]
+SETTINGS = settings_for(loader.load())
+REQUEST = request_for(Flavor("f", "f", 1, 1024, 0, {}))
 CHILD = do.CreateChild(parent="root", uuid="child", name="h_perfvm_a")
 
 
@@ -59,6 +64,7 @@ class UnderstoodTest(testtools.TestCase):
             ("detached_children", live_hosts.detached_children),
             ("aggregates", answers.aggregates),
             ("names", answers.names),
+            ("offered", lambda api: candidates.offered(api, REQUEST, SETTINGS, ())),
             ("flavors.flavors", flavors.flavors),
             ("flavors.plan", lambda api: flavors.plan(api, DESIRED)),
             ("images.find_image", lambda api: images.find_image(api, "i")),
