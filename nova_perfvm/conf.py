@@ -36,8 +36,7 @@ Whether PerfVMFilter and PerfVMWeigher decide where VMs go, or only watch.
 
 With ``observe`` the filter judges and logs as ever, with "would reject" for
 "rejected", and refuses no host; the weigher has no say. nova-scheduler reads
-this option again when it gets SIGHUP. Nothing else is told by it: flavors,
-Placement, isolated aggregates and nova-api's validator stay as they are.
+this option again when it gets SIGHUP.
 
 Related options:
 
@@ -51,25 +50,20 @@ Related options:
 Path of the policy file that declares the VM classes.
 
 It is read once, when a process starts, and its SHA-256 is logged; restart
-nova-scheduler and nova-api after a change. Every controller must have the same
-file. With a file that is missing or has mistakes, nova-scheduler does not
-start and lists every mistake; nova-api starts, and refuses every ``perfvm:``
-extra spec until the file is mended.
+nova-scheduler and nova-api after a change. With a file that is missing or has
+mistakes, nova-scheduler does not start and lists every mistake; nova-api
+starts, and refuses every ``perfvm:`` extra spec until the file is mended.
 
 Possible values:
 
 * A path: that policy. ``nova-perfvm policy check FILE`` proves it beforehand.
-* Not set: the built-in policy, which ``nova-perfvm policy show`` prints. An
-  empty value is a mistake, as a missing file is.
+* Not set: the built-in policy, which ``nova-perfvm policy show`` prints.
 
 Related options:
 
 * ``[filter_scheduler]available_filters`` must list
   ``nova_perfvm.scheduler.filters.all_filters`` beside Nova's own.
-* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``, then
-  ``PerfVMNUMATopologyFilter`` in the place of Nova's ``NUMATopologyFilter``.
-* ``[filter_scheduler]weight_classes`` may list
-  ``nova_perfvm.scheduler.weights.PerfVMWeigher`` beside Nova's own.
+* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``.
 """,
     ),
     cfg.BoolOpt(
@@ -77,11 +71,8 @@ Related options:
         default=True,
         help="""
 Whether PerfVMFilter, at its first request, lets Python's garbage collector
-pass by what nova-scheduler holds then (``gc.freeze``).
-
-Nova makes hundreds of objects for each host and request, so that with many
-hosts the collector would go through all modules of the process within every
-request. What requests make is collected as before.
+pass by what nova-scheduler holds then (``gc.freeze``), which it would search
+within every request where there are many hosts.
 
 Possible values:
 
@@ -101,23 +92,18 @@ How strongly PerfVMWeigher packs VMs so that whole slots stay free.
 
 It gives each host a score of -1 to 1 in steps of 0.01, times this multiplier.
 With the default one step outvotes all of Nova's weighers whose multiplier is
-1.0 or -1.0: these decide between hosts that are alike for PerfVMWeigher.
-Weighers with 1000000.0 (build failures, cells) keep outvoting it.
+1.0 or -1.0.
 
 Possible values:
 
-* Positive: general VMs go to hosts that have no whole slot to lose, and
-  high-performance VMs to hosts that have one already.
-* 0: no say.
-* Negative: the opposite; VMs are spread over untouched hosts.
+* Positive: VMs are packed. 0: no say. Negative: VMs are spread.
 
 Related options:
 
 * ``[filter_scheduler]weight_classes`` must list
   ``nova_perfvm.scheduler.weights.PerfVMWeigher``.
-* ``[filter_scheduler]*_weight_multiplier``: raise this one with them.
 * The aggregate metadata ``perfvm_weight_multiplier`` overrides it for the
-  hosts of an aggregate; of several values the smallest holds.
+  hosts of an aggregate.
 """,
     ),
 ]
@@ -141,13 +127,6 @@ def policy_file(conf: cfg.ConfigOpts) -> str | None:
         mistake = Mistake(("[perfvm]policy_file",), message)
         raise DocumentError("nova.conf", [mistake], "policy")
     return path
-
-
-def freezes_objects(conf: cfg.ConfigOpts) -> bool:
-    """Return whether nova-scheduler's objects are to be frozen."""
-    register_opts(conf)
-    found: bool = conf.perfvm.freeze_objects
-    return found
 
 
 def observes(conf: cfg.ConfigOpts) -> bool:

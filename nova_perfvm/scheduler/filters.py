@@ -55,7 +55,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         self.policy = startup.read_policy("PerfVMFilter")
         startup.log_whom_it_judges(self.policy)
         self._unreadable = unreadable.UnreadableHosts("PerfVMFilter")
-        self._freezes = conf.freezes_objects(nova_conf.CONF)
+        self._freezes = nova_conf.CONF.perfvm.freeze_objects
         _warn_about_order(nova_conf.CONF.filter_scheduler.enabled_filters)
 
     def filter_all(

@@ -8,7 +8,7 @@ from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.placement.contract import contract, resource_differences
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import Disk, loader
 
 
 def flavor_of(class_name, scheme, **keys):
@@ -20,23 +20,41 @@ def flavor_of(class_name, scheme, **keys):
     return contract(policy, policy.get_class(class_name)).extra_specs()
 
 
-class SlotsTest(testtools.TestCase):
-    def test_a_high_performance_vm_takes_a_slot(self):
-        self.assertEqual(
-            {
-                "resources:CUSTOM_PERFVM_SLOT": "1",
-                "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "required",
-            },
-            flavor_of("high-performance", "slots"),
-        )
+SLOT = {
+    "resources:CUSTOM_PERFVM_SLOT": "1",
+    "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "required",
+}
+ELASTIC = {"trait:CUSTOM_PERFVM_ELASTIC_2": "required"}
 
-    def test_general_vms_keep_off_hosts_with_slots(self):
-        self.assertEqual(
-            {"trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden"},
-            flavor_of("general", "slots"),
-        )
 
-    def test_unless_an_isolated_aggregate_keeps_them_off(self):
+class ContractTest(testtools.TestCase):
+    def test_what_flavors_say(self):
+        disk = Disk(source="volume", read_iops=5000)
+        away = {"trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden"}
+        children = {
+            "group_policy": "none",
+            "resources_perfvm_a:CUSTOM_PERFVM_UNIT": "1",
+            "resources_perfvm_b:CUSTOM_PERFVM_UNIT": "1",
+            "trait_perfvm_a:CUSTOM_PERFVM_CHILD_A": "required",
+            "trait_perfvm_b:CUSTOM_PERFVM_CHILD_B": "required",
+        }
+        iops = {"resources:CUSTOM_PERFVM_READ_IOPS": "5000"}
+        whole = {"resources:CUSTOM_PERFVM_UNIT": "1000"}
+        for name, scheme, keys, expected in (
+            ("high-performance", "slots", {}, SLOT),
+            ("high-performance", "slots", {"disk": disk}, SLOT | iops),
+            ("general", "slots", {}, away),
+            # Hosts are divided by NUMA node, or need not be.
+            ("general", "slots", {"exclusive": "cell"}, {}),
+            ("general", "slots", {"exclusive": "none"}, {}),
+            ("high-performance", "units", {}, whole | ELASTIC),
+            ("general", "units", {}, children | ELASTIC | away),
+            ("high-performance", "none", {}, {}),
+            ("general", "none", {}, {}),
+        ):
+            self.assertEqual(expected, flavor_of(name, scheme, **keys), (name, scheme))
+
+    def test_an_isolated_aggregate_keeps_general_vms_off(self):
         policy = loader.load()
         for vm_class in policy.classes:
             usual, isolated = (
@@ -44,52 +62,6 @@ class SlotsTest(testtools.TestCase):
                 for value in (False, True)
             )
             self.assertEqual(usual if vm_class.pinned else {}, isolated)
-
-    def test_unless_hosts_are_divided_by_numa_node(self):
-        for exclusive in ("cell", "none"):
-            self.assertEqual({}, flavor_of("general", "slots", exclusive=exclusive))
-
-    def test_guaranteed_operations_per_second(self):
-        disk = dataclasses.replace(
-            loader.load().get_class("high-performance").disk, read_iops=5000
-        )
-        self.assertEqual(
-            "5000",
-            flavor_of("high-performance", "slots", disk=disk)[
-                "resources:CUSTOM_PERFVM_READ_IOPS"
-            ],
-        )
-
-
-class UnitsTest(testtools.TestCase):
-    def test_a_high_performance_vm_takes_one_child_whole(self):
-        self.assertEqual(
-            {
-                "resources:CUSTOM_PERFVM_UNIT": "1000",
-                "trait:CUSTOM_PERFVM_ELASTIC_2": "required",
-            },
-            flavor_of("high-performance", "units"),
-        )
-
-    def test_a_general_vm_takes_a_unit_of_every_child(self):
-        self.assertEqual(
-            {
-                "group_policy": "none",
-                "resources_perfvm_a:CUSTOM_PERFVM_UNIT": "1",
-                "resources_perfvm_b:CUSTOM_PERFVM_UNIT": "1",
-                "trait:CUSTOM_PERFVM_ELASTIC_2": "required",
-                "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "forbidden",
-                "trait_perfvm_a:CUSTOM_PERFVM_CHILD_A": "required",
-                "trait_perfvm_b:CUSTOM_PERFVM_CHILD_B": "required",
-            },
-            flavor_of("general", "units"),
-        )
-
-
-class NoneTest(testtools.TestCase):
-    def test_nothing_is_asked_of_placement(self):
-        self.assertEqual({}, flavor_of("high-performance", "none"))
-        self.assertEqual({}, flavor_of("general", "none"))
 
 
 class DifferencesTest(testtools.TestCase):
@@ -182,20 +154,11 @@ class SeveralClassesTest(testtools.TestCase):
         return contract(self.policy, self.policy.get_class(name)).extra_specs()
 
     def test_slots_and_traits_of_one_are_not_those_of_another(self):
-        self.assertEqual(
-            {
-                "resources:CUSTOM_PERFVM_SLOT_HP_20": "1",
-                "trait:CUSTOM_PERFVM_HP_20": "required",
-            },
-            self.specs("hp-20"),
-        )
-        self.assertIn("resources:CUSTOM_PERFVM_SLOT_HP8", self.specs("hp8"))
-
-    def test_general_vms_keep_off_the_hosts_of_all(self):
-        self.assertEqual(
-            {
-                "trait:CUSTOM_PERFVM_HP_20": "forbidden",
-                "trait:CUSTOM_PERFVM_HP8": "forbidden",
-            },
-            self.specs("general"),
-        )
+        slot, trait = "resources:CUSTOM_PERFVM_SLOT", "trait:CUSTOM_PERFVM"
+        for name, expected in (
+            ("hp-20", {f"{slot}_HP_20": "1", f"{trait}_HP_20": "required"}),
+            ("hp8", {f"{slot}_HP8": "1", f"{trait}_HP8": "required"}),
+            # General VMs keep off the hosts of all.
+            ("general", {f"{trait}_{c}": "forbidden" for c in ("HP_20", "HP8")}),
+        ):
+            self.assertEqual(expected, self.specs(name))

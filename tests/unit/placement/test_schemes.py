@@ -91,19 +91,6 @@ class NamesTest(FilterCase):
         self.assertEqual(set(), set(knowing_files()) - KNOWING)
         self.assertLessEqual(len(KNOWING), 6)
 
-    def test_looking_at_the_key_is_found(self):
-        for line, expected in (
-            ("policy.placement == 'slots'", True),
-            ("'units' in placement", True),
-            ("from nova_perfvm.placement.schemes import units", True),
-            ("from nova_perfvm.placement.schemes.none import NONE", True),
-            ("f'needs placement: units, {why}'", True),
-            ("scheme_of(policy).enrolls", False),
-            ("from nova_perfvm.placement.schemes import scheme_of", False),
-        ):
-            found = any(map(looks_at_the_key, ast.walk(ast.parse(line))))
-            self.assertEqual(expected, found, line)
-
 
 class ToyTest(FilterCase):
     """A scheme that only its own file knows is like any other."""

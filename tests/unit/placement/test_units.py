@@ -28,40 +28,29 @@ class ChildrenPerHostTest(testtools.TestCase):
 
 
 class ChildrenTest(testtools.TestCase):
-    def test_a_host_of_two_slots(self):
-        self.assertEqual(
-            [
-                ("h_perfvm_a", "CUSTOM_PERFVM_CHILD_A", 1000, 1000),
-                ("h_perfvm_b", "CUSTOM_PERFVM_CHILD_B", 1000, 1000),
-            ],
-            [
-                (child.name, child.trait, child.total, child.max_unit)
-                for child in units.UNITS.children(policy(), "h", 2)
-            ],
-        )
-
     def test_surplus_children_cannot_be_taken_whole(self):
-        for slots, expected in ((0, [999, 999]), (1, [1000, 999])):
-            children = units.UNITS.children(policy(), "h", slots)
-            self.assertEqual(expected, [child.max_unit for child in children])
-
-    def test_declared_ahead(self):
         ahead = policy("elastic: {slots: 4}\n")
-        children = units.UNITS.children(ahead, "h", 2)
-        self.assertEqual([1000, 1000, 999, 999], [c.max_unit for c in children])
+        for of, slots, expected in (
+            (policy(), 2, [1000, 1000]),
+            (policy(), 1, [1000, 999]),
+            (policy(), 0, [999, 999]),
+            (ahead, 2, [1000, 1000, 999, 999]),
+        ):
+            children = units.UNITS.children(of, "h", slots)
+            self.assertEqual(expected, [child.max_unit for child in children])
+            self.assertEqual({1000}, {child.total for child in children})
+            first = children[0]
+            self.assertEqual(
+                ("h_perfvm_a", "CUSTOM_PERFVM_CHILD_A"), (first.name, first.trait)
+            )
+            trait = units.UNITS.enrolled_trait(of)
+            self.assertEqual(f"CUSTOM_PERFVM_ELASTIC_{len(expected)}", trait)
+            self.assertEqual(len(expected), units.children_of(trait))
         # As many may be there as max_per_host says, not as there are children.
-        self.assertEqual((4, 2), (len(children), units.UNITS.most_slots(ahead)))
+        self.assertEqual(2, units.UNITS.most_slots(ahead))
         self.assertEqual(2, units.UNITS.usable_slots(ahead, 3))
 
-
-class TraitTest(testtools.TestCase):
-    def test_it_names_the_number_of_children(self):
-        for text, expected in (("", 2), ("elastic: {slots: 4}\n", 4)):
-            trait = units.UNITS.enrolled_trait(policy(text))
-            self.assertEqual(f"CUSTOM_PERFVM_ELASTIC_{expected}", trait)
-            self.assertEqual(expected, units.children_of(trait))
-
-    def test_those_of_any_number_are_known(self):
+    def test_traits_of_any_number_are_known(self):
         ours = {"CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_PERFVM_ELASTIC_12"}
         others = {"CUSTOM_PERFVM_ELASTIC", "CUSTOM_PERFVM_ELASTIC_", "HW_CPU_X"}
         self.assertEqual(ours, elastic_traits(ours | others))

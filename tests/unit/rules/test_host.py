@@ -33,31 +33,22 @@ class RulesCase(testtools.TestCase):
 
 
 class UnclaimedTest(RulesCase):
-    """What Nova claims nothing for goes to no host of the policy."""
-
-    def test_managed_hosts(self):
-        for request in (hp_request(), general_request(), pinned_request(4)):
-            unclaimed = request._replace(claimed=False)
-            self.check("request.not_a_rebuild", unclaimed, host())
-
-    def test_other_hosts_are_left_alone(self):
+    def test_what_nova_claims_nothing_for_goes_to_no_host_of_the_policy(self):
         labelled = hosts.policy(managed_hosts="labelled")
-        request = general_request()._replace(claimed=False)
-        self.check(None, request, host(), labelled)
-        self.check(
-            "request.not_a_rebuild",
-            request,
-            host(labels=frozenset({"general"})),
-            labelled,
-        )
-
-    def test_elastic_hosts_that_nothing_labels(self):
         elastic = host(isolating=frozenset({f"{const.TRAIT_ELASTIC}_2"}))
-        units = AskedResource("_a", const.RC_UNIT, 1)
-        request = general_request(resources=(units,))._replace(claimed=False)
-        for managed in ("labelled", "all"):
-            policy = hosts.policy(managed_hosts=managed)
-            self.check("request.not_a_rebuild", request, elastic, policy)
+        units = (AskedResource("_a", const.RC_UNIT, 1),)
+        refused = "request.not_a_rebuild"
+        for expected, request, observed, policy in (
+            (refused, hp_request(), host(), POLICY),
+            (refused, general_request(), host(), POLICY),
+            (refused, pinned_request(4), host(), POLICY),
+            (None, general_request(), host(), labelled),
+            (refused, general_request(), host(labels=frozenset({"general"})), labelled),
+            (refused, general_request(resources=units), elastic, labelled),
+            (refused, general_request(resources=units), elastic, POLICY),
+        ):
+            unclaimed = request._replace(claimed=False)
+            self.check(expected, unclaimed, observed, policy)
 
 
 class RoomTest(testtools.TestCase):
@@ -223,44 +214,34 @@ class OthersTest(RulesCase):
 class LabelsTest(RulesCase):
     """Aggregate metadata perfvm:class reserves hosts."""
 
-    def labelled(self, *labels, **facts):
-        return host(labels=frozenset(labels), **facts)
-
-    def test_reserved_for_a_class(self):
-        reserved = self.labelled("high-performance", mode="open")
-        self.check(None, hp_request(), reserved)
-        self.check("host.class_reserved", general_request(), reserved)
-        self.check("host.class_reserved", pinned_request(), reserved)
-        self.check("host.class_reserved", hp_request(), self.labelled("general"))
-
-    def test_several_classes(self):
-        both = self.labelled("high-performance", "general", mode="open")
-        self.check(None, hp_request(), both)
-        self.check(None, general_request(), both)
-
-    def test_typo(self):
-        for request in (hp_request(), general_request(), pinned_request()):
-            self.check("host.label_unknown", request, self.labelled("high-perf"))
-
-    def test_only_labelled_hosts_are_judged(self):
-        policy = hosts.policy(managed_hosts="labelled")
-        self.check("host.not_managed", hp_request(), host(), policy)
-        # Nothing changes for what runs there already.
-        self.check(None, pinned_request(), host(), policy)
-        busy = host(mode="open", pinned=range(20), num_instances=1)
-        self.check(None, general_request(), busy, policy)
-        labelled = self.labelled("high-performance")
-        self.check(None, hp_request(), labelled, policy)
-        self.check("host.class_reserved", pinned_request(), labelled, policy)
-
-    def test_two_pinned_classes_on_a_host_cannot_be_told_apart(self):
+    def test_each(self):
+        hp, general, pinned = hp_request(), general_request(), pinned_request()
+        only = hosts.policy(managed_hosts="labelled")
         other = dataclasses.replace(hosts.HP, name="other", vcpus=10, flavors=None)
-        policy = dataclasses.replace(
-            POLICY, classes=(*POLICY.classes, other), managed_hosts="labelled"
-        )
-        both = self.labelled("high-performance", "other")
-        self.check("host.label_ambiguous", hp_request(), both, policy)
-        self.check(None, hp_request(), self.labelled("high-performance"), policy)
+        two = dataclasses.replace(only, classes=(*POLICY.classes, other))
+        mine, both = ("high-performance",), ("high-performance", "general")
+        reserved, unknown = "host.class_reserved", "host.label_unknown"
+        for expected, request, labels, policy in (
+            (None, hp, mine, POLICY),
+            (reserved, general, mine, POLICY),
+            (reserved, pinned, mine, POLICY),
+            (reserved, hp, ("general",), POLICY),
+            (None, hp, both, POLICY),
+            (None, general, both, POLICY),
+            *((unknown, of, ("high-perf",), POLICY) for of in (hp, general, pinned)),
+            ("host.not_managed", hp, (), only),
+            # Nothing changes for what runs there already.
+            (None, pinned, (), only),
+            (None, hp, mine, only),
+            (reserved, pinned, mine, only),
+            # Two pinned classes on a host cannot be told apart.
+            ("host.label_ambiguous", hp, ("high-performance", "other"), two),
+            (None, hp, mine, two),
+        ):
+            observed = host(mode="open", labels=frozenset(labels))
+            self.check(expected, request, observed, policy)
+        busy = host(mode="open", pinned=range(20), num_instances=1)
+        self.check(None, general, busy, only)
 
 
 class TwoNodesTest(RulesCase):
@@ -338,19 +319,33 @@ class FormerSizesTest(RulesCase):
     NEW = hp_request(vcpus=18, cells=(RequestCell(0, 18, 65536),))
     OLD = hp_request(running_vcpus=20)
 
-    def test_the_other_node(self):
-        old = host(pinned=range(20), num_instances=1, vcpus_used=20)
-        for request in (self.NEW, self.OLD):
-            self.check(None, request, old, self.POLICY)
-        self.check("host.foreign_pins", self.NEW, old, hosts.policy(vcpus=18))
-
-    def test_one_vm_is_one(self):
-        both = (*range(20), *range(40, 58))
-        busy = host("4x20", pinned=both, num_instances=2, vcpus_used=38)
-        for request in (self.NEW, self.OLD):
-            self.check("host.max_per_host", request, busy, self.POLICY)
-            three = hosts.policy(vcpus=18, former_vcpus=(20,), max_per_host=3)
-            self.check(None, request, busy, three)
+    def test_each(self):
+        both = {"vcpus": 18, "former_vcpus": (20,)}
+        three = hosts.policy(**both, max_per_host=3)
+        free = hosts.policy(**both, exclusive="none")
+        one = {"pinned": range(20), "num_instances": 1}
+        old = host(**one, vcpus_used=20)
+        busy = host("4x20", pinned=(*range(20), *range(40, 58)), num_instances=2)
+        half = host(pinned=(*range(2), *range(20, 40)))
+        beside = host(mode="open", pinned=range(20), num_instances=2, vcpus_used=22)
+        for expected, request, observed, policy in (
+            (None, self.NEW, old, self.POLICY),
+            (None, self.OLD, old, self.POLICY),
+            ("host.foreign_pins", self.NEW, old, hosts.policy(vcpus=18)),
+            # One VM is one.
+            ("host.max_per_host", self.NEW, busy, self.POLICY),
+            ("host.max_per_host", self.OLD, busy, self.POLICY),
+            (None, self.NEW, busy, three),
+            (None, self.OLD, busy, three),
+            # It needs its own size.
+            (None, self.NEW, host("2x19"), self.POLICY),
+            ("host.numa_cell_too_small", self.OLD, host("2x19"), self.POLICY),
+            ("host.no_free_slot", self.OLD, half, free),
+            # General VMs beside it.
+            (None, self.NEW, host(mode="open", **one, vcpus_used=20), three),
+            ("host.class_conflict", self.NEW, beside, three),
+        ):
+            self.check(expected, request, observed, policy)
 
     def test_a_large_vm_that_looks_like_two(self):
         sizes = {"vcpus": 10, "former_vcpus": (20,)}
@@ -359,20 +354,8 @@ class FormerSizesTest(RulesCase):
         # Nobody else may be on the host, so the number of VMs tells.
         self.check(None, request, busy, hosts.policy(**sizes))
         # Elsewhere nothing tells, and they may be two.
-        self.check(
-            "host.max_per_host",
-            request,
-            busy,
-            hosts.policy(**sizes, exclusive="none"),
-        )
-
-    def test_it_needs_its_own_size(self):
-        small = host("2x19")
-        self.check(None, self.NEW, small, self.POLICY)
-        self.check("host.numa_cell_too_small", self.OLD, small, self.POLICY)
-        half = host(pinned=(*range(2), *range(20, 40)))
-        free = hosts.policy(vcpus=18, former_vcpus=(20,), exclusive="none")
-        self.check("host.no_free_slot", self.OLD, half, free)
+        shares = hosts.policy(**sizes, exclusive="none")
+        self.check("host.max_per_host", request, busy, shares)
 
     def test_strangers_are_told_by_all_sizes(self):
         strange = host(pinned=range(19), num_instances=1)
@@ -385,14 +368,3 @@ class FormerSizesTest(RulesCase):
         small = host(mode="open", pinned=range(16), num_instances=1)
         self.check("host.class_conflict", general_request(), small, grown)
         self.check(None, general_request(), small)
-
-    def test_general_vms_beside_a_former_size(self):
-        for used, expected in ((20, None), (22, "host.class_conflict")):
-            shared = host(
-                mode="open",
-                pinned=range(20),
-                num_instances=1 if used == 20 else 2,
-                vcpus_used=used,
-            )
-            three = hosts.policy(vcpus=18, former_vcpus=(20,), max_per_host=3)
-            self.check(expected, self.NEW, shared, three)

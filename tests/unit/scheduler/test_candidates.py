@@ -190,12 +190,10 @@ class AttemptsTest(testtools.TestCase):
 
     def test_nothing_of_a_request_is_left_for_the_collector(self):
         """What is garbage when the collector is told to pass by stays for good."""
-        spec = self.spec()
         gc.disable()
         self.addCleanup(gc.enable)
-        found = candidates.attempts(self.hosts("h1", "h2"), spec)
-        found[0].consume_from_request(spec)
-        found = candidates.attempts(candidates.current(found), self.spec())
+        found = candidates.attempts(self.hosts("h1", "h2"), self.spec())
+        found[0].consume_from_request(self.spec())
         alive = [weakref.ref(attempt) for attempt in found]
         del found
         self.assertEqual([None] * len(alive), [ref() for ref in alive])
