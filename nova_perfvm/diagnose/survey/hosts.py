@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from nova_perfvm.diagnose.capacity import Slots, host_capacity
 from nova_perfvm.facts import NUMACell
@@ -105,35 +102,3 @@ def pages_are_known(snapshot: Snapshot) -> bool:
 
 def _all_dedicated(cell: NUMACell) -> NUMACell:
     return cell._replace(pcpuset=cell.pcpuset | cell.cpuset)
-
-
-class ShapeGroup(NamedTuple):
-    """Hosts that are alike.
-
-    :ivar sources: where their NUMA nodes are known from
-    """
-
-    shape: str
-    mode: str
-    hosts: int
-    servers: int
-    pinned: int
-    sources: tuple[str, ...]
-
-
-def shape_groups(hosts: Iterable[HostUse]) -> tuple[ShapeGroup, ...]:
-    """Return the hosts by shape and mode, the largest group first."""
-    by_kind: dict[tuple[str, str], list[HostUse]] = defaultdict(list)
-    for host in hosts:
-        by_kind[host.shape, host.mode].append(host)
-    groups = [
-        ShapeGroup(
-            *kind,
-            len(mine),
-            sum(len(host.view.servers) for host in mine),
-            sum(host.pinned for host in mine),
-            tuple(sorted({host.view.compute.cells_source for host in mine})),
-        )
-        for kind, mine in by_kind.items()
-    ]
-    return tuple(sorted(groups, key=lambda group: (-group.hosts, group.shape)))

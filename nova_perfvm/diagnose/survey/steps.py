@@ -67,22 +67,11 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     yield AdoptionStep(
         "Let the filter refuse",
         'First read what it would: "would reject" in nova-scheduler\'s log, and what '
-        "this report says that enforcing would refuse.",
+        "this report says that enforcing would refuse. VMs that run keep their flavor: "
+        "a resize gives them one of the class.",
         "# nova.conf of nova-scheduler, then kill -HUP its process, or restart it\n"
-        "[perfvm]\nmode = enforce",
-    )
-    yield AdoptionStep(
-        "Move VMs in, one by one",
-        "A VM that runs keeps the flavor that it was made with: a resize gives it one "
-        "of the class.",
-        "openstack server resize --flavor FLAVOR SERVER\n"
-        "openstack server resize confirm SERVER",
-    )
-    yield AdoptionStep(
-        "Look again",
-        "What slipped past, and what there is room for; the first one for monitoring.",
-        f"openstack perfvm audit --policy {POLICY}\n"
-        f"openstack perfvm capacity show --policy {POLICY}",
+        "[perfvm]\nmode = enforce\n"
+        f"openstack perfvm audit --policy {POLICY}",
     )
 
 

@@ -11,10 +11,8 @@ from nova_perfvm.diagnose.enforcing import RefusedFlavor, refused_flavors
 from nova_perfvm.diagnose.survey import judged
 from nova_perfvm.diagnose.survey.hosts import (
     HostUse,
-    ShapeGroup,
     hosts_of,
     pages_are_known,
-    shape_groups,
 )
 from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
 from nova_perfvm.diagnose.survey.sizes import PinnedSize, pinned_sizes
@@ -71,7 +69,6 @@ class Survey:
     not_proposed: str
     taken_in: bool
     hosts: tuple[HostUse, ...]
-    groups: tuple[ShapeGroup, ...]
     sizes: tuple[PinnedSize, ...]
     findings: tuple[Finding, ...]
     steps: tuple[AdoptionStep, ...]
@@ -155,7 +152,6 @@ def survey(
         not_proposed=not_proposed,
         taken_in=judged.is_taken_in(snapshot),
         hosts=hosts,
-        groups=shape_groups(hosts),
         sizes=pinned_sizes(snapshot),
         findings=found,
         steps=tuple(steps(policy, hosts)) if policy else (),

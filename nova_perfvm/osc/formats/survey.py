@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
 from nova_perfvm.diagnose.survey import Survey
+from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.findings import Finding
 from nova_perfvm.osc.formats import proposal
 from nova_perfvm.pages import render_page
@@ -41,14 +42,8 @@ def headline(survey: Survey) -> str:
 
 def rows(survey: Survey) -> Iterator[Row]:
     """Yield the figures, each with its part of the report."""
-    for group in survey.groups:
-        what = f"{group.shape} {group.mode}"
-        yield (
-            "hosts",
-            what,
-            group.hosts,
-            f"{group.pinned} of {group.servers} VMs own CPUs",
-        )
+    for what, hosts, details in _kinds(survey):
+        yield "hosts", what, hosts, details
     for size in survey.sizes:
         details = f"on {number_of(size.hosts, 'host')}: {', '.join(size.flavor_names)}"
         yield "pinned VMs", f"{size.vcpus} vCPUs", len(size.servers), details
@@ -64,6 +59,19 @@ def rows(survey: Survey) -> Iterator[Row]:
         yield "policy", key, "", why
     for gap in survey.gaps:
         yield "gaps", gap.what, "", gap.why
+
+
+def _kinds(survey: Survey) -> list[tuple[str, int, str]]:
+    """Return the hosts by shape and mode, the most of a kind first."""
+    by_kind: dict[str, list[HostUse]] = defaultdict(list)
+    for host in survey.hosts:
+        by_kind[f"{host.shape} {host.mode}"].append(host)
+    found = []
+    for kind, mine in by_kind.items():
+        servers = sum(len(host.view.servers) for host in mine)
+        pinned = sum(host.pinned for host in mine)
+        found.append((kind, len(mine), f"{pinned} of {servers} VMs own CPUs"))
+    return sorted(found, key=lambda row: -row[1])
 
 
 def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
@@ -96,6 +104,7 @@ def html(survey: Survey) -> str:
         "survey.html",
         survey=survey,
         headline=headline(survey),
+        kinds=_kinds(survey),
         slots=slots,
         counts=[(n, _COLOURS.get(what, "unknown"), what) for what, n, _ in slots],
         findings=[(c, found[0].level.value, found) for c, found in findings.items()],

@@ -30,8 +30,8 @@ class FiguresTest(testtools.TestCase):
         # Open hosts without VMs have theirs at once.
         found = survey(clouds.empty().snapshot())
         self.assertEqual((0, 0, 0, 6, 6), tuple(found.slots))
-        (group,) = found.groups
-        self.assertEqual(("2x16x2", "open", 3), (group.shape, group.mode, group.hosts))
+        kinds = {(host.shape, host.mode) for host in found.hosts}
+        self.assertEqual({("2x16x2", "open")}, kinds)
         # A pinned VM has a slot of a host without CPU sets: one more is possible.
         cloud = clouds.PlainCloud()
         cloud.add_flavor("db.20", 20, 128, clouds.PINNED)
@@ -170,7 +170,7 @@ class StepsTest(testtools.TestCase):
         self.assertEqual(
             {
                 *("policy check", "host config", "flavor sync", "plan drain"),
-                *("audit", "capacity show"),
+                "audit",
             },
             seen,
         )
