@@ -113,8 +113,7 @@ RUN = {
     f"{_ADMIN}/weigher.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
     f"{_CONTRIBUTOR}/devstack.rst": {
         "nova-perfvm-status": _UPGRADE,
-        f"{_ENROLL} ": f"{_DEVSTACK_TESTS}.test_all",
-        f"{_ENROLL} --slots": f"{_DEVSTACK_TESTS}.test_one_without_slots",
+        f"{_ENROLL} ": f"{_DEVSTACK_TESTS}.test_it_enrolls",
     },
     f"{_CONTRIBUTOR}/tempest.rst": {
         "nova-perfvm": f"{_OFFLINE}.test_policies",

@@ -223,13 +223,6 @@ class ElasticTest(NodeCase):
         )
         self.assertEqual("theirs\n", node.read("etc/nova/providers/theirs.yaml"))
 
-    def test_fake_driver(self):
-        """It shows no CPUs, so nothing but general VMs can be promised."""
-        settings = f"{ELASTIC}VIRT_DRIVER=fake\nNUMBER_FAKE_NOVA_COMPUTE=2\n"
-        node = self.node(localrc=settings, hosts="host1 host2")
-        self.run_well(node)
-        self.assertEqual({"host1": "0", "host2": "0"}, self.enrolled(node))
-
     def enrolled(self, node):
         """Return the slots that each host was enrolled with, None for none said."""
         found = {}
@@ -238,38 +231,32 @@ class ElasticTest(NodeCase):
             found[host] = arguments[-1] if "--slots" in arguments else None
         return found
 
-    def test_cpus_left_out(self):
-        """Placement has fewer then than Nova's topology, and no API says which."""
-        for settings, cpus in (
-            ("PERFVM_TOPOLOGY=1x4x2\n", "0-3"),
-            ("PERFVM_TOPOLOGY=1x4\nPERFVM_RESERVE=1\n", "1-3"),
+    def test_slots_that_hosts_are_enrolled_with(self):
+        """No API says how this host's CPUs are divided; of others nobody knows."""
+        larger = "PERFVM_POLICY_FILE=$CONTRACT_SCRATCH/larger.yaml\n"
+        for settings, here, there in (
+            # The fake driver shows no CPUs.
+            ("VIRT_DRIVER=fake\nNUMBER_FAKE_NOVA_COMPUTE=2\n", "0", "0"),
+            ("PERFVM_TOPOLOGY=1x4x2\n", "2", None),
+            ("PERFVM_TOPOLOGY=1x4\nPERFVM_RESERVE=1\n", "2", None),
+            ("PERFVM_HOST_MODE=shared\n", "0", None),
+            ("PERFVM_HOST_MODE=none\n", None, None),
+            ("PERFVM_HOST_MODE=shared\nPERFVM_SLOTS=1\n", "1", "1"),
+            # It has room for more than units are made for.
+            (f"{larger}PERFVM_TOPOLOGY=1x4\n", "2", None),
         ):
             node = self.node(localrc=ELASTIC + settings, hosts="host1.here host10")
+            text = (ROOT / "devstack/elastic.yaml").read_text()
+            text = text.replace("1x2, 1x4, 1x8", "1x2").replace("host: 2", "host: 4")
+            node.write("larger.yaml", text)
             self.run_well(node)
-            facts.nova_compute_gets(node, {("DEFAULT", "vcpu_pin_set"): [cpus]})
-            self.assertEqual({"host1.here": "2", "host10": None}, self.enrolled(node))
+            expected = {"host1.here": here, "host10": there}
+            self.assertEqual(expected, self.enrolled(node), settings)
 
-    def test_room_for_more_than_units_are_made_for(self):
-        node = self.node(localrc=f"{ELASTIC}PERFVM_TOPOLOGY=1x4\n", hosts="host1")
-        text = (ROOT / "devstack/elastic.yaml").read_text()
-        text = text.replace("1x2, 1x4, 1x8", "1x2").replace("host: 2", "host: 4")
-        node.write("larger.yaml", text)
-        node.write(
-            "localrc",
-            f"{node.read('localrc')}PERFVM_POLICY_FILE={node.directory}/larger.yaml\n",
-        )
-        self.run_well(node)
-        self.assertEqual({"host1": "2"}, self.enrolled(node))
-
-    def test_slots_by_mode(self):
-        for settings, expected in (
-            ("PERFVM_HOST_MODE=shared\n", {"host1": "0", "host2": None}),
-            ("PERFVM_HOST_MODE=none\n", {"host1": None, "host2": None}),
-            ("PERFVM_HOST_MODE=shared\nPERFVM_SLOTS=1\n", {"host1": "1", "host2": "1"}),
-        ):
-            node = self.node(localrc=ELASTIC + settings, hosts="host1 host2")
-            self.run_well(node)
-            self.assertEqual(expected, self.enrolled(node))
+    def test_cpus_left_out(self):
+        settings = "PERFVM_TOPOLOGY=1x4\nPERFVM_RESERVE=1\n"
+        node = self.run_well(self.node(localrc=ELASTIC + settings))
+        facts.nova_compute_gets(node, {("DEFAULT", "vcpu_pin_set"): ["1-3"]})
 
     def test_host_that_cannot_be_enrolled(self):
         """Of another one stack.sh here may know too little."""
@@ -420,36 +407,20 @@ class EnrollLaterTest(NodeCase):
         calls = node.calls("enroll") if node.exists("calls") else []
         return result, [call.split(" enroll ")[1] for call in calls]
 
-    def test_all(self):
-        (command,) = documented.of(self)
-        result, enrolled = self.enroll(*shlex.split(command.text, comments=True)[1:])
-        self.assertEqual(0, result.returncode, result.stderr)
-        self.assertEqual(
-            [
-                f"{host} --policy /etc/nova/perfvm.yaml --yes"
-                for host in ("host1", "host2")
-            ],
-            enrolled,
-        )
-
-    def test_one_without_slots(self):
-        (command,) = documented.of(self)
-        _, *words = shlex.split(command.text.replace("HOST", "host2"))
-        result, enrolled = self.enroll(*words)
-        self.assertEqual(0, result.returncode, result.stderr)
-        self.assertEqual(
-            ["host2 --policy /etc/nova/perfvm.yaml --yes --slots 0"], enrolled
-        )
-
-    def test_unknown_hosts(self):
-        result, enrolled = self.enroll(refused="hypervisor list")
-        self.assertEqual((1, []), (result.returncode, enrolled))
-        self.assertIn("refused: ", result.stderr)
-
-    def test_help(self):
-        result, enrolled = self.enroll("--help")
-        self.assertEqual((2, []), (result.returncode, enrolled))
-        self.assertIn("enroll-hosts.sh [--slots N] [HOST...]", result.stdout)
+    def test_it_enrolls(self):
+        page = [command.text for command in documented.of(self)]
+        of_all, of_one = (shlex.split(text, comments=True)[1:] for text in page)
+        end = "--policy /etc/nova/perfvm.yaml --yes"
+        both = [f"{host} {end}" for host in ("host1", "host2")]
+        for words, refused, status, expected, said in (
+            (of_all, None, 0, both, ""),
+            ([*of_one[:-1], "host2"], None, 0, [f"host2 {end} --slots 0"], ""),
+            ([], "hypervisor list", 1, [], "refused: "),
+            (["--help"], None, 2, [], "enroll-hosts.sh [--slots N] [HOST...]"),
+        ):
+            result, enrolled = self.enroll(*words, refused=refused)
+            self.assertEqual((status, expected), (result.returncode, enrolled), words)
+            self.assertIn(said, result.stdout + result.stderr)
 
 
 class RefusedTest(NodeCase):

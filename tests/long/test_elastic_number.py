@@ -17,6 +17,7 @@ from nova_perfvm.cloud import answers, flavors
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.facts.snapshot import CREATED, isolating
 from nova_perfvm.policy import loader
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
 from tests.functional.client import ClientMixin
@@ -126,6 +127,20 @@ class TestFewer(NumberCase):
         self.boot(GENERAL)
         self.servers.delete(server)
         self.assertEqual({"a": [1], "b": [1]}, self.units("e1"))
+
+
+class TestFewerWithFilter(NumberCase):
+    CAP = 4
+    FILTERS = DEFAULT_FILTERS
+
+    def test_at_once(self):
+        self.start("e1", shape=WIDE)
+        self.change_policy(2)
+        for _ in range(4):
+            servers = self.cloud.boot_at_once([HIGH, GENERAL])
+            self.assert_apart_by_class()
+            for server in servers:
+                self.servers.delete(server)
 
 
 class TestMore(NumberCase):
