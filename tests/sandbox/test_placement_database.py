@@ -60,10 +60,8 @@ class PlacementDatabaseTest(testtools.TestCase):
 
     def test_what_server_and_connection_ask_for(self):
         found = self.read()
-        self.assertEqual(
-            ("", "MariaDB", self.database.version),
-            (found.unread, found.server, found.version),
-        )
+        self.assertEqual("", found.unread)
+        self.assertIn(self.database.version, found.server)
         command = quote_plus(READ_COMMITTED)
         repeatable, committed = "REPEATABLE READ", "READ COMMITTED"
         for level, options, expected in (
@@ -82,9 +80,7 @@ class PlacementDatabaseTest(testtools.TestCase):
         ):
             self.configure(level)
             found = self.read(**options)
-            self.assertEqual(
-                (expected, level), (found.isolation_level, found.server_default)
-            )
+            self.assertEqual(expected, found.isolation_level, options)
 
     def test_snapshot_isolation(self):
         if not self.database.has_snapshot_isolation:
@@ -129,7 +125,7 @@ class PlacementDatabaseTest(testtools.TestCase):
             self.assertEqual([], self.audit(retries=1))
             [(code, evidence)] = self.audit(retries=10)
             self.assertEqual(codes.RETRY_COUNT, code)
-            for words in (level, f"MariaDB {self.database.version}"):
+            for words in (level, self.database.version):
                 self.assertIn(words, evidence)
         [(code, evidence)] = self.audit(password="wrong" + PASSWORD)
         self.assertEqual(codes.RETRY_COUNT, code)
