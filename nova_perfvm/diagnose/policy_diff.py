@@ -2,17 +2,13 @@
 """What a change of the policy would do: to flavors, images, hosts and servers."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from nova_perfvm.diagnose.audit import Subject, claims, servers, units
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.generate.flavors import (
-    PolicyFlavor,
-    generate_flavors,
-    properties_of,
-)
+from nova_perfvm.generate.flavors import generate_flavors, properties_of
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import HostShape, Policy, shape_slots
@@ -24,7 +20,7 @@ class Difference(NamedTuple):
     :ivar kind: policy, class, flavor, image, host, server, or proposal for what
         the new policy had better say, too
     :ivar name: which one
-    :ivar what: the key, figure or extra spec that differs
+    :ivar what: the key, figure or extra spec that differs; empty for all of it
     :ivar old: empty where there was none
     :ivar new: empty where there will be none
     """
@@ -40,13 +36,50 @@ def compare(
     old: Policy, new: Policy, generators: Mapping[str, Generator] = BUILT_IN
 ) -> list[Difference]:
     """List what differs between two policies, and in all that follows from them."""
-    return [
-        *_keys(old, new),
-        *_former_sizes(old, new),
-        *_flavors(old, new, generators),
-        *_images(old, new, generators),
-        *_hosts(old, new),
-    ]
+    shapes = dict.fromkeys((*old.host_shapes, *new.host_shapes))
+    before, after = (_derived(policy, shapes, generators) for policy in (old, new))
+    found = []
+    for kind, name in dict.fromkeys((*before, *after)):
+        one, other = (side.get((kind, name)) for side in (before, after))
+        if one is None or other is None:
+            declared = ["" if side is None else "declared" for side in (one, other)]
+            found.append(Difference(kind, name, "", *declared))
+            continue
+        found += [
+            Difference(kind, name, key, one.get(key, ""), other.get(key, ""))
+            for key in dict.fromkeys((*one, *other))
+            if one.get(key) != other.get(key)
+        ]
+    return [*found, *_former_sizes(old, new)]
+
+
+def _derived(
+    policy: Policy, shapes: Iterable[HostShape], generators: Mapping[str, Generator]
+) -> dict[tuple[str, str], dict[str, str]]:
+    """Return keys of a policy, and what follows from them, by kind and name.
+
+    Flavors of classes are here as they become.
+    """
+    document = policy.as_document()
+    classes = document.pop("classes")
+    found = {("policy", ""): _flat(document)}
+    for name, keys in classes.items():
+        found["class", name] = _flat({k: v for k, v in keys.items() if k != "flavors"})
+    if policy.lists_flavors:
+        for flavor in generate_flavors(policy, generators=generators):
+            size = f"{flavor.vcpus} vCPUs, {flavor.memory_mb} MiB, "
+            size += f"{flavor.root_gb} GiB disk"
+            found["flavor", flavor.name] = {"size": size, **flavor.extra_specs}
+    for vm_class in policy.classes:
+        image = properties_of(policy, vm_class, generators).image
+        found["image", f"class {vm_class.name}"] = dict(image)
+    for shape in shapes:
+        # What an empty host has for VMs of pinned classes.
+        slots = {c.name: shape_slots(c, shape) for c in policy.pinned_classes}
+        most = {"slots": str(max(slots.values(), default=0))}
+        inventory = scheme_of(policy).inventory(policy, slots)
+        found["host", str(shape)] = most | inventory
+    return found
 
 
 def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Difference]:
@@ -77,22 +110,6 @@ def _found(policy: Policy, snapshot: Snapshot) -> list[Finding]:
     return sorted((f for check in checks for f in check(subject)), key=str)
 
 
-def _keys(old: Policy, new: Policy) -> Iterator[Difference]:
-    """Compare the keys of the policy files; flavors are compared as they become."""
-    documents = [policy.as_document() for policy in (old, new)]
-    classes = [document.pop("classes") for document in documents]
-    yield from _differences("policy", "", *map(_flat, documents))
-    for name in _ordered(*classes):
-        found = [dict(side.get(name, {})) for side in classes]
-        for side in found:
-            side.pop("flavors", None)
-        if all(found):
-            yield from _differences("class", name, *map(_flat, found))
-        else:
-            words = ["declared" if side else "" for side in found]
-            yield Difference("class", name, "", *words)
-
-
 def _former_sizes(old: Policy, new: Policy) -> Iterator[Difference]:
     """Propose the key that lets servers of the old size be moved."""
     for vm_class in new.classes:
@@ -115,57 +132,6 @@ def _former_sizes(old: Policy, new: Policy) -> Iterator[Difference]:
             )
 
 
-def _flavors(
-    old: Policy, new: Policy, generators: Mapping[str, Generator]
-) -> Iterator[Difference]:
-    before, after = (_by_name(policy, generators) for policy in (old, new))
-    for name in _ordered(before, after):
-        sides = [side.get(name) for side in (before, after)]
-        sizes = [_size(flavor) if flavor else "" for flavor in sides]
-        if sizes[0] != sizes[1]:
-            yield Difference("flavor", name, "size", *sizes)
-        if all(sides):
-            specs = [dict(flavor.extra_specs) for flavor in sides if flavor]
-            yield from _differences("flavor", name, *specs)
-
-
-def _images(
-    old: Policy, new: Policy, generators: Mapping[str, Generator]
-) -> Iterator[Difference]:
-    for vm_class in new.classes:
-        if vm_class.name in old.by_name:
-            properties = [
-                properties_of(policy, policy.get_class(vm_class.name), generators).image
-                for policy in (old, new)
-            ]
-            yield from _differences("image", f"class {vm_class.name}", *properties)
-
-
-def _hosts(old: Policy, new: Policy) -> Iterator[Difference]:
-    for shape in dict.fromkeys((*old.host_shapes, *new.host_shapes)):
-        sides = [_inventory(policy, shape) for policy in (old, new)]
-        yield from _differences("host", str(shape), *sides)
-
-
-def _inventory(policy: Policy, shape: HostShape) -> dict[str, str]:
-    """Return what an empty host of a shape has for VMs of pinned classes."""
-    slots = {c.name: shape_slots(c, shape) for c in policy.pinned_classes}
-    found = scheme_of(policy).inventory(policy, slots)
-    return {"slots": str(max(slots.values(), default=0)), **found}
-
-
-def _differences(
-    kind: str, name: str, old: Mapping[str, str], new: Mapping[str, str]
-) -> Iterator[Difference]:
-    for key in _ordered(old, new):
-        if old.get(key) != new.get(key):
-            yield Difference(kind, name, key, old.get(key, ""), new.get(key, ""))
-
-
-def _ordered(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    return list(dict.fromkeys((*old, *new)))
-
-
 def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in document.items():
@@ -177,16 +143,3 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
             text = value if isinstance(value, str) else json.dumps(value)
             found[prefix + key] = text
     return found
-
-
-def _by_name(
-    policy: Policy, generators: Mapping[str, Generator]
-) -> dict[str, PolicyFlavor]:
-    if not policy.lists_flavors:
-        return {}
-    found = generate_flavors(policy, generators=generators)
-    return {flavor.name: flavor for flavor in found}
-
-
-def _size(flavor: PolicyFlavor) -> str:
-    return f"{flavor.vcpus} vCPUs, {flavor.memory_mb} MiB, {flavor.root_gb} GiB disk"
