@@ -81,7 +81,8 @@ def plan_rollback(
     changes += _common(api, askers, delete_children=delete_children, emptied=True)
     return RollbackPlan(
         hosts=tuple(view.host for view in views),
-        changes=tuple(dict.fromkeys(changes)),
+        # Some have inventories or allocations, and so no hash.
+        changes=tuple(c for n, c in enumerate(changes) if c not in changes[:n]),
         refusals=tuple(refusals),
         askers=askers,
         kept=tuple(kept_aggregates(seen.aggregates)),
