@@ -130,29 +130,27 @@ def request_for(
             f"{_MOST_CPUS}"
         )
     uneven = [key for key in _UNEVEN if _either(specs, properties, key)]
+    if "mixed" in {specs.get(const.CPU_POLICY), properties.get("hw_cpu_policy")}:
+        uneven.append(f"{const.CPU_POLICY}=mixed")
     if uneven:
         raise RequestError(
             f"flavor {flavor.name}: what Nova makes of {', '.join(uneven)} is not known"
         )
-    threads = _either(specs, properties, const.CPU_THREAD_POLICY)
-    isolate = specs.get(const.EMULATOR_THREADS) == "isolate"
     pinned = _pins(flavor, properties)
-    pcpus = flavor.vcpus if pinned else 0
     cells = _cells(flavor, properties, pinned=pinned)
     facts = _facts(flavor, properties, cells, volume_backed=volume_backed)
-    demand = _demand(flavor, facts)
+    shared = {"VCPU": flavor.vcpus}
+    isolates = specs.get(const.EMULATOR_THREADS) == "isolate"
+    threads = _either(specs, properties, const.CPU_THREAD_POLICY)
     return Request(
         facts=facts,
-        demand=_with_cpus(
-            demand,
+        demand=_demand(
             flavor,
-            vcpus=flavor.vcpus - pcpus,
-            pcpus=pcpus + isolate if pcpus else 0,
-            threads=threads,
+            facts,
+            {"PCPU": flavor.vcpus + isolates} if pinned else shared,
+            threads,
         ),
-        fallback=(
-            _with_cpus(demand, flavor, flavor.vcpus, 0, None) if pinned else None
-        ),
+        fallback=_demand(flavor, facts, shared) if pinned else None,
         availability_zone=availability_zone,
         project=project,
         unseen=tuple(
@@ -313,39 +311,37 @@ def grouped(
     )
 
 
-def _demand(flavor: Flavor, facts: RequestFacts) -> Demand:
-    """Return what is asked for beside CPUs."""
+def _demand(
+    flavor: Flavor,
+    facts: RequestFacts,
+    cpus: Mapping[str, int],
+    threads: str | None = None,
+) -> Demand:
+    """Return what is asked for.
+
+    :param cpus: unless the flavor itself names any
+    :param threads: the thread policy
+    """
     for suffix, name, amount in facts.resources:
         if amount < 0:
             text = flavor.extra_specs[f"resources{suffix}:{name}"]
             raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
-    derived = {"MEMORY_MB": flavor.memory_mb}
-    if not facts.volume_backed:
-        derived["DISK_GB"] = flavor.disk_gb
-    named = {name for _, name, _ in facts.resources}
     first, *others = (
         replace(group, resources={k: v for k, v in group.resources.items() if v})
         for group in grouped(facts.resources, facts.traits)
     )
+    named = {name for _, name, _ in facts.resources}
+    derived = {"MEMORY_MB": flavor.memory_mb}
+    if not facts.volume_backed:
+        derived["DISK_GB"] = flavor.disk_gb
+    if named.isdisjoint({"PCPU", "VCPU"}):
+        derived |= cpus
     more = {k: v for k, v in derived.items() if v and k not in named}
-    first = replace(first, resources={**first.resources, **more})
+    smt = frozenset({HYPERTHREADING})
+    first = replace(
+        first,
+        resources={**first.resources, **more},
+        required=first.required | smt if threads == "require" else first.required,
+        forbidden=first.forbidden | smt if threads == "isolate" else first.forbidden,
+    )
     return Demand((first, *others), flavor.extra_specs.get("group_policy"))
-
-
-def _with_cpus(
-    demand: Demand, flavor: Flavor, vcpus: int, pcpus: int, threads: str | None
-) -> Demand:
-    """Add CPUs of both kinds, unless the flavor itself names any."""
-    first, *others = demand.groups
-    required, forbidden = set(first.required), set(first.forbidden)
-    if threads == "require":
-        required.add(HYPERTHREADING)
-    elif threads == "isolate":
-        forbidden.add(HYPERTHREADING)
-    resources = dict(first.resources)
-    if not any(
-        re.fullmatch(r"resources[^:]*:[PV]CPU", key) for key in flavor.extra_specs
-    ):
-        resources |= {k: v for k, v in (("VCPU", vcpus), ("PCPU", pcpus)) if v}
-    group = Group("", resources, frozenset(required), frozenset(forbidden))
-    return replace(demand, groups=(group, *others))

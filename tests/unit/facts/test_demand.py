@@ -140,9 +140,9 @@ class RefusedTest(testtools.TestCase):
             ({"hw:mem_page_size": "9" * 5000}, {}, "no page size"),
             ({"resources:X": "9" * 5000}, {}, "is no whole number"),
             (
-                {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-3"},
+                {"hw:cpu_policy": "mixed", "hw:cpu_realtime_mask": "0-3"},
                 {},
-                "what Nova makes of hw:cpu_dedicated_mask is not known",
+                "what Nova makes of hw:cpu_policy=mixed is not known",
             ),
             ({}, {"hw_numa_mem.0": "1"}, "of hw:numa_mem.0 is not known"),
             ({"resources:X": "much"}, {}, "'much' is no whole number"),
