@@ -111,7 +111,10 @@ class Processes:
         record = ProcessRecord(name, pid, 0 if started is None else started, port)
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(record)), encoding="utf-8")
+        # It appears whole: sandbox status may be looking.
+        scratch = path.with_suffix(".new")
+        scratch.write_text(json.dumps(asdict(record)), encoding="utf-8")
+        scratch.replace(path)
         return record
 
     def all(self) -> list[ProcessRecord]:

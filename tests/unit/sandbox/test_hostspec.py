@@ -4,30 +4,26 @@ import testtools
 
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS, parse_hosts
+from nova_perfvm.sandbox.processes.hostspec import (
+    DEFAULT_HOSTS,
+    PretendedHost,
+    parse_hosts,
+)
 
 
 class HostSpecTest(testtools.TestCase):
     def test_groups_are_numbered_by_mode(self):
-        hosts = parse_hosts("2xdedicated:2x20, shared:2x20,1xdedicated:2x20x2")
-
+        spec = "2xdedicated:2x20, shared:2x20,1xdedicated:2x20x2@hp"
+        even, smt = HostShape(2, 20), HostShape(2, 20, 2)
         self.assertEqual(
             [
-                ("dedicated1", "dedicated", HostShape(2, 20)),
-                ("dedicated2", "dedicated", HostShape(2, 20)),
-                ("shared1", "shared", HostShape(2, 20)),
-                ("dedicated3", "dedicated", HostShape(2, 20, 2)),
+                PretendedHost("dedicated1", "dedicated", even),
+                PretendedHost("dedicated2", "dedicated", even),
+                PretendedHost("shared1", "shared", even),
+                PretendedHost("dedicated3", "dedicated", smt, "hp"),
             ],
-            [(host.name, host.mode, host.shape) for host in hosts],
+            list(parse_hosts(spec)),
         )
-
-    def test_a_host_may_name_its_class(self):
-        first, second = parse_hosts("dedicated:2x20@hp,shared:2x20")
-
-        self.assertEqual("hp", first.class_name)
-        self.assertIsNone(second.class_name)
-
-    def test_default(self):
         names = [host.name for host in parse_hosts(DEFAULT_HOSTS)]
         self.assertEqual(["dedicated1", "dedicated2", "shared1"], names)
 

@@ -24,16 +24,12 @@ class PolicyTest(testtools.TestCase):
         self.assertEqual({20}, {size.root_gb for size in pinned.flavors.sizes})
         self.assertEqual("slots", policy.placement)
 
-    def test_elastic_hosts_bring_units(self):
+    def test_what_modes_of_hosts_bring(self):
         policy = policy_for("4xelastic:2x20,1xdedicated:2x20x2,shared:2x6")
-
         self.assertEqual("units", policy.placement)
         self.assertEqual(["2x20", "2x20x2"], [str(s) for s in policy.host_shapes])
-
-    def test_mixed_hosts_keep_classes_apart_by_cell(self):
-        policy = policy_for("mixed:2x20")
-
-        self.assertEqual("cell", policy.get_class("high-performance").exclusive)
+        mixed = policy_for("mixed:2x20").get_class("high-performance")
+        self.assertEqual("cell", mixed.exclusive)
 
     def test_shape_that_fits_no_vm_is_refused(self):
         error = self.assertRaises(DocumentError, policy_for, "dedicated:2x6")

@@ -41,18 +41,19 @@ class BurstTest(PluginCase):
         self.assertRaisesRegex(unittest.SkipTest, "no host is empty", case.test_mixed)
         self.assertEqual([], self.asked)
 
-    def test_both_classes_on_a_host(self):
-        self.configure(high_performance_flavor="hp", max_per_host=1, exclusive="cell")
-        case = self.case()
-        case.test_mixed()
-        self.assertEqual(["g"] * 3 + ["hp"] * 3, sorted(self.asked))
-
-    def test_both_classes_on_an_exclusive_host(self):
-        self.configure(high_performance_flavor="hp", max_per_host=1)
-        case = self.case()
-        self.assertRaisesRegex(AssertionError, "a has", case.test_mixed)
-
-    def test_more_than_the_host_has_room_for(self):
-        self.configure(high_performance_flavor="hp", max_per_host=1, exclusive="none")
-        case = self.case(room=lambda _, host: 2)
-        self.assertRaisesRegex(AssertionError, "3", case.test_mixed)
+    def test_who_may_share_a_host(self):
+        for exclusive, room, words in (
+            ("cell", 3, None),
+            ("host", 3, "a has"),
+            # Of three that run.
+            ("none", 2, "3"),
+        ):
+            self.configure(
+                high_performance_flavor="hp", max_per_host=1, exclusive=exclusive
+            )
+            case = self.case(room=lambda _, host, room=room: room)
+            if words:
+                self.assertRaisesRegex(AssertionError, words, case.test_mixed)
+            else:
+                case.test_mixed()
+            self.assertEqual(["g"] * 3 + ["hp"] * 3, sorted(self.asked))
