@@ -129,7 +129,13 @@ class PerfVMFilter(filters.BaseHostFilter):
             else:
                 passed.append(host_state)
             if debug:
-                self._log_host(request, host, reasons, spec_obj.instance_uuid)
+                LOG.debug(
+                    "(%s, %s) %s",
+                    host.host,
+                    host.nodename,
+                    f"refused: {_words(reasons)}" if reasons else "passes",
+                    instance_uuid=spec_obj.instance_uuid,
+                )
         if counts:
             vm_class = rules.resolve_class(self.policy, request)
             LOG.info(
@@ -215,27 +221,6 @@ class PerfVMFilter(filters.BaseHostFilter):
         if rules.is_former_size(self.policy, request):
             return request._replace(running_vcpus=instances.running_vcpus(spec_obj))
         return request
-
-    def _log_host(
-        self,
-        request: RequestFacts,
-        host: HostFacts,
-        reasons: Sequence[Reason],
-        instance_uuid: str,
-    ) -> None:
-        verdict = f"refused: {_words(reasons)}" if reasons else "passes"
-        try:
-            cells = rules.describe_cells(self.policy, request, host)
-        except Exception as exc:  # noqa: BLE001  another rule has refused it before
-            cells = (adapters.in_words(exc),)
-        for line in (verdict, *cells):
-            LOG.debug(
-                "(%s, %s) %s",
-                host.host,
-                host.nodename,
-                line,
-                instance_uuid=instance_uuid,
-            )
 
 
 def _words(reasons: Iterable[Reason]) -> str:

@@ -122,11 +122,12 @@ class VerdictTest(FilterCase):
         self.assertIn("has 16 vCPUs, its class exactly 20", self.log.output)
         self.assertIn("request.not_volume_backed", self.log.output)
 
-    def test_arithmetic_per_cell_at_debug(self):
+    def test_each_host_at_debug(self):
         log = self.useFixture(fixtures.FakeLogger(level=10))
-        self.filter.filter_all([full_host("hp2")], states.request_spec())
-        self.assertIn("(hp2, hp2) refused: host.no_free_slot", log.output)
-        self.assertIn("(hp2, hp2) NUMA node 1: 0 of 20 pCPUs free, need 20", log.output)
+        hosts = [full_host("hp2"), states.host_state("hp1")]
+        self.filter.filter_all(hosts, states.request_spec())
+        self.assertIn("(hp2, hp2) refused: host.no_free_slot: free pCPUs", log.output)
+        self.assertIn("(hp1, hp1) passes", log.output)
 
 
 class ObserveTest(FilterCase):
