@@ -93,13 +93,6 @@ def _label(policy: Policy, view: HostView) -> str:
     return labels.label_of(policy.classes)
 
 
-def shared_steps(plans: Iterable[do.Plan]) -> tuple[do.Change, ...]:
-    """Return the steps that plans of several hosts have in common, each once."""
-    kinds = (do.CreateName, do.CreateAggregate, do.IsolateAggregate)
-    steps = [c for plan in plans for c in plan.changes if isinstance(c, kinds)]
-    return tuple(dict.fromkeys(steps))
-
-
 def plan_close(view: HostView) -> do.Plan:
     """Return the step that keeps VMs with units off a host, if they may come."""
     if not view.enrolled:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -302,10 +301,8 @@ def image(found: Mapping[str, Any]) -> Image:
 
 def shape(hypervisor: Mapping[str, Any]) -> HostShape | None:
     """Return the shape that a hypervisor reports, None where it reports none."""
-    cpu_info = hypervisor.get("cpu_info") or {}
     try:
-        found = json.loads(cpu_info) if isinstance(cpu_info, str) else cpu_info
-        topology = found["topology"]
+        topology = hypervisor["cpu_info"]["topology"]
         cores = int(topology["sockets"]) * int(topology["cores"])
         return HostShape(int(topology["cells"]), cores, int(topology["threads"]))
     except (KeyError, TypeError, ValueError):

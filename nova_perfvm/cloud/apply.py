@@ -26,9 +26,6 @@ from nova_perfvm.facts.snapshot import DISABLED_REASON, Aggregate
 # doing at that moment.
 FORGOTTEN_S: Final = 360
 
-# Nova may change an allocation meanwhile, for a resize.
-_ALLOCATION_TRIES: Final = 5
-
 
 class Applier:
     """Carries out the steps that were planned on one view of a host.
@@ -213,32 +210,25 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.RemoveUnits) -> None:
-        for left in reversed(range(_ALLOCATION_TRIES)):
-            found = answers.allocation(self._api, change.consumer)
-            kept: dict[str, Any] = {}
-            for provider, entry in found["allocations"].items():
-                resources = dict(entry["resources"])
-                if provider in change.providers:
-                    resources.pop(const.RC_UNIT, None)
-                if resources:
-                    kept[provider] = {"resources": resources}
-            if not kept:
-                # That would be a deletion, which is not ours to make.
-                raise ConflictError(f"{change.consumer} has no other allocation", 409)
-            body = {
-                "allocations": kept,
-                "project_id": found["project_id"],
-                "user_id": found["user_id"],
-                # So nothing else can have changed.
-                "consumer_generation": found["consumer_generation"],
-            }
-            try:
-                self._api.placement("PUT", f"/allocations/{change.consumer}", body)
-            except ConflictError:
-                if not left:
-                    raise
-            else:
-                return
+        found = answers.allocation(self._api, change.consumer)
+        kept: dict[str, Any] = {}
+        for provider, entry in found["allocations"].items():
+            resources = dict(entry["resources"])
+            if provider in change.providers:
+                resources.pop(const.RC_UNIT, None)
+            if resources:
+                kept[provider] = {"resources": resources}
+        if not kept:
+            # That would be a deletion, which is not ours to make.
+            raise ConflictError(f"{change.consumer} has no other allocation", 409)
+        body = {
+            "allocations": kept,
+            "project_id": found["project_id"],
+            "user_id": found["user_id"],
+            # So nothing else can have changed.
+            "consumer_generation": found["consumer_generation"],
+        }
+        self._api.placement("PUT", f"/allocations/{change.consumer}", body)
 
     def _provider(self, uuid: str) -> dict[str, Any]:
         found: dict[str, Any] = self._api.placement(

@@ -93,20 +93,6 @@ def unenroll(
     return _Run(api, host, tell, among).to_the_end(planner)
 
 
-def share(api: API, changes: Sequence[do.Change]) -> None:
-    """Make what several hosts have in common, before any of them is changed.
-
-    :raises CloudError: when a request failed
-    """
-    applier = Applier(api)
-    for change in changes:
-        try:
-            applier.apply(change)
-        except ConflictError:
-            # Someone else makes the same; each host's own plan goes on from there.
-            return
-
-
 class _Run:
     """One run on one host.
 

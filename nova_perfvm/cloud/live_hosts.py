@@ -37,17 +37,11 @@ def read_host(api: API, host: str, among: Hypervisors | None = None) -> HostView
     """
     hypervisor = _find_hypervisor(hypervisors(api) if among is None else among, host)
     seen = read_snapshot(api, hosts=[hypervisor])
-    if not seen.hosts:
+    view = next(iter(views_of(seen)), None)
+    if view is None or not view.compute.service:
         raise CloudError(
-            f"Nova cannot reach the cell of {hypervisor['service']['host']}: "
-            "nova-manage cell_v2 list_cells shows its database; run this again when "
-            "that answers"
-        )
-    (view,) = views_of(seen)
-    if not view.compute.service:
-        raise CloudError(
-            f"Nova has no nova-compute service of {view.host} any more: "
-            "openstack compute service list",
+            f"Nova has no nova-compute service of {hypervisor['service']['host']} any "
+            "more, or does not reach its cell: openstack compute service list",
             404,
         )
     if not view.tree:

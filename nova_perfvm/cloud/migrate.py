@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -313,11 +314,9 @@ class _Run:
             raise
 
     def _confirm(self, move: Move) -> None:
-        try:
+        # Nova confirms by itself where it was told to.
+        with contextlib.suppress(ConflictError):
             self._act(move, {"confirmResize": None})
-        except ConflictError:
-            # Nova confirms by itself where it was told to.
-            return
 
     def _act(self, move: Move, body: dict[str, Any]) -> None:
         self.api.nova("POST", f"/servers/{quote(move.server)}/action", body)

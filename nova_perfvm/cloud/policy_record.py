@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.changes.steps import CreateAggregate
 from nova_perfvm.cloud import answers
-from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.errors import CloudError, ConflictError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, of_metadata, recorded
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
 
-# To a name that another has just given Nova says 409, or 500 when both come at the
-# same moment (DBDuplicateEntry).
-_TAKEN: Final = frozenset({409, 500})
 _TRIES: Final = 3
 # Of a value of an aggregate's metadata.
 _MOST_CHARACTERS: Final = 255
@@ -44,7 +44,7 @@ def record(
     name = name.encode("ascii", "replace").decode()[-_MOST_CHARACTERS:]
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     policy = RecordedPolicy(digest, name, now)
-    for left in reversed(range(_TRIES)):
+    for _ in range(_TRIES):
         aggregates = answers.aggregates(api)
         found = next((a for a in aggregates if a.name == const.POLICY_AGGREGATE), None)
         if found is not None:
@@ -58,12 +58,8 @@ def record(
             if there is not None:
                 return there
             continue
-        try:
-            body = {"aggregate": {"name": const.POLICY_AGGREGATE}}
-            api.nova("POST", "/os-aggregates", body)
-        except CloudError as exc:
-            if exc.status not in _TAKEN or not left:
-                raise
+        with contextlib.suppress(ConflictError):
+            Applier(api).apply(CreateAggregate(const.POLICY_AGGREGATE))
     raise CloudError(
         f"aggregate {const.POLICY_AGGREGATE} does not stay: run this again"
     )

@@ -26,6 +26,7 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
     """
     names = frozenset(hosts)
     before = [host for host in snapshot.hosts if host.host in names]
+    others = [host for host in snapshot.hosts if host.host not in names]
     with openstack_errors():
         found = list(_hypervisors(api, before))
     fresh = read_snapshot(api, hosts=found, before=snapshot)
@@ -35,9 +36,7 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
     seen = {server.id for server in fresh.servers}
     return replace(
         fresh,
-        hosts=_ordered(
-            (*(host for host in snapshot.hosts if host.host not in names), *fresh.hosts)
-        ),
+        hosts=tuple(sorted((*others, *fresh.hosts), key=lambda h: (h.host, h.node))),
         providers=(
             *(
                 p
@@ -57,10 +56,6 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
         gaps=snapshot.gaps,
         policy_digest=snapshot.policy_digest,
     )
-
-
-def _ordered(hosts: Iterable[ComputeHost]) -> tuple[ComputeHost, ...]:
-    return tuple(sorted(hosts, key=lambda host: (host.host, host.node)))
 
 
 def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:

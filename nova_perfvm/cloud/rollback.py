@@ -78,11 +78,12 @@ def plan_rollback(
         + [f"VM {s}" for s in seen.servers if _asks_units(s.extra_specs)]
     )
     changes = [change for plan in plans for change in plan.changes]
-    changes += _common(api, askers, delete_children=delete_children, emptied=True)
+    common = _common(api, askers, delete_children=delete_children, emptied=True)
+    # Some have inventories or allocations, and so no hash.
+    changes += [change for change in common if change not in changes]
     return RollbackPlan(
         hosts=tuple(view.host for view in views),
-        # Some have inventories or allocations, and so no hash.
-        changes=tuple(c for n, c in enumerate(changes) if c not in changes[:n]),
+        changes=tuple(changes),
         refusals=tuple(refusals),
         askers=askers,
         kept=tuple(kept_aggregates(seen.aggregates)),

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     Hypervisors = Sequence[Mapping[str, Any]]
 
 AT_ONCE: Final = 8
+# Of some hosts others read, too, and the SDK's session keeps ten connections.
+_FEW: Final = 2
 # Of hypervisors, while a cell is down.
 _PAGE: Final = 64
 # So many hosts of cells that are down are named.
@@ -381,7 +383,8 @@ class _Reader:
         self, what: str, read: Callable[[Any], Any], items: Sequence[Any]
     ) -> list[Any]:
         found = []
-        for _, future in at_once.each(read, items, AT_ONCE):
+        workers = AT_ONCE if self._some is None else _FEW
+        for _, future in at_once.each(read, items, workers):
             found.append(future.result())
             self._progress(what, len(found), len(items))
         return found

@@ -10,9 +10,8 @@ from typing import Any, Final, TextIO
 
 from cliff.lister import Lister
 
-from nova_perfvm.changes.enroll import shared_steps
 from nova_perfvm.changes.steps import Plan
-from nova_perfvm.cloud import converge, live_hosts
+from nova_perfvm.cloud import live_hosts
 from nova_perfvm.cloud.apply import FORGOTTEN_S
 from nova_perfvm.cloud.at_once import each
 from nova_perfvm.cloud.errors import RefusedError
@@ -111,8 +110,6 @@ class HostsCommand(ChangingCommand):
             if not steps and not self.exit_status:
                 self.nothing_to_do(parsed_args)
             elif steps and self.agreed(parsed_args, steps):
-                # What all have in common no two of them create at a time.
-                converge.share(self.cloud, shared_steps(plans[h] for h in hosts))
                 for host, made in self._each("changed", self._change, hosts):
                     self.write(f"{host} is {self.ended}: {number_of(made, 'change')}\n")
             self.say_what_stays()

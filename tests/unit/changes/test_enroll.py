@@ -6,7 +6,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import plan_enroll, shared_steps
+from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.facts.placement_request import elastic_traits
@@ -157,20 +157,6 @@ class EnrollTest(PlanCase):
         bandwidth = {"NET_BW": Inventory(10, 10)}
         nic = Provider("n", "h1_nic", 3, bandwidth, parent=ROOT, root=ROOT)
         self.assertIn(nic, self.enrolled(view(others=(nic,))).tree)
-
-    def test_what_several_hosts_share(self):
-        other = view(host="h2")
-        steps = shared_steps(plan_enroll(POLICY, seen) for seen in (view(), other))
-        self.assertEqual(len(set(steps)), len(steps))
-        self.assertEqual(
-            [
-                do.CreateAggregate(AGGREGATE),
-                do.IsolateAggregate(AGGREGATE, TRAIT, created=True),
-            ],
-            [step for step in steps if not isinstance(step, do.CreateName)],
-        )
-        seen = after(other, *steps)
-        self.assertEqual((), shared_steps([plan_enroll(POLICY, seen)]))
 
     def test_refused(self):
         odd = {"perfvm:class": "high-performance"}

@@ -22,7 +22,7 @@ class WhileHostsAreReadTest(testtools.TestCase):
         self.assertEqual("h1", self.read().host)
         self.api.lost = ["h1"]
         exc = self.assertRaises(CloudError, self.read)
-        self.assertIn("cannot reach the cell of h1", str(exc))
+        self.assertIn("does not reach its cell", str(exc))
 
     def test_its_service_was_deleted(self):
         self.api.hosts = ["h0"]

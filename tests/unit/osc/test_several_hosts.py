@@ -23,14 +23,12 @@ class SeveralHostsTest(CloudCommandCase):
         self.views = {f"h{n}": view(host=f"h{n}") for n in range(1, 6)}
         # Its node has another name than its service.
         self.views["n5"] = self.views["h5"]
-        self.shared = []
         self.changed = {}
         self.errors = {}
         self.answer("live_hosts.hypervisors", HYPERVISORS)
         self.answer("live_hosts.detached_children", ())
         for name, value in (
             ("live_hosts.read_host", self.look),
-            ("converge.share", self.share),
             ("converge.enroll", self.change),
             ("converge.unenroll", lambda api, host, **how: self.change(api, 0, host)),
         ):
@@ -41,11 +39,6 @@ class SeveralHostsTest(CloudCommandCase):
         if name not in self.views:
             raise CloudError(f"no compute host {name}")
         return self.views[name]
-
-    def share(self, _api, changes):
-        """Make once what hosts have in common, before any of them is changed."""
-        self.assertEqual({}, self.changed)
-        self.shared.append([str(change) for change in changes])
 
     def change(self, _api, _policy, host, **_how):
         if host in self.errors:
@@ -72,8 +65,6 @@ class SeveralHostsTest(CloudCommandCase):
         self.assertEqual((0, []), (status, stderr))
         self.assertEqual([f"h{n} is enrolled: 12 changes" for n in (1, 2, 5)], stdout)
         self.assertEqual({"h1": 1, "h2": 1, "h5": 1}, self.changed)
-        (shared,) = self.shared
-        self.assertEqual(1, shared.count("create aggregate perfvm-elastic-2"))
 
     def test_errors_of_one_stop_no_other(self):
         off = {"enabled": False, "disabled_reason": DISABLED_REASON}
