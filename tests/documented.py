@@ -156,7 +156,6 @@ NOT_RUN = (
     NotRun("pip install", "the tests have what it installs"),
     NotRun("apt-get install", "it changes the machine; .ci/run installs the same"),
     NotRun("sudo apt-get install", "it changes the machine; .ci/run installs the same"),
-    NotRun("systemctl restart", "it needs systemd, and the service"),
     NotRun("kill -HUP $(systemctl", "it needs systemd; tests send the signal"),
     # Of long runs
     NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark"),

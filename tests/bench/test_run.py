@@ -208,20 +208,8 @@ class AllToolsTest(RunCase):
         )
         self.assertIn(status, {1, 2}, stderr)
         self.assertIn("certify.guest_on_host", stdout)
+        self.assertNotIn("certify.measured_here: host", stdout)
         self.assertTrue(path.with_suffix(".html").exists())
-        (section,) = (
-            one
-            for one in json.loads(path.read_text())["checks"]
-            if one["kind"] == "files"
-        )
-        found = {}
-        for outcome in (one for of in section["results"] for one in of["findings"]):
-            found[outcome["code"], outcome["subject"]] = outcome
-        for what in ("host", "host: kernel", "host: CPU"):
-            self.assertEqual("ok", found["certify.measured_here", what]["level"])
-        # VMs of this machine may be busy, or end meanwhile.
-        alone = found["certify.baseline_alone", "host"]
-        self.assertRegex(alone["observed"], r"used \d+\.\d+ CPUs|is not known of step")
 
     def failures(self):
         return "\n".join(map(str, self.document()["run"]["failures"]))
@@ -397,87 +385,44 @@ class FaultsTest(RunCase):
         self.assertEqual(0, status, stderr)
         self.assertIn("4 of 4 steps; 0 failures", stdout)
 
-    def test_missing_tools_are_named_before_anything_runs(self):
-        self.need("sysbench")
-        path = self.directory / "bin"
+    def test_what_a_target_has_not_is_named_before_anything_runs(self):
+        self.need("sysbench", "taskset")
+        path = self.directory / "few"
         path.mkdir()
         for name in ("sh", "nice", "uname", "sed", "head", "cat", "sort", "tr", "date"):
             (path / name).symlink_to(shutil.which(name))
-        targets = {
-            "host": {"kind": "host", "node": 0},
-            "vm1": {"kind": "guest"},
-            "vm2": {"kind": "guest"},
-        }
-        scenario = self.scenario(self.TOOLS, targets=targets)
-        status, _, stderr = self.run_bench(scenario, PATH=str(path))
-        self.assertEqual(1, status)
-        self.assertIn("host: not installed: sysbench, timeout, sleep, numactl", stderr)
-        for who in ("host", "vm1", "vm2"):
-            self.assertIn(f"{who}: not installed: sysbench, timeout, sleep", stderr)
-        self.assertFalse(self.output.exists())
-
-    def test_what_a_target_has_not_is_named_before_anything_runs(self):
-        self.need("sysbench", "taskset")
-        environment = self.fake("numactl", "echo cpuset forbids it >&2; exit 1")
-        scenario = self.scenario(
-            self.TOOLS,
-            targets={
-                "host": {"kind": "host", "node": 1023},
-                "vm1": {"kind": "guest", "prefix": ["taskset", "-c", "9999"]},
-                "vm2": {"kind": "guest", "node": 0},
-            },
-        )
-        status, _, stderr = self.run_bench(scenario, **environment)
-        self.assertEqual(1, status)
-        self.assertRegex(stderr, r"host: node 1023: it has NUMA nodes \S+ only")
-        self.assertRegex(stderr, r"vm1: exit code 1\s+taskset: failed to set")
-        self.assertIn("vm2: node 0: numactl cannot bind to it: exit code 1", stderr)
-        self.assertIn("cpuset forbids it", stderr)
-        self.assertFalse(self.output.exists())
-
-    def test_a_run_that_does_not_end(self):
-        self.need("sysbench")
-        environment = self.fake(
-            "sysbench",
-            'case "$*" in --version) echo sysbench 1.0.20;; *) exec sleep 1000;; esac',
-        )
-        scenario = self.scenario(self.TOOLS, grace_s=1)
-        status, _, stderr = self.run_bench(scenario, **environment)
-        self.assertEqual(1, status)
-        self.assertIn("stopped after 2 s: raise grace_s, or look why", stderr)
-
-    def test_through_ssh(self):
-        """ssh's part is played by a script: a shell with the words joined."""
-        self.need("sysbench")
-        said = self.directory / "said"
-        there = self.directory / "there"
-        there.mkdir()
-        date = there / "date"
-        date.write_text(f'#!/bin/sh\nexec {shutil.which("date")} -d "1 hour" "$@"\n')
-        date.chmod(0o755)
-        environment = self.fake(
-            "ssh",
-            f'echo "$*" >> {said}\n'
-            'while [ "$1" != -- ]; do shift; done\n'
-            'echo "Welcome to $2"\n'
-            f'shift 2; PATH={there}:$PATH exec sh -c "$*"',
-        )
-        far = {"kind": "guest", "ssh": "root@192.0.2.1", "ssh_options": ["-p", "2222"]}
-        scenario = self.scenario(
-            self.TOOLS,
-            targets={"vm1": far, "vm2": {"kind": "guest"}},
-            groups={"vms": ["vm1", "vm2"]},
-        )
-        status, _, stderr = self.run_bench(scenario, **environment)
-        self.assertEqual(0, status, stderr)
-        self.assertIn(
-            "-o BatchMode=yes -o ConnectTimeout=15 -p 2222 -- root@192.0.2.1 sh -c",
-            said.read_text(),
-        )
-        run = self.document()["run"]
-        look = run["sessions"][0]["targets"]["vm1"]
-        self.assertGreater(look["clock"]["uncertainty_s"], 0)
-        # Its clock is an hour ahead, and yet both start at once.
-        self.assertLess(abs(look["clock"]["offset_s"] - 3600), 1)
-        (step,) = run["steps"]
-        self.assertLess(step["started_apart_s"], 1)
+        numactl = self.fake("numactl", "echo cpuset forbids it >&2; exit 1")
+        for environment, targets, expected in (
+            (
+                {"PATH": str(path)},
+                {"host": {"node": 0}, "vm1": {}, "vm2": {}},
+                (
+                    "host: not installed: sysbench, timeout, sleep, numactl",
+                    "vm2: not installed: sysbench, timeout, sleep",
+                ),
+            ),
+            (
+                numactl,
+                {
+                    "host": {"node": 1023},
+                    "vm1": {"prefix": ["taskset", "-c", "9999"]},
+                    "vm2": {"node": 0},
+                },
+                (
+                    r"host: node 1023: it has NUMA nodes \S+ only",
+                    r"vm1: exit code 1\s+taskset: failed to set",
+                    r"vm2: node 0: numactl cannot bind to it: exit code 1",
+                    "cpuset forbids it",
+                ),
+            ),
+        ):
+            kinds = {
+                name: {"kind": "host" if name == "host" else "guest"} | more
+                for name, more in targets.items()
+            }
+            scenario = self.scenario(self.TOOLS, targets=kinds)
+            status, _, stderr = self.run_bench(scenario, **environment)
+            self.assertEqual(1, status)
+            for words in expected:
+                self.assertRegex(stderr, words)
+            self.assertFalse(self.output.exists())

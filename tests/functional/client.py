@@ -18,6 +18,7 @@ from keystoneauth1 import plugin, session
 from openstackclient import shell
 from osc_lib import clientmanager
 
+from nova_perfvm.cloud.api import API
 from tests import console
 
 CONNECTION = "openstack.connection.Connection"
@@ -70,6 +71,37 @@ class SDKMixin:
             placement_endpoint_override=placement,
             **({"image_endpoint_override": self.glance.url} if self.glance else {}),
         )
+
+    def provider(self, name):
+        """Return the UUID of a provider in Placement."""
+        path = f"/resource_providers?name={name}"
+        (found,) = self.admin_api.placement("GET", path, key="resource_providers")
+        return found["uuid"]
+
+    def change_traits(self, name, more=(), less=()):
+        """Change a provider's traits behind the back of everyone."""
+        path = f"/resource_providers/{self.provider(name)}/traits"
+        body = self.admin_api.placement("GET", path)
+        body["traits"] = sorted({*body["traits"], *more} - {*less})
+        self.admin_api.placement("PUT", path, body)
+
+    def leak(self, name, consumer):
+        """Leave an allocation of a server that is gone, and a child of nobody's."""
+        provider = self.provider(name)
+        body = {
+            "allocations": {provider: {"resources": {"VCPU": 1}}},
+            "project_id": consumer,
+            "user_id": consumer,
+            "consumer_generation": None,
+        }
+        self.admin_api.placement("PUT", f"/allocations/{consumer}", body)
+        body = {"name": f"{name}_perfvm_a", "parent_provider_uuid": provider}
+        self.admin_api.placement("POST", "/resource_providers", body)
+
+    @property
+    def admin_api(self):
+        """What commands ask, with all rights."""
+        return API(self.connection("admin", "admin"))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.cloud.api import API
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client, glance
 
@@ -76,42 +75,22 @@ class TestSlots(AuditMixin, base.FunctionalTest):
 
     def _plant(self):
         """Do what an operator can do, and what is left over from others."""
-        api = self.api = API(self.connection("admin", "admin"))
-        self.hp1, self.g1 = (self._provider(name) for name in ("hp1", "g1"))
-        self._set_traits(set(), {const.TRAIT_HIGH_PERFORMANCE})
-        body = {
-            "allocations": {self.g1: {"resources": {"VCPU": 1}}},
-            "project_id": STRANGER,
-            "user_id": STRANGER,
-            "consumer_generation": None,
-        }
-        api.placement("PUT", f"/allocations/{STRANGER}", body)
-        body = {"name": "g1_perfvm_a", "parent_provider_uuid": self.g1}
-        api.placement("POST", "/resource_providers", body)
+        self.change_traits("hp1", less=[const.TRAIT_HIGH_PERFORMANCE])
+        self.leak("g1", STRANGER)
         self.cloud.create_flavor("x", 1, 512, 1, {"prefvm:class": "high-performance"})
         changed = {"extra_specs": {"hw:watchdog_action": "reset"}}
         self.cloud.api.post_extra_spec(base.HP_64, changed)
 
     def _undo(self, server):
         """Do what the remedies say."""
-        self._set_traits({const.TRAIT_HIGH_PERFORMANCE}, set())
-        self.api.placement("DELETE", f"/allocations/{STRANGER}")
-        child = self._provider("g1_perfvm_a")
-        self.api.placement("DELETE", f"/resource_providers/{child}")
+        api = self.admin_api
+        self.change_traits("hp1", more=[const.TRAIT_HIGH_PERFORMANCE])
+        api.placement("DELETE", f"/allocations/{STRANGER}")
+        child = self.provider("g1_perfvm_a")
+        api.placement("DELETE", f"/resource_providers/{child}")
         self.cloud.api.delete_flavor("x")
         path = f"/flavors/{base.HP_64}/os-extra_specs/hw:watchdog_action"
-        self.api.nova("DELETE", path)
-
-    def _provider(self, name):
-        path = f"/resource_providers?name={name}"
-        (found,) = self.api.placement("GET", path, key="resource_providers")
-        return found["uuid"]
-
-    def _set_traits(self, more, less):
-        path = f"/resource_providers/{self.hp1}/traits"
-        body = self.api.placement("GET", path)
-        body["traits"] = sorted(set(body["traits"]) - less | more)
-        self.api.placement("PUT", path, body)
+        api.nova("DELETE", path)
 
 
 class TestImages(client.ClientMixin, base.FunctionalTest):

@@ -57,28 +57,10 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
         ):
             yield
 
-    def provider(self, name):
-        path = f"/resource_providers?name={name}"
-        (found,) = self.api.placement("GET", path, key="resource_providers")
-        return found["uuid"]
-
     def plant(self, cell):
         """Let hosts of a cell violate what they can."""
-        provider = self.provider(f"hp{cell}")
-        path = f"/resource_providers/{provider}/traits"
-        body = self.api.placement("GET", path)
-        body["traits"].remove(const.TRAIT_HIGH_PERFORMANCE)
-        self.api.placement("PUT", path, body)
-        provider = self.provider(f"g{cell}")
-        body = {
-            "allocations": {provider: {"resources": {"VCPU": 1}}},
-            "project_id": STRANGERS[cell],
-            "user_id": STRANGERS[cell],
-            "consumer_generation": None,
-        }
-        self.api.placement("PUT", f"/allocations/{STRANGERS[cell]}", body)
-        body = {"name": f"g{cell}_perfvm_a", "parent_provider_uuid": provider}
-        self.api.placement("POST", "/resource_providers", body)
+        self.change_traits(f"hp{cell}", less=[const.TRAIT_HIGH_PERFORMANCE])
+        self.leak(f"g{cell}", STRANGERS[cell])
 
     def planted(self, cell):
         return {

@@ -3,7 +3,6 @@
 
 import json
 
-from nova_perfvm.cloud.api import API
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.test_audit import AuditMixin
@@ -26,7 +25,7 @@ class HostTraitsTest(AuditMixin, base.FunctionalTest):
         self.start_cloud(policy_file=path)
         for name in ("hp1", "hp2"):
             self.cloud.start_configured(name, self.policy, "dedicated", shape="2x20")
-        self.give_trait("hp2")
+        self.change_traits("hp2", more=[TRAIT])
 
     def make_by_hand(self):
         """Create a flavor of the class that does not require the trait."""
@@ -36,15 +35,6 @@ class HostTraitsTest(AuditMixin, base.FunctionalTest):
         self.assertEqual("required", specs.pop(f"trait:{TRAIT}"))
         self.cloud.create_flavor(BY_HAND, flavor.vcpus, flavor.memory_mb, 0, specs)
 
-    def give_trait(self, host):
-        api = API(self.connection("admin", "admin"))
-        path = f"/resource_providers?name={host}"
-        (provider,) = api.placement("GET", path, key="resource_providers")
-        path = f"/resource_providers/{provider['uuid']}/traits"
-        body = api.placement("GET", path)
-        body["traits"].append(TRAIT)
-        api.placement("PUT", path, body)
-
     def test_only_hosts_that_have_it(self):
         servers = [self.boot() for _ in range(2)]
         self.assertEqual({"hp2"}, {server.host for server in servers})
@@ -52,7 +42,7 @@ class HostTraitsTest(AuditMixin, base.FunctionalTest):
         self.assertEqual((0, []), self.audit())
         self._explain_says_why_and_what_to_do()
 
-        self.give_trait("hp1")
+        self.change_traits("hp1", more=[TRAIT])
         self.assertEqual("hp1", self.boot().host)
 
     def test_a_flavor_made_by_hand(self):

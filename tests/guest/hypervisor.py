@@ -11,7 +11,7 @@ import pathlib
 import time
 
 from nova_perfvm.measure import collector, reading
-from tests.guest import machine, move_pages, pretended_vm
+from tests.guest import machine, pretended_vm
 from tests.unit.measure import hosts
 
 PACKAGES = ("libffi8", "libnuma1", "numactl")
@@ -25,6 +25,7 @@ MODULES = (
 NODES, CPUS_OF_NODE = 2, 4
 NODE_MB, VM_MB, HUGE_KB = 1536, 64, 2048
 VCPUS = CPUS_OF_NODE
+CGROUPS = "/sys/fs/cgroup"
 NODE = "/sys/devices/system/node/node"
 DOMAINS, READY = "/run/domains", "/run/ready"
 QEMU = "/usr/bin/qemu-system-x86_64"
@@ -41,27 +42,20 @@ esac
 """
 
 
-def node(cpus, number, memory=True):
-    """Return QEMU's options for a NUMA node of the guest."""
-    backend = (
-        ("-object", f"memory-backend-ram,id=m{number},size={NODE_MB}M")
-        if memory
-        else ()
-    )
-    memdev = f",memdev=m{number}" if memory else ""
-    return (*backend, "-numa", f"node,nodeid={number},cpus={cpus}{memdev}")
-
-
-def options(memory=(True, True)):
-    """Return QEMU's options for the guest.
-
-    :param memory: whether a node has some
-    """
+def options():
+    """Return QEMU's options for the guest."""
+    nodes = [
+        part
+        for number, cpus in enumerate(("0-3", "4-7"))
+        for part in (
+            *("-object", f"memory-backend-ram,id=m{number},size={NODE_MB}M"),
+            *("-numa", f"node,nodeid={number},cpus={cpus},memdev=m{number}"),
+        )
+    ]
     return (
         *("-smp", f"{NODES * CPUS_OF_NODE},sockets={NODES},cores={CPUS_OF_NODE}"),
-        *("-m", f"{NODE_MB * sum(memory)}"),
-        *node("0-3", 0, memory[0]),
-        *node("4-7", 1, memory[1]),
+        *("-m", f"{NODE_MB * NODES}"),
+        *nodes,
     )
 
 
@@ -71,12 +65,11 @@ class VM:
     :ivar number: from 1 on; it has all CPUs of the node before
     """
 
-    def __init__(self, number, root, seen):
+    def __init__(self, number, seen):
         self.number, self.node, self.name = number, number - 1, f"instance-{number:08x}"
         self.cpus = own_cpus(number)
-        self.cgroup = f"{root}{scope(number)}/libvirt"
+        self.cgroup = f"{CGROUPS}{scope(number)}/libvirt"
         self.pid, self.threads = seen["pid"], seen["threads"]
-        self.address, self.pages = seen["address"], seen["bytes"] // 4096
 
     def cpuset(self, group, kind):
         """Return the file of CPUs (cpus) or memory (mems) of one of its cgroups."""
@@ -95,33 +88,23 @@ def scope(number):
 
 
 class Hypervisor(machine.Guest):
-    """The guest, with root in it.
+    """The guest, with root in it."""
 
-    :param version: of the cgroups
-    """
-
-    def __init__(self, directory, version=2, memory=(True, True)):
+    def __init__(self, directory):
         super().__init__(
-            directory, vcpus=NODES * CPUS_OF_NODE, queues=1, options=options(memory)
+            directory, vcpus=NODES * CPUS_OF_NODE, queues=1, options=options()
         )
-        self.version = version
-        self.cgroups = "/sys/fs/cgroup" + ("/cpuset" if version == 1 else "")
         self.vms = {}
 
     def _setUp(self):  # noqa: N802
         super()._setUp()
         self.write("/usr/bin/virsh", VIRSH)
         self.write(PROGRAM, pathlib.Path(pretended_vm.__file__).read_text())
-        mount = {
-            1: f"mount -t tmpfs tmpfs /sys/fs/cgroup && mkdir {self.cgroups} && "
-            f"mount -t cgroup -o cpuset cpuset {self.cgroups}",
-            2: f"mount -t cgroup2 cgroup2 {self.cgroups}",
-        }
         self.shell(f"""
             chmod +x /usr/bin/virsh
             ln -s python3 {QEMU}
             mkdir -p {DOMAINS} {READY}
-            {mount[self.version]}""")
+            mount -t cgroup2 cgroup2 {CGROUPS}""")
 
     def shell(self, script):
         """Run a script of the shell; it has to succeed."""
@@ -156,46 +139,33 @@ class Hypervisor(machine.Guest):
         groups = {"emulator": f"{own[0]}-{own[-1]}"}
         groups |= {f"vcpu{vcpu}": f"{cpu}" for vcpu, cpu in enumerate(own)}
         self.shell(self._cgroups(number, groups))
-        join = {1: "tasks", 2: "cgroup.procs"}[self.version]
-        emulator = f"{self.cgroups}{scope(number)}/libvirt/emulator"
+        emulator = f"{CGROUPS}{scope(number)}/libvirt/emulator"
         command = (
             f"{QEMU} {PROGRAM} -name guest=instance-{number:08x},debug-threads=on "
             f"-uuid {hosts.UUIDS[number - 1]} -smp {VCPUS} -m {VM_MB} -node {node} "
             f"-ready {READY}/{number}" + " -hugepages" * huge
         )
         self.shell(f"""
-            (echo 0 >'{emulator}/{join}'; exec {command}) >/dev/console 2>&1 &""")
+            (echo 0 >'{emulator}/cgroup.procs'; exec {command}) >/dev/console 2>&1 &""")
 
     def _bound(self, number):
         """Put the threads of a VM's vCPUs into their cgroups; return the VM."""
-        vm = VM(
-            number, self.cgroups, json.loads(self._await("cat", f"{READY}/{number}"))
-        )
-        join = {1: "tasks", 2: "cgroup.threads"}[self.version]
+        vm = VM(number, json.loads(self._await("cat", f"{READY}/{number}")))
         for vcpu in range(VCPUS):
             thread = vm.threads[f"CPU {vcpu}/KVM"]
-            self.write(f"{vm.cgroup}/vcpu{vcpu}/{join}", thread)
+            self.write(f"{vm.cgroup}/vcpu{vcpu}/cgroup.threads", thread)
         return vm
 
     def _cgroups(self, number, groups):
         """Return the script that makes cgroups of a VM: {name: CPUs}."""
-        above = [self.cgroups]
+        above = [CGROUPS]
         for name in (*scope(number).split("/")[1:], "libvirt"):
             above.append(f"{above[-1]}/{name}")
         lines = [f"mkdir -p '{above[-1]}'"]
-        lines += [f"mkdir '{above[-1]}/{name}'" for name in groups]
-        if self.version == 2:
-            lines += [
-                f"echo threaded >'{above[-1]}/{name}/cgroup.type'" for name in groups
-            ]
-            lines += [
-                f"echo +cpuset >'{path}/cgroup.subtree_control'" for path in above
-            ]
-        else:
-            # In version 1 nobody may enter a cpuset without CPUs and memory.
-            for path in above[1:]:
-                lines += [f"echo 0-7 >'{path}/cpuset.cpus'"]
-                lines += [f"echo 0-1 >'{path}/cpuset.mems'"]
+        for name in groups:
+            lines += [f"mkdir '{above[-1]}/{name}'"]
+            lines += [f"echo threaded >'{above[-1]}/{name}/cgroup.type'"]
+        lines += [f"echo +cpuset >'{path}/cgroup.subtree_control'" for path in above]
         for name, cpus in groups.items():
             lines += [f"echo {cpus} >'{above[-1]}/{name}/cpuset.cpus'"]
             lines += [f"echo {number - 1} >'{above[-1]}/{name}/cpuset.mems'"]
@@ -238,14 +208,6 @@ class Hypervisor(machine.Guest):
     def await_allowed(self, thread, cpus):
         """Wait until the kernel lets a thread run on CPUs, and on no others."""
         self._await("grep", f"Cpus_allowed_list:.{cpus}$", f"/proc/{thread}/status")
-
-    def move(self, vm, pages, node):
-        """Move the first pages of a VM's memory to a node."""
-        text = pathlib.Path(move_pages.__file__).read_text()
-        asked = (vm.pid, vm.address, pages, node)
-        status, _, errors = self.run("python3", "-", *map(str, asked), stdin=text)
-        if status:
-            raise AssertionError(errors)
 
     def collect(self):
         """Return what the collect script shows in the guest."""

@@ -57,7 +57,7 @@ def memory(size, node, huge):
         raise OSError(ctypes.get_errno(), "mbind")
     for page in range(0, size, mmap.PAGESIZE):
         found[page] = 1
-    return found, address
+    return found
 
 
 def start(name, threads):
@@ -77,14 +77,14 @@ def start(name, threads):
 def main():
     options = parsed()
     size = options.m << 20
-    _kept, address = memory(size, options.node, options.hugepages)
+    _kept = memory(size, options.node, options.hugepages)
     threads = {}
     for vcpu in range(options.smp):
         start(f"CPU {vcpu}/KVM", threads)
     start("IO iothread1", threads)
     vhost = os.open("/dev/vhost-net", os.O_RDWR)
     fcntl.ioctl(vhost, VHOST_SET_OWNER)
-    seen = {"pid": os.getpid(), "threads": threads, "address": address, "bytes": size}
+    seen = {"pid": os.getpid(), "threads": threads}
     scratch = pathlib.Path(options.ready + ".part")
     scratch.write_text(json.dumps(seen))
     scratch.rename(options.ready)
