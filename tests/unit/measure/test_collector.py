@@ -7,7 +7,6 @@ import io
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import signal
@@ -612,40 +611,12 @@ class OutputTest(testtools.TestCase):
             self.assertEqual((1, "", f"cannot write {output}: {reason}\n"), done)
         self.assertEqual([], [*self.directory.iterdir()])
 
-    def test_standard_output_cannot_be_written(self):
-        with pathlib.Path("/dev/full").open("wb") as full:
-            done = subprocess.run(
-                [sys.executable, SCRIPT, "guest", "--interval", "0"],
-                check=False,
-                stdout=full,
-                stderr=subprocess.PIPE,
-            )
-        self.assertEqual(1, done.returncode)
-        said = done.stderr.decode().splitlines()
-        self.assertEqual("cannot write -: no space left on device", said[0])
-        self.assertNotIn("Traceback", str(said))
-
     def test_wrong_use(self):
         for interval in ("-1", "nan", "inf", "1e9", "soon", ""):
             status, stdout, stderr = self.main("guest", f"--interval={interval}")
             self.assertEqual((2, ""), (status, stdout))
             self.assertIn("expected seconds from 0 to 3600", stderr)
         self.assertEqual(2, self.main("server")[0])
-
-    def test_progress_on_a_terminal(self):
-        ours, theirs = pty.openpty()
-        with os.fdopen(ours, "rb", buffering=0) as terminal:
-            done = subprocess.run(
-                [sys.executable, SCRIPT, "host", "--interval", "0.01"],
-                check=True,
-                stdout=subprocess.PIPE,
-                stderr=theirs,
-            )
-            os.close(theirs)
-            said = terminal.read(10_000).decode()
-        self.assertIn("counters, once more after 0.01 s", said)
-        self.assertEqual("", said.split("\r")[-1])
-        self.assertIn("files", json.loads(done.stdout))
 
     def test_interrupted(self):
         # A shell has what runs in the background ignore it.

@@ -133,15 +133,6 @@ class ScriptTest(testtools.TestCase):
         self.assertEqual((0, "", ""), (done.returncode, done.stdout, done.stderr))
         self.assertEqual(1, self.read("calls").count("-L"))
 
-    def test_what_the_kernel_did_stays(self):
-        self.guest(4, 4, 4, chosen=lambda queue: 3 - queue)
-        for queue in range(4):
-            path = f"sys/class/net/eth0/queues/tx-{queue}/xps_cpus"
-            self.write(path, f"0000000{1 << (3 - queue)}\n")
-        done = self.run_script()
-        self.assertEqual((0, "", ""), (done.returncode, done.stdout, done.stderr))
-        self.assertEqual(["3", "2", "1", "0"], self.vectors(4, "input"))
-
     def test_fewer_queues_than_cpus(self):
         self.guest(8, 4, 1, online="0-3,8,10-12")
         self.run_script()

@@ -68,17 +68,6 @@ class BesideTest(testtools.TestCase):
         for before, after in ((blind, seen), (seen, blind), (blind, blind)):
             self.assertEqual({"host": None}, beside.between(before, after))
 
-    def test_vms_that_came_meanwhile(self):
-        before, after = Seen(1.0, {7: 100.0}), Seen(11.0, {7: 100.5, 9: 2.0})
-        self.assertEqual(
-            {"host": {"vms": 2, "cpu_s": 2.5, "most_s": 2.0, "seconds": 10.0}},
-            beside.between({"host": before}, {"host": after}),
-        )
-        self.assertEqual(
-            {"host": {"vms": 0, "cpu_s": 0, "most_s": 0.0, "seconds": 1.0}},
-            beside.between({"host": Seen(1.0, {})}, {"host": Seen(2.0, {})}),
-        )
-
     def test_vms_that_went_meanwhile(self):
         """What they used until then nobody knows."""
         before = {"host": Seen(1.0, {7: 100.0, 8: 5.0})}

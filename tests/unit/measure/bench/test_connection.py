@@ -177,10 +177,6 @@ class ServingTest(testtools.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
 
-    def test_one_that_does_not_end_when_asked_is_killed(self):
-        self.useFixture(fixtures.MockPatchObject(connection, "_END_S", 0))
-        self.test_it_serves_until_it_is_left()
-
     def runs(self, path):
         """Return whether the process of a file is there, and no dead one."""
         with contextlib.suppress(OSError):

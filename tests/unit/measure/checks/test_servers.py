@@ -18,7 +18,6 @@ from tests.unit.measure.checks.host.case import (
     POLICY,
     PROC,
     SKIP,
-    WARN,
     having,
 )
 from tests.unit.measure.hosts import UUIDS
@@ -105,16 +104,6 @@ class ServersTest(testtools.TestCase):
         busy = question(hosts.server(1, task="migrating"))
         self.assert_found(SKIP, "busy with it: migrating", busy)
         self.assert_found(SKIP, words, question(hosts.server(1), host="compute1"))
-
-    def test_one_of_two_hosts(self):
-        moved = hosts.server(2, host="compute2", node="compute2", updated=BEFORE)
-        empty = named("compute2", hosts.host(vms=0))
-        asked = question(hosts.server(1), moved)
-        found = self.check(asked, hosts.host(vms=1)).findings
-        self.assertEqual([SKIP, PASS], [one.level for one in found])
-        found = self.check(asked, hosts.host(vms=1), empty).findings
-        self.assertEqual([WARN, PASS], [one.level for one in found])
-        self.assertIn("libvirt runs none", found[0].observed)
 
     def test_on_no_host_or_not_running(self):
         for changes, words in (

@@ -64,27 +64,14 @@ class AllTest(testtools.TestCase):
                 {(code, SKIP) for code in CHECKS}, self.statuses(empty, vm_class)
             )
 
-    def test_files_that_are_empty(self):
-        guest = guests.guest()
-        guest = dataclasses.replace(
-            guest,
-            files=dict.fromkeys(guest.files, ""),
-            later=dict.fromkeys(guest.later, ""),
-            commands={"ethtool -l eth0": CommandOutput(0, "")},
-        )
-        found = self.statuses(guest)
-        self.assertEqual({SKIP, WARN}, {status for _, status in found}, str(found))
-        self.assertEqual(
-            {"guest.clocksource"}, {code for code, status in found if status is WARN}
-        )
-
     def test_garbage_is_no_evidence(self):
         guest = guests.guest()
-        for text in ("garbage", "-1", "9" * 30, "\0", "cpu0 1 2\nCPU0 :"):
+        for text in ("", "garbage", "-1", "9" * 30, "\0", "cpu0 1 2\nCPU0 :"):
             broken = dataclasses.replace(
                 guest,
                 files=dict.fromkeys(guest.files, f"{text}\n"),
                 later=dict.fromkeys(guest.later, f"{text}\n"),
+                commands={"ethtool -l eth0": CommandOutput(0, text)},
             )
             found = self.statuses(broken)
             self.assertNotIn(PASS, {status for _, status in found}, (text, found))
@@ -92,7 +79,7 @@ class AllTest(testtools.TestCase):
     def test_each_file_broken_alone(self):
         guest = guests.guest()
         for path in guest.files:
-            for text in ("", "garbage\n", "99999999\n", "CPU0 CPU1\n 1: 2 3\n"):
+            for text in ("", "garbage\n", "9" * 30, "CPU0 CPU1\n 1: 2 3\n"):
                 broken = guests.having(guest, files={path: text}, later={path: text})
                 self.assertEqual(set(CHECKS), {c for c, _ in self.statuses(broken)})
 
@@ -360,28 +347,6 @@ class SpreadTest(GuestCase):
         self.assertEqual(WARN, found.level)
         self.assertIn("queues and vectors are as they should be", found.remedy)
 
-    def test_directions_are_apart(self):
-        def counts(look):
-            return lambda direction, queue: {
-                queue if direction == "input" else 0: look * 5000
-            }
-
-        looks = [guests.interrupts(guests.queue_rows(20, counts(n))) for n in (0, 1)]
-        guest = guests.having(
-            guests.guest(),
-            files={
-                "/proc/interrupts": looks[0],
-                **{
-                    f"/proc/irq/{irq}/effective_affinity_list": "0\n"
-                    for irq in range(26, 66, 2)
-                },
-            },
-            later={"/proc/interrupts": looks[1]},
-        )
-        self.assertEqual(
-            {"eth0 input": PASS, "eth0 output": FAIL}, self.statuses(guest)
-        )
-
     def test_what_tells_nothing(self):
         for guest, words in (
             (guests.guest(fired=[40] * 20), "800 interrupts"),
@@ -396,19 +361,6 @@ class SpreadTest(GuestCase):
             found, _ = self.findings(guest)
             self.assertEqual(SKIP, found.level)
             self.assertIn(words, found.observed)
-
-    def test_two_nics_share_the_connections(self):
-        guest = guests.having(
-            guests.guest(flows=64, fired=[50_000] + [3] * 19),
-            files={f"{NET}/eth1/operstate": "up\n"},
-            links={
-                f"{NET}/eth1": "../../devices/pci0000:00/0000:00:07.0/net/eth1",
-                f"{NET}/eth1/device/driver": "../../bus/drivers/e1000",
-            },
-        )
-        found, *_ = self.findings(guest)
-        self.assertEqual(SKIP, found.level)
-        self.assertIn("which of 64 connections use this NIC", found.observed)
 
     def test_one_queue_whatever_the_connections(self):
         self.assert_all(FAIL, guests.guest(present=1, flows=1))
@@ -459,7 +411,6 @@ class DisksTest(GuestCase):
         path = f"{BLOCK}/vda/queue/scheduler"
         for text, status in (
             ("none [mq-deadline] bfq\n", PASS),
-            ("none\n", PASS),
             ("none mq-deadline [bfq]\n", WARN),
             (None, SKIP),
         ):

@@ -145,11 +145,6 @@ class ProviderYAMLTest(HostCase):
         )
         self.assertIn("outlived", one.remedy)
 
-    def test_without_nova(self):
-        self.assert_found(SKIP, "Placement")
-        host = having(hosts.host(), {CONF: None})
-        self.assert_found(SKIP, "files", collected=host)
-
 
 class ThreeWayTest(HostCase):
     code = "three_way"

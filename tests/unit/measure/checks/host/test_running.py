@@ -203,14 +203,6 @@ class HugePagesTest(HostCase):
         self.assert_all(FAIL, hosts.host(), policy=with_class(mem_page_size="large"))
         self.assert_all(SKIP, hosts.host(), policy=with_class(mem_page_size="small"))
 
-    def test_any_size(self):
-        xml = hosts.domain_xml(1, pages_kb=2048)
-        xml = xml.replace("<page size='2048' unit='KiB' nodeset='0'/>", "")
-        host = hosts.with_domains(hosts.host(pages_kb=2048), vm1=xml)
-        self.assert_found(PASS, FIRST, collected=host)
-        host = having(host, {f"{PROC}/numa_maps": hosts.numa_maps({0: 128 * 2**20})})
-        self.assert_found(FAIL, FIRST, collected=host)
-
 
 class InterfaceQueuesTest(HostCase):
     code = "interface_queues"
@@ -267,10 +259,6 @@ class IRQAffinityTest(HostCase):
         self.assert_all(SKIP, host)
         self.assert_found(SKIP, "fired", collected=having(hosts.host(), later={}))
 
-    def test_where_vms_own_every_cpu(self):
-        conf = {CONF: "[compute]\ncpu_dedicated_set = 0-41\n"}
-        self.assert_found(SKIP, "affinity", collected=having(hosts.host(), conf))
-
 
 class NICNodeTest(HostCase):
     code = "nic_node"
@@ -283,14 +271,6 @@ class NICNodeTest(HostCase):
         ):
             host = having(hosts.host(), files)
             self.assertEqual({"node 0": PASS, "node 1": WARN}, self.statuses(host))
-
-    def test_a_nic_of_an_unknown_node(self):
-        files = {
-            "/sys/class/net/eth0/device/numa_node": "-1\n",
-            "/sys/class/net/eth1/device/numa_node": None,
-        }
-        host = having(hosts.host(), files)
-        self.assertEqual({"eth0": SKIP, "eth1": SKIP}, self.statuses(host))
 
 
 class SettingsTest(HostCase):
