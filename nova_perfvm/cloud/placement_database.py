@@ -101,7 +101,7 @@ def _ask(url: URL) -> PlacementDatabase:
     except exc.NoSuchModuleError:
         raise _UnreadError(f"there is no driver {url.drivername}") from None
     except Exception as error:  # noqa: BLE001
-        address = url.set(username=None, password=None, query={})
+        address = url.set(query={})
         raise _UnreadError(
             f"no session with {address}: {_described(error, url)}; run this where "
             "Placement runs"

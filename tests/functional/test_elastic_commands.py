@@ -92,7 +92,7 @@ class TestCommands(ClientMixin, ElasticTest):
         results = {row["Code"]: row for row in json.loads(stdout)}
         retries = results[codes.RETRY_COUNT]
         self.assertEqual((2, "failure"), (status, retries["Level"]))
-        self.assertIn("no session with mysql+pymysql at 127.0.0.1:1", stdout)
+        self.assertIn("placement:***@127.0.0.1:1/placement", stdout)
         self.assertNotIn("s3cret", stdout)
         self._inflate(self.view("h1"))
         self.assert_command(2, "failure", *check, *files)

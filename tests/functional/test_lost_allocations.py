@@ -152,7 +152,7 @@ class TestSlots(LostMixin, base.FunctionalTest):
         server = self.boot()
         ((failed, _),) = self.held(server).items()
         self.cloud.start_configured("hp2", self.policy, "dedicated")
-        self.cloud.fail_host("hp1")
+        self.cloud.fail_host("hp1", stop=True)
         server = self.servers.evacuate(server)
         before = self.held(server)
         self.assertEqual(2, len(before))
@@ -167,7 +167,7 @@ class TestSlots(LostMixin, base.FunctionalTest):
         self.assertEqual((0, []), (status, found), said)
         self.assertEqual(before, self.held(server))
 
-        self.cloud.restart_configured("hp1", self.policy, "dedicated")
+        self.cloud.recover_host("hp1")
         del before[failed]
         self.assertEqual(before, self.held(server))
         self.assertEqual((0, []), self.heal("--yes")[:2])
