@@ -11,8 +11,8 @@ from tests.sandbox import tutorial
 
 # Beginnings of commands: the first step after the one before that has it.
 SHOWN = (
-    "openstack perfvm explain --server vm3",
     "openstack perfvm capacity show",
+    "openstack perfvm explain --server vm3",
     "openstack perfvm audit",
 )
 # Longer lines go on in the next, as in a terminal.
