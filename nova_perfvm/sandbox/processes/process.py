@@ -180,6 +180,9 @@ class Processes:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        # Their ports are free only when they have ended.
+        while any(map(_started, pids)):
+            time.sleep(_PAUSE_S)
         return pids
 
     def _path(self, name: str) -> Path:
