@@ -3,9 +3,6 @@
 
 import collections
 import random
-import resource
-import sys
-import threading
 import time
 import traceback
 
@@ -48,8 +45,6 @@ class Run:
         # How many judgements have seen guests of both classes.
         self.both = 0
         self._last = collections.deque(maxlen=LAST)
-        self._began = time.monotonic()
-        self._seconds = collections.Counter()
         self._judge = verdict.Judge(test.cloud, test.hosts, test.CHILDREN)
         self.steps = hostile.HostileSteps(test, self.rng, self._judge)
         self.weights = steps.WEIGHTS | hostile.ALWAYS
@@ -67,7 +62,7 @@ class Run:
 
     def __call__(self):
         """Do all, judge each, and empty the cloud."""
-        self._tell(f"{self.count} operations, seed {self.seed}")
+        self.test.tell(f"{self.count} operations, seed {self.seed}")
         changes = [
             self.test.more_memory,
             self.test.fewer_vcpus,
@@ -85,13 +80,13 @@ class Run:
                 self._step(step)
                 self._sweep()
                 if step % TELL_EVERY == 0:
-                    self._progress(step)
+                    self.test.tell(f"{step} of {self.count}")
             self._end()
         except BaseException:
-            self._tell(f"step {step} of seed {self.seed}; the last:")
+            self.test.tell(f"step {step} of seed {self.seed}; the last:")
             for line in self._last:
-                self._tell(f"  {line}")
-            self._tell(traceback.format_exc())
+                self.test.tell(f"  {line}")
+            self.test.tell(traceback.format_exc())
             raise
         finally:
             self._summary()
@@ -103,7 +98,6 @@ class Run:
             (operation,) = self.rng.choices(list(weights), weights.values())
             name = operation.__name__
             self.steps.told = ""
-            began = time.monotonic()
             self._last.append(f"{number} {name}")
             try:
                 done = operation(self.steps)
@@ -116,12 +110,9 @@ class Run:
                 self._last.pop()
                 continue
             self._last[-1] += f": {outcome}"
-            self._seconds[name] += time.monotonic() - began
             (self.done if outcome == "done" else self.refused)[name] += 1
             break
-        began = time.monotonic()
         self._check()
-        self._seconds["(judge)"] += time.monotonic() - began
 
     def rare(self):
         """Return {operation: how often it had its effect} of those that seldom had.
@@ -163,7 +154,6 @@ class Run:
         while found := list(self._judge.book_complaints(down)):
             if time.monotonic() > deadline:
                 raise AssertionError("\n".join(found))
-            self._seconds["(waits)"] += 1
             time.sleep(0.2)
             self._judge.look()
         kinds = {guest.high for guest in self._judge.guests}
@@ -174,7 +164,7 @@ class Run:
             pass
         self._last.append(f"policy: {change.__name__}")
         change()
-        self._tell(f"policy: {change.__name__}")
+        self.test.tell(f"policy: {change.__name__}")
         self._check()
 
     def _sweep(self):
@@ -207,26 +197,9 @@ class Run:
             pins = {cell.id: cell.pinned_cpus for cell in cells if cell.pinned_cpus}
             self.test.assertEqual((name, {}, 0), (name, pins, node.vcpus_used))
 
-    # Words
-
-    def _tell(self, text):
-        sys.__stderr__.write(
-            f"[{type(self.test).__name__} {time.monotonic() - self._began:6.0f} s] "
-            f"{text}\n"
-        )
-
-    def _progress(self, step):
-        memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        self._tell(
-            f"{step} of {self.count} ({sum(self.refused.values())} refused), "
-            f"{len(self.steps.listed(*steps.ANY))} servers, {memory_mb} MB, "
-            f"{threading.active_count()} threads"
-        )
-
     def _summary(self):
-        for name in sorted(self.done | self.refused | self._seconds):
-            self._tell(
-                f"{name:28} {self.done[name]:4} done {self.refused[name]:4} refused "
-                f"{self._seconds[name]:6.0f} s"
+        for name in sorted(self.done | self.refused):
+            self.test.tell(
+                f"{name:28} {self.done[name]:4} done {self.refused[name]:4} refused"
             )
-        self._tell(f"judged {self.both} times with guests of both classes")
+        self.test.tell(f"judged {self.both} times with guests of both classes")

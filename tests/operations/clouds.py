@@ -2,6 +2,8 @@
 """The hosts that random operations meet, and the policies one after the other."""
 
 import pathlib
+import sys
+import time
 
 import fixtures
 import yaml
@@ -51,6 +53,7 @@ class Cloud(SDKMixin, base.FunctionalTest):
 
     def setUp(self):
         super().setUp()
+        self._began = time.monotonic()
         self.hosts = {host.name: host for host in self.HOSTS}
         self.most, self.sizes = 2, {20}
         self.flavors, self.retired = [], []
@@ -72,6 +75,11 @@ class Cloud(SDKMixin, base.FunctionalTest):
         self.api = API(self.connection("admin", "admin,member,reader"))
         for host in self.HOSTS:
             self.start(host)
+
+    def tell(self, text):
+        """Say how far a long run is."""
+        took_s = time.monotonic() - self._began
+        sys.__stderr__.write(f"[{type(self).__name__} {took_s:6.0f} s] {text}\n")
 
     def enabled_filters(self):
         return DEFAULT_FILTERS if self.FILTER else FILTERS_WITHOUT_PERFVM

@@ -71,25 +71,17 @@ class HostileSteps(Steps):
             return False
         return self.refused(self.act, self.servers.rebuild, server, self._image())
 
-    def boot_pinned_of_no_class(self):
-        return self.refused(self.boot, PINNED)
-
-    def boot_pinned_by_image(self):
+    def boot_what_is_no_class(self):
         image = self.cloud.create_image(hw_cpu_policy="dedicated")
-        return self.refused(self.boot, PLAIN, image=image)
-
-    def boot_without_its_claim(self):
-        return self.refused(self.boot, BARE)
+        flavors = [PINNED, BARE, *self.test.retired]
+        wanted = [(flavor, {}) for flavor in flavors] + [(PLAIN, {"image": image})]
+        flavor, options = self.rng.choice(wanted)
+        return self.refused(self.boot, flavor, **options)
 
     def resize_to_what_is_no_class(self):
         flavor = self.rng.choice((PINNED, BARE))
         server = self.pick(*RUNS)
         return self.refused(self.act, self.servers.resize, server, flavor)
-
-    def boot_former_size(self):
-        if not self.test.retired:
-            return False
-        return self.refused(self.boot, self.rng.choice(self.test.retired))
 
     def boot_with_hint(self):
         return self.boot(self.flavor(), hints=HINT)
@@ -98,11 +90,8 @@ class HostileSteps(Steps):
 WITH_FILTER = {
     HostileSteps.boot_with_image_of_trait: 1,
     HostileSteps.rebuild_with_image_of_trait: 1,
-    HostileSteps.boot_pinned_of_no_class: 1,
-    HostileSteps.boot_pinned_by_image: 1,
-    HostileSteps.boot_without_its_claim: 1,
+    HostileSteps.boot_what_is_no_class: 4,
     HostileSteps.resize_to_what_is_no_class: 1,
-    HostileSteps.boot_former_size: 1,
 }
 WITH_UNITS = {HostileSteps.boot_plain_on_elastic_host: 1}
 ALWAYS = {HostileSteps.boot_with_hint: 1}

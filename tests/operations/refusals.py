@@ -12,7 +12,6 @@ nothing with it.
 import collections
 import dataclasses
 import random
-import sys
 import time
 
 from nova_perfvm.changes.migrations.execution import begin
@@ -59,7 +58,6 @@ class Refusals:
         self.judge = verdict.Judge(test.cloud, test.hosts, test.CHILDREN)
         self.moves, self.seen = collections.Counter(), collections.Counter()
         self.moved = set()
-        self._began = time.monotonic()
 
     @property
     def cured(self):
@@ -67,7 +65,7 @@ class Refusals:
 
     def __call__(self):
         """Go on until so many refusals had a plan; each has to be cured by it."""
-        self._tell(f"{self.count} refusals with a plan, seed {self.seed}")
+        self.test.tell(f"{self.count} refusals with a plan, seed {self.seed}")
         while self.cured < self.count:
             seen = read_snapshot(self.test.api)
             flavor = self._curable(seen)
@@ -75,7 +73,7 @@ class Refusals:
                 self._refuse(flavor)
                 seen = read_snapshot(self.test.api)
             self._change(seen)
-        self._tell(str(self))
+        self.test.tell(str(self))
 
     def _change(self, seen):
         """Delete a server or boot one, by chance; rather what leads to a refusal."""
@@ -161,7 +159,7 @@ class Refusals:
         self._check()
         self.moves[len(plan.moves)] += 1
         if self.cured % TELL_EVERY == 0:
-            self._tell(str(self))
+            self.test.tell(str(self))
 
     def _execute(self, flavor, plan, seen):
         done = []
@@ -203,12 +201,6 @@ class Refusals:
         for finding in report.findings:
             if finding.level > Level.UNKNOWN:
                 yield str(finding)
-
-    def _tell(self, text):
-        sys.__stderr__.write(
-            f"[{type(self.test).__name__} {time.monotonic() - self._began:6.0f} s] "
-            f"{text}\n"
-        )
 
 
 def without(seen, server_id):

@@ -219,12 +219,7 @@ class Steps:
 
     def cold_migrate(self):
         server = self._to_leave()
-        return self.act(self.servers.cold_migrate, server)
-
-    def cold_migrate_to_host(self):
-        server = self._to_leave()
-        host = self.host(but=server, up=False)
-        return self.act(self.servers.cold_migrate, server, host)
+        return self.act(self.servers.cold_migrate, server, *self._to(server))
 
     def _to_leave(self):
         """Return a server, and remember the host that it can go back to."""
@@ -234,13 +229,13 @@ class Steps:
         self._sources[server.id] = server.host
         return server
 
-    def live_migrate(self):
-        return self.act(self.servers.live_migrate, self.pick("ACTIVE"))
+    def _to(self, server):
+        """Name a host, even one that is down, every other time."""
+        return [self.host(but=server, up=False)] if self.rng.random() < 1 / 2 else []
 
-    def live_migrate_to_host(self):
+    def live_migrate(self):
         server = self.pick("ACTIVE")
-        host = self.host(but=server, up=False)
-        return self.act(self.servers.live_migrate, server, host)
+        return self.act(self.servers.live_migrate, server, *self._to(server))
 
     def live_migrate_forced(self):
         server = self.pick("ACTIVE")
@@ -257,11 +252,8 @@ class Steps:
 
     def unshelve(self):
         server = self.pick("SHELVED", "SHELVED_OFFLOADED")
-        return self.act(self.servers.unshelve, server)
-
-    def unshelve_to_host(self):
-        server = self.pick("SHELVED_OFFLOADED")
-        return self.act(self.servers.unshelve, server, self.host(up=False))
+        to = self._to(None) if server and server.status != "SHELVED" else ()
+        return self.act(self.servers.unshelve, server, *to)
 
     # Without a move
 
@@ -269,13 +261,11 @@ class Steps:
         image = self.cloud.create_image()
         return self.act(self.servers.rebuild, self.pick(*RUNS), image)
 
-    def stop(self):
-        body = {"os-stop": None}
-        return self.act(self.servers.act, self.pick("ACTIVE"), body, "SHUTOFF")
-
-    def start(self):
-        body = {"os-start": None}
-        return self.act(self.servers.act, self.pick("SHUTOFF"), body, "ACTIVE")
+    def stop_or_start(self):
+        server = self.pick(*RUNS)
+        running = server is not None and server.status == "ACTIVE"
+        action, then = ("os-stop", "SHUTOFF") if running else ("os-start", "ACTIVE")
+        return self.act(self.servers.act, server, {action: None}, then)
 
     def reset_state(self):
         """Take a server that a refused move left in ERROR for what it is: running."""
@@ -353,18 +343,14 @@ WEIGHTS = {
     Steps.resize: 7,
     Steps.confirm: 6,
     Steps.revert: 4,
-    Steps.cold_migrate: 4,
-    Steps.cold_migrate_to_host: 4,
-    Steps.live_migrate: 4,
-    Steps.live_migrate_to_host: 4,
+    Steps.cold_migrate: 8,
+    Steps.live_migrate: 8,
     Steps.live_migrate_forced: 5,
     Steps.shelve: 4,
     Steps.offload: 4,
-    Steps.unshelve: 4,
-    Steps.unshelve_to_host: 3,
+    Steps.unshelve: 7,
     Steps.rebuild: 3,
-    Steps.stop: 3,
-    Steps.start: 4,
+    Steps.stop_or_start: 7,
     Steps.reset_state: 4,
     Steps.fail_host: 3,
     Steps.evacuate: 5,
