@@ -74,12 +74,14 @@ class SandboxDomain(fakelibvirt.Domain):
         self,
         destination: str,
         params: dict[str, Any],
-        flags: int,  # noqa: ARG002 - Nova names it
+        flags: int,
     ) -> None:
         """Move the guest: its XML appears in the other host's directory."""
         hostname = urllib.parse.urlsplit(destination).hostname
         self._connection.send(hostname, self.name(), params["destination_xml"])
         self.complete_job()
+        if flags & fakelibvirt.VIR_MIGRATE_UNDEFINE_SOURCE:
+            self._connection.forget(self)
 
 
 class Connection(fakelibvirt.Connection):
@@ -146,6 +148,13 @@ class Connection(fakelibvirt.Connection):
         (directory / f"{name}.on").touch()
         _write(directory / f"{name}.xml", xml)
 
+    def forget(self, domain: Any) -> None:
+        """Lose a guest without an event: Nova learns of it from the job."""
+        self._remove_files(domain.name())
+        for domains in (self._vms, self._running_vms):
+            for key in [key for key, found in domains.items() if found is domain]:
+                del domains[key]
+
     def xml(self) -> dict[str, str]:
         """Return {server's id: XML} of all guests."""
         self._look()
@@ -182,10 +191,13 @@ class Connection(fakelibvirt.Connection):
         super()._mark_not_running(domain)
 
     def _undefine(self, domain: Any) -> None:
-        # First the XML: a file .on alone is no guest.
-        self._file(domain.name(), "xml").unlink(missing_ok=True)
-        self._file(domain.name(), "on").unlink(missing_ok=True)
+        self._remove_files(domain.name())
         super()._undefine(domain)
+
+    def _remove_files(self, name: str) -> None:
+        # First the XML: a file .on alone is no guest.
+        self._file(name, "xml").unlink(missing_ok=True)
+        self._file(name, "on").unlink(missing_ok=True)
 
     def _file(self, name: str, suffix: str) -> Path:
         return self._directory / f"{name}.{suffix}"
