@@ -27,11 +27,6 @@ LISTS = (
         "every host is judged twice",
     ),
     (
-        "PerfVMNUMATopologyFilter,PerfVMFilter,NUMATopologyFilter",
-        [codes.FILTER_ORDER, codes.JUDGED_TWICE],
-        "lists PerfVMNUMATopologyFilter before PerfVMFilter",
-    ),
-    (
         "PerfVMFilter",
         [codes.FILTER_MISSING],
         "lacks PerfVMNUMATopologyFilter: pinned VMs are sent to hosts that refuse",

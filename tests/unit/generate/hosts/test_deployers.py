@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of tools for deployment, read by Nova's own oslo.config."""
 
+import itertools
 import pathlib
 
 import fixtures
@@ -86,82 +87,86 @@ class OptionsCase(testtools.TestCase):
         }
 
 
+def kolla(nova, scheduler, placement, host):
+    return (
+        nova + scheduler,
+        placement,
+        host and host["nova_cell_compute_provider_config"],
+    )
+
+
+def openstack_ansible(host, scheduler, placement):
+    nova = merged(host["nova_nova_conf_overrides"])
+    nova += merged(scheduler["nova_nova_conf_overrides"])
+    (own,) = host.get("nova_provider_overrides", [{"content": None}])
+    options = placement["placement_placement_conf_overrides"]
+    return nova, merged(options), own["content"]
+
+
+def plain(nova, provider, scheduler, placement):
+    return nova + scheduler, placement, provider
+
+
+def openstack_helm(nova, placement, provider):
+    (host,) = nova["conf"]["overrides"]["nova_compute"]["hosts"]
+    text = helm_ini(nova["conf"]["nova"]) + helm_ini(host["conf"]["nova"])
+    mounts = nova["pod"]["mounts"].get("nova_compute", {})
+    paths = [
+        m["mountPath"] for m in mounts.get("nova_compute", {}).get("volumeMounts", ())
+    ]
+    if paths != ([deployers.PROVIDER_DIRECTORY] if provider else []):
+        raise AssertionError(f"nova-compute is given {paths}")
+    return text, merged(placement["conf"]["placement"]), provider
+
+
+def rhoso(plane, extra):
+    nova = plane["spec"]["nova"]["template"]
+    text = nova["schedulerServiceTemplate"]["customServiceConfig"]
+    placement = plane["spec"]["placement"]["template"]["customServiceConfig"]
+    # As edpm_nova finds them: provider*.yaml.
+    data = extra["data"]
+    provider = yaml.safe_load(data.get("provider-perfvm.yaml", "null"))
+    return text + data["50-nova-perfvm.conf"], placement, provider
+
+
+# Of each tool what Nova and Placement read in the end: nova.conf of the host and of
+# nova-scheduler, placement.conf, and the host's provider.yaml.
+READ = {
+    "kolla": kolla,
+    "osa": openstack_ansible,
+    "plain": plain,
+    "helm": openstack_helm,
+    "rhoso": rhoso,
+}
+
+
 class DeployersTest(OptionsCase):
-    """Nova and Placement read the same of each tool's files as of a host's own."""
-
-    def each(self, tool):
-        """Yield each configuration with a tool's files, those of YAML as data."""
-        for name, requested in CONFIGS.items():
-            with self.subTest(name):
-                config = configured(**requested)
-                files = deployers.files_of(tool, config)
-                known = list(deployers.TOOLS[tool])
-                self.assertEqual([path for path in known if path in files], list(files))
-                yield (
-                    config,
-                    [
-                        yaml.safe_load(files.get(path, "null"))
-                        if path.endswith((".yml", ".yaml"))
-                        else files[path]
-                        for path in known
-                    ],
+    def test_services_read_the_same_as_of_a_hosts_own_files(self):
+        self.assertEqual(READ.keys(), deployers.TOOLS.keys())
+        for tool, (name, requested) in itertools.product(READ, CONFIGS.items()):
+            config = configured(**requested)
+            files = deployers.files_of(tool, config)
+            known = list(deployers.TOOLS[tool])
+            self.assertEqual([path for path in known if path in files], list(files))
+            nova, placement, provider = READ[tool](
+                *(
+                    yaml.safe_load(files.get(path, "null"))
+                    if path.endswith((".yml", ".yaml"))
+                    else files[path]
+                    for path in known
                 )
-
-    def provider(self, text):
-        (self.directory / "provider.yaml").write_text(text)
-        return provider_config.get_provider_configs(str(self.directory))
-
-    def test_kolla(self):
-        for config, (nova, scheduler, placement, host) in self.each("kolla"):
-            self.assertEqual(self.expected(config), self.values(nova + scheduler))
-            self.assertIn("allocation_conflict_retry_count = 1", placement)
-            found = host and host["nova_cell_compute_provider_config"]
-            self.assertEqual(config.provider, found)
-            if found:
-                self.assertIn("$COMPUTE_NODE", self.provider(yaml.safe_dump(found)))
-
-    def test_openstack_ansible(self):
-        for config, (host, scheduler, placement) in self.each("osa"):
-            both = merged(host["nova_nova_conf_overrides"])
-            both += merged(scheduler["nova_nova_conf_overrides"])
-            self.assertEqual(self.expected(config), self.values(both))
-            self.assertEqual({"placement_placement_conf_overrides": RETRIES}, placement)
-            (own,) = host.get("nova_provider_overrides", [{"content": None}])
-            self.assertEqual(config.provider, own["content"])
-
-    def test_plain(self):
-        for config, (nova, provider, scheduler, _) in self.each("plain"):
-            self.assertEqual(self.expected(config), self.values(nova + scheduler))
-            self.assertEqual(config.provider, provider)
-
-    def test_openstack_helm(self):
-        for config, (nova, placement, provider) in self.each("helm"):
-            (host,) = nova["conf"]["overrides"]["nova_compute"]["hosts"]
-            text = helm_ini(nova["conf"]["nova"]) + helm_ini(host["conf"]["nova"])
-            self.assertEqual(self.expected(config), self.values(text))
-            self.assertEqual({"conf": {"placement": RETRIES}}, placement)
-            self.assertEqual(config.provider, provider)
-            mounts = nova["pod"]["mounts"]
-            self.assertEqual(provider is not None, "nova_compute" in mounts)
-            if provider:
-                (mount,) = mounts["nova_compute"]["nova_compute"]["volumeMounts"]
-                self.assertEqual("/etc/nova/provider_config", mount["mountPath"])
-
-    def test_rhoso(self):
-        for config, (plane, extra) in self.each("rhoso"):
-            nova = plane["spec"]["nova"]["template"]
-            text = nova["schedulerServiceTemplate"]["customServiceConfig"]
-            data = extra["data"]
-            conf = data.pop("50-nova-perfvm.conf")
-            self.assertEqual(self.expected(config), self.values(text + conf))
-            self.assertEqual(
-                "[placement]\nallocation_conflict_retry_count = 1\n",
-                plane["spec"]["placement"]["template"]["customServiceConfig"],
             )
-            # As edpm_nova finds them: provider*.yaml.
-            provider = data.pop("provider-perfvm.yaml", None)
-            self.assertEqual(config.provider, yaml.safe_load(provider or "null"))
-            self.assertEqual({}, data)
+            case = f"{tool}, {name}"
+            expected = self.expected(config)
+            self.assertEqual(expected, self.values(nova), case)
+            # Guests of deleted servers are ended soon.
+            self.assertEqual(60, expected["poll"], case)
+            self.assertIn("\nallocation_conflict_retry_count = 1\n", placement, case)
+            self.assertEqual(config.provider, provider, case)
+            if provider:
+                (self.directory / "provider.yaml").write_text(yaml.safe_dump(provider))
+                found = provider_config.get_provider_configs(str(self.directory))
+                self.assertIn("$COMPUTE_NODE", found)
 
     def test_readers_of_the_policy(self):
         """nova-scheduler and nova-api get a file; the built-in policy has none."""
@@ -186,5 +191,4 @@ class DeployersTest(OptionsCase):
                 self.assertEqual(options.POLICY_FILE, conf.perfvm.policy_file)
 
 
-RETRIES = {"placement": {"allocation_conflict_retry_count": "1"}}
 READERS = {"nova_scheduler", "nova_api_osapi"}
