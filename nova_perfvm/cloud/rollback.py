@@ -13,7 +13,7 @@ from nova_perfvm.cloud import answers, converge, live_hosts
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.cloud.snapshot import read_snapshot
-from nova_perfvm.diagnose.views import elastic_hosts
+from nova_perfvm.diagnose.hosts import elastic_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -38,7 +38,6 @@ class HostSummary:
     :ivar used: slots that are taken
     :ivar classes: those it is reserved for, or else those its mode lets in; of a
         dedicated host pinned ones
-    :ivar stale_traits: what keeps general VMs off, though the mode lets them in
     """
 
     view: HostView
@@ -46,12 +45,32 @@ class HostSummary:
     slots: int | None
     used: int | None
     classes: tuple[str, ...]
-    stale_traits: tuple[OfferFault, ...] = ()
 
 
 def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
     """Return all compute hosts, in the snapshot's order."""
     return [_summary(policy, view) for view in views_of(snapshot)]
+
+
+def elastic_hosts(
+    snapshot: Snapshot, wanted: Collection[str] = frozenset()
+) -> tuple[HostView, ...]:
+    """Return the hosts that are enrolled, if only in part, and some others.
+
+    :param wanted: names of the others, or of their nodes
+    """
+    return tuple(
+        view
+        for view in views_of(snapshot)
+        if view.tree
+        and (
+            view.enrolled
+            or view.children
+            or view.isolated_by
+            or view.host in wanted
+            or view.root.name in wanted
+        )
+    )
 
 
 def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:
@@ -95,14 +114,11 @@ class OfferFault(NamedTuple):
     """What a host offers otherwise than the policy says.
 
     :ivar code: of the finding
-    :ivar stale_trait: one that the host has no slots for any more, and that keeps
-        general VMs off it
-    :ivar remedy: the command, for that one
+    :ivar remedy: the command; empty where it is to configure the host
     """
 
     words: str
     code: str = findings.INVENTORY_DIFFERS
-    stale_trait: str = ""
     remedy: str = ""
 
 
@@ -130,11 +146,6 @@ def offer_faults(policy: Policy, view: HostView) -> Iterator[OfferFault]:
         yield from _class_faults(policy, vm_class, view, expected)
     for name in sorted(counted - known):
         yield OfferFault(f"{root.total(name)} {name}, slots of no class of the policy")
-
-
-def stale_traits(policy: Policy, view: HostView) -> tuple[OfferFault, ...]:
-    """Return the traits of slots that a host does not have any more."""
-    return tuple(f for f in offer_faults(policy, view) if f.stale_trait)
 
 
 def _class_faults(
@@ -185,7 +196,7 @@ def _trait_faults(
             "that provider.yaml once gave, and this one keeps general VMs off"
         )
         remedy = set_traits(root.uuid, without=trait)
-        yield OfferFault(words, code, *((trait, remedy) if not found else ()))
+        yield OfferFault(words, code, "" if found else remedy)
 
 
 def label_faults(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
@@ -224,20 +235,8 @@ def _summary(policy: Policy, view: HostView) -> HostSummary:
     seen = (scheme.slots_seen(view.tree) for scheme in SCHEMES.values())
     count, used = next((found for found in seen if found), (None, None))
     mode = _mode(view, count)
-    stale = stale_traits(policy, view)
-    kept_off = {c.name for c in policy.classes if stale and not c.pinned}
-    return HostSummary(
-        view=view,
-        mode=mode,
-        slots=count,
-        used=used,
-        classes=tuple(
-            name
-            for name in _classes(policy, mode, view.facts.labels)
-            if name not in kept_off
-        ),
-        stale_traits=stale,
-    )
+    classes = _classes(policy, mode, view.facts.labels)
+    return HostSummary(view, mode, count, used, classes)
 
 
 def _is_slot(name: str) -> bool:

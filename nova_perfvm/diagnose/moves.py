@@ -16,32 +16,30 @@ from nova_perfvm.microversions import LIVE_MIGRATION
 
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
-# What leaves a host in another way than by a migration: in words, and how.
+# What leaves a host in another way than by a migration, and how.
 _OTHERWISE: Final = {
     "PAUSED": (
-        "live-migrate",
-        f"--os-compute-api-version {LIVE_MIGRATION} server migrate --live-migration",
+        f"--os-compute-api-version {LIVE_MIGRATION} server migrate --live-migration"
     ),
-    "SHELVED": ("offload", "server shelve --offload"),
+    "SHELVED": "server shelve --offload",
 }
-# What makes a server active or stopped: in words, and how.
+# What makes a server active or stopped.
 _FIRST: Final = {
-    "ERROR": ("reboot hard", "server reboot --hard"),
-    "PAUSED": ("unpause", "server unpause"),
-    "RESCUE": ("unrescue", "server unrescue"),
-    "SHELVED": ("unshelve", "server unshelve"),
-    "SHELVED_OFFLOADED": ("unshelve", "server unshelve"),
-    "SOFT_DELETED": ("restore", "server restore"),
-    "SUSPENDED": ("resume", "server resume"),
-    "VERIFY_RESIZE": ("confirm the resize", "server resize confirm"),
+    "ERROR": "server reboot --hard",
+    "PAUSED": "server unpause",
+    "RESCUE": "server unrescue",
+    "SHELVED": "server unshelve",
+    "SHELVED_OFFLOADED": "server unshelve",
+    "SOFT_DELETED": "server restore",
+    "SUSPENDED": "server resume",
+    "VERIFY_RESIZE": "server resize confirm",
 }
 
 
 def migrate(server_id: str, status: str) -> str:
     """Return the commands after which the scheduler chooses another host."""
     if status in _OTHERWISE:
-        _, command = _OTHERWISE[status]
-        return f"openstack {command} {server_id}"
+        return f"openstack {_OTHERWISE[status]} {server_id}"
     return _prepared(server_id, status, f"openstack server migrate {server_id}")
 
 
@@ -63,8 +61,7 @@ def rebuild(server_id: str, status: str) -> str:
 def _prepared(server_id: str, status: str, command: str) -> str:
     if status not in _FIRST:
         return command
-    _, first = _FIRST[status]
-    return f"openstack {first} {server_id}\n{command}"
+    return f"openstack {_FIRST[status]} {server_id}\n{command}"
 
 
 def ready(server: Server) -> bool:
@@ -105,19 +102,14 @@ def goes_elsewhere(server: Server) -> bool:
 
 
 def describe(servers: Iterable[Server]) -> str:
-    """Return how servers leave their host, such as ``migrate a (ID), b (ID)``."""
-    groups: dict[str, list[str]] = {}
-    for server in servers:
-        groups.setdefault(_verb(server), []).append(str(server))
-    return "; ".join(f"{verb} {', '.join(names)}" for verb, names in groups.items())
+    """Return which servers leave their host, such as ``migrate a (ID), b (ID)``.
 
-
-def _verb(server: Server) -> str:
-    if server.task is None:
-        if server.status in _READY:
-            return "migrate"
-        if server.status in _OTHERWISE:
-            return _OTHERWISE[server.status][0]
-        if server.status in _FIRST:
-            return f"{_FIRST[server.status][0]}, then migrate"
-    return "wait until Nova is done, then migrate"
+    With the state of those that Nova does not migrate as they are.
+    """
+    names = [
+        str(s)
+        if s.task is None and s.status in _READY
+        else f"{s} in {s.task or s.status}"
+        for s in servers
+    ]
+    return f"migrate {', '.join(names)}" if names else ""

@@ -36,23 +36,19 @@ def judge(value: str | None, database: PlacementDatabase | None) -> Finding | No
     if not level:
         why = database.unread if database else "nobody looked"
         where = f"its database is not known: {why}"
-    if level == levels.READ_UNCOMMITTED:
-        return Finding.of(
-            codes.RETRY_COUNT,
-            "placement.conf",
-            f"Placement grants more than it has at times, whatever {RETRIES} is, as it "
-            f"reads claims that are taken back ({where})",
-            _LEVEL if once else f"{_ONCE}\n{_LEVEL}",
-        )
     # A retry on an old snapshot ends with an error that undoes it all.  At READ
-    # COMMITTED there is no snapshot to conflict with.
+    # COMMITTED there is no snapshot to conflict with, and READ UNCOMMITTED reads
+    # claims that are taken back, with one try, too.
     safe = level == levels.REPEATABLE_READ and database and database.snapshot_isolation
-    if once or safe:
+    remedies = [] if once or safe else [_ONCE]
+    if level == levels.READ_UNCOMMITTED:
+        remedies.append(_LEVEL)
+    if not remedies:
         return None
     return Finding.of(
         codes.RETRY_COUNT,
         "placement.conf",
         f"{RETRIES.stated(value)}: where claims meet, Placement grants more than it "
         f"has at times, or ends them with status 500 ({where})",
-        _ONCE,
+        "\n".join(remedies),
     )

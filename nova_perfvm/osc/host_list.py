@@ -54,11 +54,6 @@ class SummarizingCommand(PolicyCommand):
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         return summarize(policy, seen)
 
-    def warn_of(self, host: HostSummary) -> None:
-        """Say what keeps VMs off a host that its mode lets in, and the remedy."""
-        for fault in host.stale_traits:
-            self.warn(f"{host.view.host}: {fault.words}: {fault.remedy}")
-
 
 class ListHosts(SummarizingCommand, Lister):
     """List the compute hosts with their modes and slots.
@@ -73,7 +68,6 @@ class ListHosts(SummarizingCommand, Lister):
             if host.mode == UNKNOWN:
                 self.exit_status = 1
                 self.warn(_no_provider(host))
-            self.warn_of(host)
         keys = [title.lower().replace(" ", "_") for title in _COLUMNS]
         facts = map(_facts, found)
         return _COLUMNS, [tuple(known[key] for key in keys) for known in facts]
@@ -103,7 +97,6 @@ class ShowHost(SummarizingCommand, ShowOne):
         (host,) = found
         if host.mode == UNKNOWN:
             raise PerfVMError(_no_provider(host))
-        self.warn_of(host)
         used = inventories_of(host.view).items()
         facts = _facts(host) | {
             "node": host.view.compute.node,

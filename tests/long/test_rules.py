@@ -89,7 +89,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
 
     def configure_schedulers(self):
         """Let Placement offer hosts without PCPU to pinned VMs, for the filter to
-        refuse; and let projects have hosts of their own.
+        refuse; and keep projects off hosts of others.
         """
         path = self.sandbox.layout.etc / "nova" / "scheduler.conf"
         text = path.read_text()
@@ -99,8 +99,7 @@ class RulesTest(looking.LookingMixin, base.SandboxTest):
         ):
             self.assertIn(before, text)
             text = text.replace(before, after)
-        limit = "limit_tenants_to_placement_aggregate = True"
-        path.write_text(f"{text}\n[scheduler]\n{limit}\n")
+        path.write_text(text)
         for name in ("nova-scheduler-1", "nova-scheduler-2"):
             self.sandbox.processes.stop([name])
             self.sandbox.start(name)

@@ -67,11 +67,11 @@ class Storm:
         )
         consumers = {c for host in shapes for c in self.cloud.consumers(host)}
         found += audit.check_consumers(consumers, [server.id for server in running])
-        found += audit.check_usage(
-            audit.Usage(host, name, capacity, self.cloud.usages(host).get(name, 0))
-            for host in shapes
-            for name, capacity in self.cloud.capacity(host).items()
-        )
+        for host in shapes:
+            usages = self.cloud.usages(host)
+            for name, capacity in self.cloud.capacity(host).items():
+                if (used := usages.get(name, 0)) > capacity:
+                    found.append(audit.overused(host, name, used, capacity))
         return found
 
     def clear(self, servers):

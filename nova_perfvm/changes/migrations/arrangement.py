@@ -45,7 +45,6 @@ class PlannedHost:
         policy, view = self._planning.policy, self.view
         return (
             kind.right
-            and (kind.allowed is None or view.host in kind.allowed)
             and offer(policy, kind.request, view, self._planning.settings, checked=True)
             is not None
             and shares(policy, kind.request.facts, view.facts) is not None

@@ -57,7 +57,7 @@ def openings(
     heap: list[tuple[float, int, str | Opening]] = []
     for name in sorted(hosts):
         costs = [now.kind(s.id).cost_mb for s in now.movable(name)]
-        if costs and (kind.allowed is None or name in kind.allowed):
+        if costs:
             heap.append((min(costs) / wanted, next(number), name))
     heapq.heapify(heap)
     while heap:

@@ -12,7 +12,6 @@ from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.explain.verdicts import (
     TENANT_KEY,
     SchedulerSettings,
-    own_hosts,
 )
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
@@ -42,13 +41,11 @@ class ServerKind:
     :ivar request: the request of one server
     :ivar cost_mb: cost of migrating one server
     :ivar right: whether the request keeps to the class that it names
-    :ivar allowed: the only hosts open to its project; None for all
     """
 
     request: Request
     cost_mb: int
     right: bool
-    allowed: frozenset[str] | None = None
 
 
 class Planning:
@@ -90,7 +87,6 @@ class Planning:
             request=request,
             cost_mb=cost_mb(facts.memory_mb, pinned=facts.pinned),
             right=not check_request(self.policy, request.facts),
-            allowed=own_hosts(request.project, self.views, self.settings),
         )
 
     def _key(self, server: Server) -> Hashable:
@@ -107,7 +103,7 @@ class Planning:
 
     @cached_property
     def _projects_matter(self) -> bool:
-        return self.settings.tenants or any(
+        return any(
             key.startswith(TENANT_KEY)
             for aggregate in self.snapshot.aggregates
             for key in aggregate.metadata

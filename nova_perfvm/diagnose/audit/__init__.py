@@ -17,7 +17,7 @@ from nova_perfvm.diagnose.audit.checks import (
 from nova_perfvm.diagnose.audit.placement import check_consumers
 from nova_perfvm.diagnose.audit.servers import ServerFacts, check_servers
 from nova_perfvm.diagnose.audit.subject import Subject, Sync
-from nova_perfvm.diagnose.audit.usage import Usage, check_usage
+from nova_perfvm.diagnose.audit.usage import overused
 
 __all__ = [
     "CHECKS",
@@ -26,10 +26,9 @@ __all__ = [
     "ServerFacts",
     "Subject",
     "Sync",
-    "Usage",
     "check_consumers",
     "check_servers",
-    "check_usage",
+    "overused",
     "run",
     "run_selection",
     "selected",

@@ -7,6 +7,7 @@ from typing import Final
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.generate import options
 from nova_perfvm.generate.options import Setting
@@ -79,7 +80,12 @@ def check_cells(subject: Subject) -> Iterator[Finding]:
 
 def check_gaps(subject: Subject) -> Iterator[Finding]:
     """List what was not there to be judged."""
-    for gap in subject.snapshot.gaps:
+    return unseen(subject.snapshot)
+
+
+def unseen(snapshot: Snapshot) -> Iterator[Finding]:
+    """List what of a cloud could not be read."""
+    for gap in snapshot.gaps:
         what, _, why = gap.partition(": ")
         remedy = _FIND_OUT.get(what, "openstack catalog list")
         code = codes.CELL_DOWN if what == "cells" else codes.NOT_SEEN

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.views import elastic_hosts
+from nova_perfvm.diagnose.hosts import elastic_hosts
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of

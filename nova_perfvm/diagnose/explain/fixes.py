@@ -3,30 +3,24 @@
 
 Servers are moved away in thought, and everything is judged again: what is told
 is enough, and each of the servers is needed.  It is the smallest there is when
-it is one server or two; of more, another set may be smaller.
+it is one server; of more, another set may be smaller.
 """
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
     offer,
 )
-from nova_perfvm.diagnose.hosts import stale_traits
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import REFUSALS
-
-# So many servers are tried two by two; on a host with more, one by one.
-_MOST_PAIRED = 24
 
 
 @dataclass(frozen=True)
@@ -95,15 +89,6 @@ class Fixer:
             if refusal and refusal.fix:
                 step, view = refusal.fix(reason.data, view)
                 steps.append(step)
-        forbidden = {
-            reason.data["trait"]
-            for reason in verdict.placement
-            if reason.code == const.PLACEMENT_TRAIT_FORBIDDEN
-        }
-        for stale in stale_traits(self._policy, view) if forbidden else ():
-            if stale.stale_trait in forbidden:
-                steps.append(f"remove {stale.stale_trait}: {stale.remedy}")
-                view = _without_trait(view, stale.stale_trait)
 
         def enough(servers: Sequence[Server]) -> bool:
             return self._takes(view.without(servers), self._request)
@@ -138,11 +123,6 @@ class Fixer:
         return bool(self._takers[asked] - {server.host})
 
 
-def _without_trait(view: HostView, trait: str) -> HostView:
-    top, *others = view.tree
-    return replace(view, tree=(replace(top, traits=top.traits - {trait}), *others))
-
-
 def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:
     """Return the host with a service that runs, and what that takes."""
     view, host = verdict.view, verdict.view.compute
@@ -154,8 +134,12 @@ def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:
     if not host.enabled:
         steps.append("enable nova-compute (openstack compute service set --enable)")
     view = replace(view, compute=replace(host, up=True, enabled=True))
-    # nova-compute takes it away itself.
-    return (_without_trait(view, DISABLED) if view.tree else view), steps
+    if view.tree:
+        top, *others = view.tree
+        # nova-compute takes the trait away itself.
+        top = replace(top, traits=top.traits - {DISABLED})
+        view = replace(view, tree=(top, *others))
+    return view, steps
 
 
 def _smallest(
@@ -168,16 +152,13 @@ def _smallest(
     ordered = sorted(
         servers, key=lambda server: (server.vcpus, not moves.ready(server), server.id)
     )
+    for server in ordered:
+        if enough([server]):
+            return (server,)
     # Leave out, one by one, the largest that need not go.
     kept = list(ordered)
     for server in reversed(ordered):
         fewer = [other for other in kept if other is not server]
         if enough(fewer):
             kept = fewer
-    if len(kept) < len(ordered):
-        most = 2 if len(ordered) <= _MOST_PAIRED else 1
-        for count in range(1, min(most, len(kept)) + 1):
-            for some in itertools.combinations(ordered, count):
-                if enough(some):
-                    return some
     return tuple(kept)

@@ -205,13 +205,9 @@ def explain(
             )
         if not views:
             raise NotFoundError(unknown_host(host, (v.host for v in everything)))
-    names = {view.name for view in views}
-    # Aggregates of the other hosts may keep a project off these.
-    judged = everything if settings.tenants else views
     verdicts = tuple(
         verdict if offered is None else _compared(verdict, offered)
-        for verdict in judge_all(policy, request, judged, settings)
-        if verdict.view.name in names
+        for verdict in judge_all(policy, request, views, settings)
     )
     fixer = Fixer(policy, snapshot, request, everything, settings)
     fixes = tuple(map(fixer.fix, verdicts))

@@ -2,7 +2,7 @@
 """The verdict on each host: of the services, of Placement, and of the rules."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -26,9 +26,7 @@ from nova_perfvm.rules.host.cpu_sets import NO_NUMA
 
 TENANT_KEY: Final = "filter_tenant_id"
 
-# Options of nova-scheduler, which no API shows.
 _TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
-TENANT_OPTION: Final = ("scheduler", "limit_tenants_to_placement_aggregate")
 
 
 @dataclass(frozen=True)
@@ -37,13 +35,11 @@ class SchedulerSettings:
 
     :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
     :ivar isolated: whether aggregates that want a trait are for such requests
-    :ivar tenants: whether projects with aggregates of their own stay in them
     :ivar multitenancy: whether other projects are kept off such aggregates
     """
 
     fallback: bool
     isolated: bool
-    tenants: bool = False
     multitenancy: bool = True
 
 
@@ -96,7 +92,6 @@ def settings_for(
     return SchedulerSettings(
         fallback=not is_true(options.get(FALLBACK_QUERY.key, "")),
         isolated=is_true(options.get(ISOLATED_AGGREGATES.key, "")),
-        tenants=is_true(options.get(TENANT_OPTION, "")),
         multitenancy=_TENANT_FILTER in filters,
     )
 
@@ -146,46 +141,8 @@ def judge_all(
     views: Iterable[HostView],
     settings: SchedulerSettings,
 ) -> tuple[HostVerdict, ...]:
-    """Return the verdict on each host of a cloud.
-
-    :param views: of all hosts: aggregates elsewhere decide, too, where a project
-        may go
-    """
-    views = tuple(views)
-    verdicts = tuple(judge(policy, request, view, settings) for view in views)
-    own = own_hosts(request.project, views, settings)
-    if own is None:
-        return verdicts
-    reason = Reason(const.NOVA_TENANT_AGGREGATE, {"project": request.project})
-    return tuple(
-        verdict
-        if verdict.view.host in own
-        else replace(verdict, service=(*verdict.service, reason))
-        for verdict in verdicts
-    )
-
-
-def own_hosts(
-    project: str, views: Iterable[HostView], settings: SchedulerSettings
-) -> frozenset[str] | None:
-    """Return the only hosts that Placement is asked about for a project.
-
-    None where it is asked about all: those in aggregates of the project's own, if
-    it has any.
-
-    :param project: its ID, empty if not known
-    :param views: all hosts of the cloud
-    """
-    if not settings.tenants or not project:
-        return None
-    own = frozenset(
-        view.host
-        for view in views
-        for aggregate in view.aggregates
-        for key, value in aggregate.metadata.items()
-        if key.startswith(TENANT_KEY) and value == project
-    )
-    return own or None
+    """Return the verdict on each host."""
+    return tuple(judge(policy, request, view, settings) for view in views)
 
 
 def _service(

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common, pinned_sizes
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot, host_facts
+from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 from nova_perfvm.generate.flavors import properties_of
-from nova_perfvm.generate.hosts import RESERVED_MEMORY_GB
 from nova_perfvm.placement.schemes import scheme_counting
 from nova_perfvm.policy import (
     PAGE_SIZES_KB,
@@ -29,7 +28,6 @@ from nova_perfvm.policy import (
     shape_slots,
 )
 from nova_perfvm.printable import number_of
-from nova_perfvm.rules.slots import cell_cpus, host_mode
 
 _NAME: Final = "high-performance"
 _NAME_PATTERN: Final = "hp.{vcpus}c.{memory_gb}g"
@@ -124,21 +122,10 @@ class _Proposer:
                     "of all pinned CPUs, or else of a pinned flavor"
                 )
                 return size
-        return PinnedSize(self._whole_node(shapes[0]))
-
-    def _whole_node(self, shape: HostShape) -> int:
-        """Return the CPUs of a NUMA node that VMs may own today, or else could."""
-        vm_class = VMClass(_NAME, vcpus=1, cpu_policy="dedicated")
         self._why["vcpus"] = (
             "no VM and no flavor owns CPUs: a whole NUMA node (--vcpus)"
         )
-        hosts = (host_facts(self._snapshot, host) for host in self._snapshot.hosts)
-        found = (
-            min(cell_cpus(vm_class, cell)[0] for cell in host.cells)
-            for host in hosts
-            if host_mode(host) == "dedicated"
-        )
-        return most_common(cpus for cpus in found if cpus) or shape.cores
+        return PinnedSize(shapes[0].cores)
 
     def _class(self, size: PinnedSize, shapes: tuple[HostShape, ...]) -> VMClass:
         vm_class = _placed(size, shapes)
@@ -157,7 +144,7 @@ class _Proposer:
             exclusive=self._exclusive(size),
             vif_multiqueue=True,
             disk=self._disk(size),
-            flavors=self._flavors(size, vm_class, shapes),
+            flavors=self._flavors(size, vm_class),
         )
 
     def _exclusive(self, size: PinnedSize) -> Literal["host", "cell"]:
@@ -180,10 +167,8 @@ class _Proposer:
         self._why["disk"] = f"{sum(volumes)} of {len(volumes)} boot from a volume"
         return Disk("volume" if 2 * sum(volumes) >= len(volumes) else "image")
 
-    def _flavors(
-        self, size: PinnedSize, vm_class: VMClass, shapes: tuple[HostShape, ...]
-    ) -> FlavorTemplate | None:
-        """Return sizes of memory: those that there are, or a share of a node's."""
+    def _flavors(self, size: PinnedSize, vm_class: VMClass) -> FlavorTemplate | None:
+        """Return the sizes of memory that there are; None if there are none."""
         image = self._disk(size).source == "image"
         having: list[Server | Flavor] = [*size.servers, *size.flavors]
         found = {
@@ -191,10 +176,9 @@ class _Proposer:
             for one in having
             if one.memory_mb and (one.disk_gb or not image)
         }
-        self._why["flavors"] = "the sizes of memory that VMs and flavors have"
         if not found:
-            found = {(gb, 20 if image else 0) for gb in self._share(vm_class, shapes)}
-            self._why["flavors"] = "the memory of a NUMA node, shared by its slots"
+            return None
+        self._why["flavors"] = "the sizes of memory that VMs and flavors have"
         sizes = []
         for gigabytes, root_gb in sorted(found):
             if fault := memory_fault(vm_class, gigabytes):
@@ -206,21 +190,6 @@ class _Proposer:
         several = len({s.memory_gb for s in sizes}) < len(sizes)
         pattern = _NAME_PATTERN + (".{root_gb}g" if several else "")
         return FlavorTemplate(pattern, sizes=tuple(sizes))
-
-    def _share(self, vm_class: VMClass, shapes: tuple[HostShape, ...]) -> Iterator[int]:
-        """Yield the memory of one VM in GiB, if the memory of hosts is known."""
-        for shape in shapes:
-            memory_mb = most_common(
-                min(cell.memory_mb for cell in host.cells)
-                for host in self._snapshot.hosts
-                if host.shape == shape and host.cells
-            )
-            fits = shape.cell_cpus(vm_class.smt) // (vm_class.cell_pcpus or 1)
-            if memory_mb and fits:
-                share_gb = (memory_mb // 1024 - RESERVED_MEMORY_GB) // fits
-                if share_gb > 0:
-                    yield share_gb * vm_class.cells_per_vm
-                return
 
     def _placement(self) -> Any:
         names = {name for p in self._snapshot.providers for name in p.inventories}

@@ -44,7 +44,7 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         "Tell Placement to grant no more than it has",
         f"{options.RETRIES.why} This is worth it without anything else.",
         "# placement.conf of every Placement API, then restart it\n"
-        f"{_ini([options.RETRIES])}",
+        f"{options.as_ini([options.RETRIES])}",
     )
     yield AdoptionStep(
         "Install it on the controllers",
@@ -52,7 +52,7 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         "observe it refuses nothing. Pinned VMs come to hosts without CPU sets by "
         "Nova's fallback query alone: end it when all hosts have some.",
         "pip install nova-perfvm\n# nova.conf of nova-scheduler; nova-api needs "
-        f"[perfvm], too\n{_ini(_now(policy, hosts))}"
+        f"[perfvm], too\n{options.as_ini(_now(policy, hosts), _why)}"
         f"[perfvm]\npolicy_file = {options.POLICY_FILE}\nmode = observe\n"
         "nova-perfvm-status upgrade check",
     )
@@ -75,21 +75,16 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     )
 
 
+def _why(setting: options.Setting) -> str:
+    return f"# {setting.why}\n"
+
+
 def _now(policy: Policy, hosts: Iterable[HostUse]) -> Iterator[options.Setting]:
     """Yield what is set before the first host is changed."""
     without = any(host.mode == "open" for host in hosts)
     for setting in options.wanted(policy, options.SCHEDULER):
         if setting != options.NO_FALLBACK_QUERY or not without:
             yield setting
-
-
-def _ini(settings: Iterable[options.Setting]) -> str:
-    """Return lines of a file, as they are pasted."""
-    return "".join(options.as_ini([setting], _filters_why) for setting in settings)
-
-
-def _filters_why(setting: options.Setting) -> str:
-    return f"# {setting.why}\n" if setting == options.ENABLED_FILTERS else ""
 
 
 def _first(hosts: Iterable[HostUse]) -> list[HostUse]:

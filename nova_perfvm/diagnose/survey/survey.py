@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from nova_perfvm import findings as codes
+from nova_perfvm.diagnose.audit.settings import unseen
 from nova_perfvm.diagnose.enforcing import RefusedFlavor, refused_flavors
 from nova_perfvm.diagnose.survey import judged
 from nova_perfvm.diagnose.survey.hosts import (
@@ -21,17 +23,6 @@ from nova_perfvm.facts.snapshot import ASSUMED, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import number_of
-
-
-class Gap(NamedTuple):
-    """What could not be seen.
-
-    :ivar remedy: how it can be; empty where ``why`` says it
-    """
-
-    what: str
-    why: str
-    remedy: str = ""
 
 
 class Recovery(NamedTuple):
@@ -72,7 +63,7 @@ class Survey:
     sizes: tuple[PinnedSize, ...]
     findings: tuple[Finding, ...]
     steps: tuple[AdoptionStep, ...]
-    gaps: tuple[Gap, ...]
+    gaps: tuple[Finding, ...]
     refused: tuple[RefusedFlavor, ...] = ()
     recovery: Recovery | None = None
 
@@ -89,7 +80,6 @@ class Survey:
             free=sum(host.slots.free for host in self.hosts if host.slots),
             unfit=sum(host.slots.unfit for host in self.hosts if host.slots),
             possible=sum(host.to_configure for host in self.hosts),
-            at_once=sum(h.to_configure for h in self.hosts if not h.view.servers),
         )
 
 
@@ -101,14 +91,12 @@ class SlotSums(NamedTuple):
     :ivar unfit: on hosts with dedicated CPUs, or enrolled: neither used nor free
     :ivar possible: that hosts without dedicated CPUs would have beyond these, each
         empty and configured for the class
-    :ivar at_once: those of them on hosts without any VM
     """
 
     used: int
     free: int
     unfit: int
     possible: int
-    at_once: int
 
 
 def survey(
@@ -162,15 +150,14 @@ def survey(
 
 def _gaps(
     snapshot: Snapshot, hosts: Sequence[HostUse], policy: Policy | None
-) -> Iterator[Gap]:
-    for text in snapshot.gaps:
-        what, _, why = text.partition(": ")
-        yield Gap(what, why)
+) -> Iterator[Finding]:
+    yield from unseen(snapshot)
     tell = "on a controller, --from-nova-db"
     without = sum(not host.view.facts.cells for host in hosts)
     assumed = sum(host.view.compute.cells_source == ASSUMED for host in hosts)
     if without or assumed:
-        yield Gap(
+        yield Finding.of(
+            codes.NOT_SEEN,
             "NUMA nodes, CPU sets",
             f"no API shows them: those of {assumed} of {number_of(len(hosts), 'host')} "
             f"are assumed to be alike, and {without} show none, so that nothing is "
@@ -179,13 +166,15 @@ def _gaps(
         )
     pages = policy.pinned_classes[0].mem_page_size if policy else None
     if pages and not pages_are_known(snapshot):
-        yield Gap(
+        yield Finding.of(
+            codes.NOT_SEEN,
             "memory pages",
             f"no API shows which hosts have pages of {pages}: slots are counted by "
             "memory of any kind",
             tell,
         )
-    yield Gap(
+    yield Finding.of(
+        codes.NOT_SEEN,
         "nova.conf, placement.conf",
         "no API shows the schedulers' filters, nor how often Placement retries",
         "nova-perfvm-status upgrade check on a controller; openstack perfvm audit "

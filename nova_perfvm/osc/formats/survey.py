@@ -58,7 +58,7 @@ def rows(survey: Survey) -> Iterator[Row]:
     for key, why in survey.proposal.why.items() if survey.proposal else ():
         yield "policy", key, "", why
     for gap in survey.gaps:
-        yield "gaps", gap.what, "", gap.why
+        yield "gaps", gap.subject, "", gap.observed
 
 
 def _kinds(survey: Survey) -> list[tuple[str, int, str]]:
@@ -90,8 +90,7 @@ def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
         by = f"of the unfit ones, by {number_of(len(won.moves), 'migration')}, {live}"
         yield "recoverable", won.slots, by
     emptied = "on hosts without dedicated CPUs, each emptied and configured"
-    at_once = f"{slots.at_once} of them on hosts without a VM"
-    yield "possible", slots.possible, f"{emptied}; {at_once}"
+    yield "possible", slots.possible, emptied
 
 
 def html(survey: Survey) -> str:

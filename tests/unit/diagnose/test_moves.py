@@ -97,8 +97,8 @@ class MovesTest(testtools.TestCase):
             cloud.add_hp(name, "hp1", status=status, task=task)
         servers = tuple(cloud.servers.values())
         self.assertEqual(
-            "migrate a (i-a), c (i-c); unrescue, then migrate b (i-b); "
-            "offload d (i-d); wait until Nova is done, then migrate e (i-e)",
+            "migrate a (i-a), b (i-b) in RESCUE, c (i-c), d (i-d) in SHELVED, "
+            "e (i-e) in unpausing",
             moves.describe(servers),
         )
         ready = [server.name for server in servers if moves.ready(server)]

@@ -628,12 +628,6 @@ class PlacementTest(AuditTest):
         self.assertEqual((1, 3), (report.exit_code(), report.servers))
 
     def test_helpers_of_the_storms(self):
-        found = audit.check_usage(
-            [audit.Usage("h", "PCPU", 40, 40), audit.Usage("h", const.RC_SLOT, 2, 3)]
-        )
-        self.assertEqual(["usage_exceeds_inventory h"], list(map(named, found)))
-        self.assertIs(Level.FAILURE, found[0].level)
-        self.assertIn("3 of 2 CUSTOM_PERFVM_SLOT", found[0].observed)
         found = audit.check_consumers(["a", "b", "m", "x"], ["a", "b"], ["m"])
         self.assertEqual(["leaked_allocation x"], list(map(named, found)))
 

@@ -8,7 +8,6 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import NotFoundError, settings_for
-from nova_perfvm.diagnose.explain.verdicts import TENANT_OPTION
 from nova_perfvm.facts.snapshot import (
     Aggregate,
     Flavor,
@@ -81,14 +80,14 @@ class FixesTest(ExplainCase):
         for name in ("hp1", "hp2"):
             self.add_full(name, status="ERROR")
         self.add_spare()
-        words = "host hp1: reboot hard, then migrate hp1-a (i-hp1-a)"
+        words = "host hp1: migrate hp1-a (i-hp1-a) in ERROR"
         self.assertEqual(words, self.fix(BIG))
         self.cloud.change_server("hp2-b", status="SHUTOFF")
         self.assertEqual("host hp2: migrate hp2-b (i-hp2-b)", self.fix(BIG))
 
     def test_a_shelved_server_needs_no_other_host_and_none_makes_room_for_itself(self):
         self.add_full("hp1", status="SHELVED")
-        self.assertEqual("host hp1: offload hp1-a (i-hp1-a)", self.fix())
+        self.assertEqual("host hp1: migrate hp1-a (i-hp1-a) in SHELVED", self.fix())
         for server, other in (("hp1-a", "hp1-b"), ("hp1-b", "hp1-a")):
             (fix,) = self.explain(server=server).fixes
             self.assertEqual([other], [server.name for server in fix.servers])
@@ -169,23 +168,17 @@ class LayersTest(ExplainCase):
             const.NOVA_AVAILABILITY_ZONE, self.code(availability_zone="east")
         )
         metadata = {"filter_tenant_id": "p2, p3", "filter_tenant_id_2": "p1"}
-        for hosting, project, options, expected in (
-            ("hp1", "", None, ""),
-            ("hp1", "p3", None, ""),
-            ("hp1", "p4", None, const.NOVA_TENANT_AGGREGATE),
-            # Without Nova's filter nobody looks at the metadata there,
-            ("hp1", "p4", {}, ""),
-            # unless projects are to stay in aggregates of their own.
-            ("hp1", "p4", {TENANT_OPTION: "true"}, ""),
-            ("hp2", "p1", {TENANT_OPTION: "true"}, const.NOVA_TENANT_AGGREGATE),
-            ("hp2", "", {TENANT_OPTION: "true"}, ""),
+        group = Aggregate(1, "u", "o", metadata, frozenset({"hp1"}))
+        self.cloud.parts["aggregates"] = (group,)
+        for project, options, expected in (
+            ("", None, ""),
+            ("p3", None, ""),
+            ("p4", None, const.NOVA_TENANT_AGGREGATE),
+            # Without Nova's filter nobody looks at the metadata.
+            ("p4", {}, ""),
         ):
-            group = Aggregate(1, "u", "o", metadata, frozenset({hosting}))
-            self.cloud.parts["aggregates"] = (group,)
-            # Of one host alone the same is said, though the aggregate has another.
-            for host in (None, "hp1"):
-                found = self.code(project=project, options=options, host=host)
-                self.assertEqual(expected, found, (hosting, project, options))
+            found = self.code(project=project, options=options)
+            self.assertEqual(expected, found, (project, options))
 
     def test_inventories_that_do_not_give_it(self):
         for inventory, words in (

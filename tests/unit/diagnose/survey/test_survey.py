@@ -22,14 +22,13 @@ class FiguresTest(testtools.TestCase):
     def test_slots(self):
         found = survey(clouds.pools().snapshot())
         # p0 is full, p1 and p2 have small ones beside, p3 is empty; o1 is open.
-        self.assertEqual((3, 2, 3, 2, 0), tuple(found.slots))
+        self.assertEqual((3, 2, 3, 2), tuple(found.slots))
         hosts = {host.view.name: host for host in found.hosts}
         self.assertEqual(("dedicated", 2), (hosts["p3"].mode, hosts["p3"].slots.free))
         self.assertEqual(("open", 2, 1), (hosts["o1"].mode, hosts["o1"].possible, 1))
         self.assertEqual(1, hosts["p1"].others)
-        # Open hosts without VMs have theirs at once.
         found = survey(clouds.empty().snapshot())
-        self.assertEqual((0, 0, 0, 6, 6), tuple(found.slots))
+        self.assertEqual((0, 0, 0, 6), tuple(found.slots))
         kinds = {(host.shape, host.mode) for host in found.hosts}
         self.assertEqual({("2x16x2", "open")}, kinds)
         # A pinned VM has a slot of a host without CPU sets: one more is possible.
@@ -37,7 +36,7 @@ class FiguresTest(testtools.TestCase):
         cloud.add_flavor("db.20", 20, 128, clouds.PINNED)
         cloud.add_open_host("o1")
         cloud.add_pinned("a", "o1", "db.20")
-        self.assertEqual((1, 0, 0, 1, 0), tuple(survey(cloud.snapshot()).slots))
+        self.assertEqual((1, 0, 0, 1), tuple(survey(cloud.snapshot()).slots))
 
     def test_no_slot_counts_twice(self):
         """Elastic hosts have no CPU sets, and slots all the same: six here."""
@@ -52,7 +51,7 @@ class FiguresTest(testtools.TestCase):
         for server, child in (("a0", "e1_perfvm_a"), ("a1", "e1_perfvm_b")):
             cloud.allocate(f"i-{server}", child, {const.RC_UNIT: 1000})
         cloud.allocate("i-b", "e2_perfvm_a", {const.RC_UNIT: 1000})
-        self.assertEqual((3, 1, 2, 0, 0), tuple(survey(cloud.snapshot(), UNITS).slots))
+        self.assertEqual((3, 1, 2, 0), tuple(survey(cloud.snapshot(), UNITS).slots))
 
     def test_hosts_that_show_nothing(self):
         snapshot = clouds.pools().snapshot()
@@ -63,8 +62,8 @@ class FiguresTest(testtools.TestCase):
         self.assertIsNone(found.policy)
         self.assertIn("no host shows its NUMA nodes", found.not_proposed)
         self.assertEqual(((), ()), (found.findings, found.steps))
-        self.assertIn("and 5 show none", " ".join(gap.why for gap in found.gaps))
-        self.assertEqual((0, 0, 0, 0, 0), tuple(found.slots))
+        self.assertIn("and 5 show none", " ".join(gap.observed for gap in found.gaps))
+        self.assertEqual((0, 0, 0, 0), tuple(found.slots))
 
 
 class ViolationsTest(testtools.TestCase):
@@ -156,7 +155,8 @@ class StepsTest(testtools.TestCase):
         seen = set()
         for make in clouds.ALL:
             for line in self.commands(make()):
-                program, *words = shlex.split(line, comments=True) or [""]
+                typed = line.replace("--memory-gb GB", "--memory-gb 64")
+                program, *words = shlex.split(typed, comments=True) or [""]
                 if program == "openstack" and words[0] == "perfvm":
                     words = words[1:]
                 elif program != "nova-perfvm":
