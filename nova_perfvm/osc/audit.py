@@ -14,7 +14,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Table, argument, file_argument, flag
+from nova_perfvm.osc.base import PLACEMENT_CONF, Table, argument, flag
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.recording import refuse_another
 from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
@@ -31,14 +31,8 @@ class Audit(FindingsLister, ChangingCommand):
 
     formatter_namespace = FORMATS
     arguments = (
-        file_argument(
-            "--snapshot", help="audit a saved snapshot, - for standard input"
-        ),
-        file_argument(
-            "--placement-conf",
-            help="placement.conf, to judge what no API shows; its database is asked "
-            "how it isolates transactions",
-        ),
+        snapshots.SNAPSHOT,
+        PLACEMENT_CONF,
         argument(
             "--stuck-after",
             type=int,
@@ -80,11 +74,7 @@ class Audit(FindingsLister, ChangingCommand):
 
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
-        if parsed_args.snapshot is None:
-            self.log_in()
-            seen = snapshots.take(self.app)
-        else:
-            seen = snapshots.read(parsed_args.snapshot)
+        seen = snapshots.look(self, parsed_args.snapshot)
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         known = (policy, seen, settings, extensions.load_generators())
         return Subject(*known, parsed_args.stuck_after, database)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from cliff.command import Command
 
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc import output
@@ -27,16 +28,6 @@ if TYPE_CHECKING:
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
 # As commands call the built-in policy in place of a file.
 BUILT_IN: Final = "built-in"
-
-# Modules that only some commands need, and the extras that bring them.
-_EXTRAS: Final = {
-    "altair": "measure",
-    "jc": "measure",
-    "jinja2": "pages",
-    "numpy": "measure",
-    "scipy": "measure",
-    "vl_convert": "measure",
-}
 
 # An argument of a command: called with the parser, it adds itself.
 Argument = Callable[[Any], object]
@@ -109,14 +100,15 @@ class PerfVMCommand(Command):
         app.stdout = output.standard_output(kept[0])
         app.stderr = output.escaping(kept[1])
         try:
-            return super().run(parsed_args) or self.exit_status
+            status = super().run(parsed_args) or self.exit_status
+            # What is lost later would be no matter of the command's status.
+            app.stdout.flush()
         except ModuleNotFoundError as exc:
-            extra = _EXTRAS.get((exc.name or "").partition(".")[0])
-            if extra is None:
-                raise
             raise PerfVMError(
-                f"{exc}: install it: pip install nova-perfvm[{extra}]"
+                f"{exc}: is it of an extra? pip install nova-perfvm[measure,pages]"
             ) from exc
+        else:
+            return status
         finally:
             app.stdout, app.stderr = kept
 
@@ -149,11 +141,14 @@ class PerfVMCommand(Command):
         api: API = app.client_manager.perfvm
         return api
 
-    def write(self, text: str) -> None:
-        """Print a whole text, and know whether it arrived.
+    def write(self, text: str, path: str | None = None) -> None:
+        """Print a whole text, or replace a file by it.
 
-        :raises PerfVMError: when the output cannot be written
+        :raises PerfVMError: when it cannot be written
         """
+        if path is not None:
+            textfile.replace(path, text)
+            return
         self.app.stdout.write(text)
         self.app.stdout.flush()
 
@@ -314,8 +309,16 @@ OUTPUT: Final = file_argument(
     "--output", help="write to this file, which is replaced, instead of printing"
 )
 
-# Which nova-scheduler, as Nova's API does not say.
-NOVA_CONF_HELP: Final = "copy of nova-scheduler's nova.conf"
+NOVA_CONF: Final = file_argument(
+    "--nova-conf",
+    help="copy of nova-scheduler's nova.conf, which no API tells (default: a check "
+    "of it is unknown; for all else it is taken to be what the policy needs)",
+)
+PLACEMENT_CONF: Final = file_argument(
+    "--placement-conf",
+    help="placement.conf, to judge what no API shows; its database is asked how it "
+    "isolates transactions",
+)
 
 CHANGING: Final = one_of(
     flag("--dry-run", "only show what would be changed"),

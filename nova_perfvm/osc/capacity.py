@@ -12,8 +12,8 @@ from nova_perfvm.diagnose import capacity
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Argument, Table, argument
-from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
+from nova_perfvm.osc.base import NOVA_CONF, Argument, Table, argument
+from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm.cloud import servers as live
-from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import collector, cure, nova_conf, reading
 from nova_perfvm.measure.checks import guest as guest_checks
@@ -88,10 +87,7 @@ class CheckGuest(CheckCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read what was collected, and judge it."""
         if parsed_args.fix_script:
-            if parsed_args.output is None:
-                self.write(cure.user_data())
-            else:
-                textfile.replace(parsed_args.output, cure.user_data())
+            self.write(cure.user_data(), parsed_args.output)
             parsed_args.report = None
             return (), ()
         vm_class = None

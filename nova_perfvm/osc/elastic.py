@@ -18,7 +18,13 @@ from nova_perfvm.diagnose.audit import Selection, Subject
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import NOVA_CONF_HELP, Table, argument, file_argument, flag
+from nova_perfvm.osc.base import (
+    NOVA_CONF,
+    PLACEMENT_CONF,
+    Table,
+    argument,
+    flag,
+)
 from nova_perfvm.osc.changing import (
     DELETE_CHILDREN,
     ChangingCommand,
@@ -129,11 +135,8 @@ class Preflight(FindingsLister):
         argument(
             "hosts", nargs="*", metavar="HOST", help="hosts that are to be enrolled"
         ),
-        file_argument("--nova-conf", help=NOVA_CONF_HELP),
-        file_argument(
-            "--placement-conf",
-            help="placement.conf; its database is asked how it isolates transactions",
-        ),
+        NOVA_CONF,
+        PLACEMENT_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

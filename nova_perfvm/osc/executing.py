@@ -22,13 +22,14 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
+    NOVA_CONF,
     Arguments,
     Table,
     ask,
     file_argument,
     flag,
 )
-from nova_perfvm.osc.judging import NOVA_CONF, ObservingCommand
+from nova_perfvm.osc.judging import ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 

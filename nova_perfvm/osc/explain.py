@@ -17,9 +17,9 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, Row, SchedulerSettings
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Table, argument, flag, one_of
+from nova_perfvm.osc.base import NOVA_CONF, Table, argument, flag, one_of
 from nova_perfvm.osc.formats.explained import Reasons, Remedy
-from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of

@@ -17,7 +17,7 @@ from nova_perfvm.osc.base import (
     flag,
     format_argument,
 )
-from nova_perfvm.osc.formats import ansible, document, heat, shell, terraform
+from nova_perfvm.osc.formats import ansible, document, shell, terraform
 from nova_perfvm.policy import Policy
 
 # What selects the policy's flavors and says how they are.
@@ -76,7 +76,6 @@ _FORMATS: Final[dict[str, Callable[[Sequence[PolicyFlavor]], str]]] = {
     "yaml": lambda flavors: dump_yaml(document.flavor_documents(flavors)),
     "ansible": ansible.flavor_tasks,
     "terraform": terraform.flavor_resources,
-    "heat": heat.flavor_template,
 }
 
 

@@ -13,7 +13,6 @@ from typing import Final
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import kind_of
-from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.generate.hosts import (
     MODES,
@@ -45,12 +44,13 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.formats import document
 from nova_perfvm.policy import HostShape
 
-# What each format has of a host: files, or else data.
+# What files each format has of a host.
 _FILES: Final[dict[str, Callable[[HostConfig], dict[str, str]]]] = {
     "ini": rendering.as_files,
     **{tool: functools.partial(deployers.files_of, tool) for tool in deployers.TOOLS},
 }
-_DATA: Final = {"yaml": dump_yaml, "json": document.as_json}
+# This one has data.
+_JSON: Final = "json"
 
 # An elastic host without slots serves general VMs.
 _FOR_A_CLASS: Final = ("dedicated", "mixed")
@@ -116,7 +116,7 @@ class ConfigHost(PolicyCommand):
             for kind in ("read", "write")
         ),
         format_argument(
-            (*_FILES, *_DATA),
+            (*_FILES, _JSON),
             "default: %(default)s, all files one after the other; kolla, osa, helm and "
             "rhoso: what Kolla-Ansible, OpenStack-Ansible, OpenStack-Helm and RHOSO "
             "read; plain: files of directories that the services read",
@@ -133,9 +133,7 @@ class ConfigHost(PolicyCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Generate the configuration; print it, or write it to files."""
         written = parsed_args.output_dir
-        if parsed_args.force and written is None:
-            raise HostConfigError("--force is for --output-dir: leave it out")
-        if parsed_args.format in _DATA and written is not None:
+        if parsed_args.format == _JSON and written is not None:
             raise HostConfigError(
                 "--output-dir writes each file in its own format: expected --format "
                 f"{', '.join(_FILES)}"
@@ -150,16 +148,14 @@ class ConfigHost(PolicyCommand):
             # The worst warning is the first.
             raise HostConfigError(f"{config.warnings[0]}; --mode shared needs none")
         self._tell(config, parsed_args)
-        if written is not None or not self.app.stdout.isatty():
-            # On a terminal they stand above the configuration already.
-            for warning in config.warnings:
-                self.warn(warning)
+        for warning in config.warnings:
+            self.warn(warning)
 
     def _tell(self, config: HostConfig, parsed_args: argparse.Namespace) -> None:
         """Print the configuration, or write its files."""
         form = parsed_args.format
-        if form in _DATA:
-            self.write(_DATA[form](rendering.as_document(config)))
+        if form == _JSON:
+            self.write(document.as_json(rendering.as_document(config)))
             return
         files = _FILES[form](config)
         if parsed_args.output_dir is None:

@@ -20,7 +20,6 @@ from nova_perfvm.findings import CANNOT_TELL, Level, exit_code
 from nova_perfvm.generate import inventory, options
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
-    NOVA_CONF_HELP,
     Arguments,
     PerfVMCommand,
     PolicyCommand,
@@ -80,12 +79,6 @@ class JudgingLister(JudgingCommand, PolicyCommand, Lister):
     """A command that lists what it finds, and ends with the code of the worst."""
 
 
-NOVA_CONF = file_argument(
-    "--nova-conf",
-    help=f"{NOVA_CONF_HELP} (default: it is taken to be set up as the policy needs it)",
-)
-
-
 class ObservingCommand(PolicyCommand):
     """A command that looks at a cloud, or at what can stand for one.
 
@@ -126,12 +119,9 @@ class ObservingCommand(PolicyCommand):
         if parsed_args.inventory is not None:
             cells = inventory.load(parsed_args.inventory, policy)
         saved = getattr(parsed_args, "snapshot", None)
+        found = snapshots.look(self, saved, nova_conf=parsed_args.from_nova_db)
         if saved is not None:
-            found = snapshots.read(saved)
             self.remark([f"as it was at {found.taken_at}"])
-        else:
-            self.log_in()
-            found = snapshots.take(self.app, nova_conf=parsed_args.from_nova_db)
         self.remark(f"not seen: {gap}" for gap in found.gaps)
         self.compare_policy(parsed_args, policy, recorded(found.aggregates))
         if cells is not None:
@@ -150,11 +140,7 @@ class LookingCommand(ObservingCommand):
 
     arguments: Arguments = (
         one_of(
-            file_argument(
-                "--snapshot",
-                help="look at what openstack perfvm snapshot save has saved (- for "
-                "standard input), not at the cloud",
-            ),
+            snapshots.SNAPSHOT,
             snapshots.NOVA_DB,
         ),
     )

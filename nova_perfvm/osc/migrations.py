@@ -12,6 +12,7 @@ from nova_perfvm.changes.migrations.model import MigrationPlan, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
+    NOVA_CONF,
     Arguments,
     Table,
     argument,
@@ -20,7 +21,7 @@ from nova_perfvm.osc.base import (
     flag,
 )
 from nova_perfvm.osc.executing import MOVE_COLUMNS, PlanningCommand, move_cells
-from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.printable import number_of
 

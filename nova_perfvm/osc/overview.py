@@ -7,11 +7,10 @@ import argparse
 
 from nova_perfvm.diagnose import overview
 from nova_perfvm.diagnose.overview import Overview
-from nova_perfvm.documents import textfile
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import OUTPUT, argument
-from nova_perfvm.osc.judging import NOVA_CONF, LookingCommand
-from nova_perfvm.printable import number_of
+from nova_perfvm.osc.base import NOVA_CONF, OUTPUT, argument
+from nova_perfvm.osc.judging import LookingCommand
+from nova_perfvm.osc.snapshot import seen_in
 
 
 class OverviewCommand(LookingCommand):
@@ -37,16 +36,9 @@ class OverviewCommand(LookingCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Look, judge, and write it."""
         found = self._overview(parsed_args)
-        text = self.render(found)
-        if parsed_args.output is None:
-            self.write(text)
-            return
-        textfile.replace(parsed_args.output, text)
-        seen = found.subject.snapshot
-        self.write(
-            f"{parsed_args.output}: {number_of(len(seen.hosts), 'host')}, "
-            f"{number_of(len(seen.servers), 'server')}\n"
-        )
+        self.write(self.render(found), parsed_args.output)
+        if parsed_args.output is not None:
+            self.write(f"{parsed_args.output}: {seen_in(found.subject.snapshot)}\n")
 
     def _overview(self, parsed_args: argparse.Namespace) -> Overview:
         policy = self.policy(parsed_args)

@@ -4,28 +4,23 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-from pathlib import Path
 from typing import Final
 
 from cliff.lister import Lister
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import disk
-from nova_perfvm.osc.base import Table, argument, count, positive
+from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
 from nova_perfvm.osc.judging import JudgingCommand
 
 _UNCERTAIN: Final = 1
 _NONE: Final = 2
-_MEASURED: Final = "FILE|FIGURES"
 
 
 class PlanDisk(JudgingCommand, Lister):
     """Say how many VMs a disk serves with a guarantee of I/Os for each.
 
-    What was measured is a file, JSON of fio, or figures: reads and writes per second
-    and, if known, the mean latencies in milliseconds, such as 72.0,31.1,80.84.
+    What was measured is JSON of fio.
     By the rule: one VM's figures alone by the guarantee. Demonstrated: VMs that ran
     at once, if each got it. Extrapolated: what these got in sum by the guarantee.
     Exits with 0 if a number is demonstrated, 1 if there is but a calculated one, 2 if
@@ -33,17 +28,11 @@ class PlanDisk(JudgingCommand, Lister):
     """
 
     arguments = (
-        argument(
-            "--alone",
-            required=True,
-            metavar=_MEASURED,
-            help="what one VM got, alone",
-        ),
-        argument(
+        file_argument("--alone", required=True, help="what one VM got, alone"),
+        file_argument(
             "--contended",
             action="append",
             default=[],
-            metavar=_MEASURED,
             help="what one of several VMs got that ran at once, once for each",
         ),
         argument(
@@ -69,13 +58,13 @@ class PlanDisk(JudgingCommand, Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Count the VMs."""
         found = disk.plan(
-            _figures("--alone", parsed_args.alone),
+            _figures(parsed_args.alone),
             disk.Guarantee(
                 parsed_args.guarantee_read,
                 parsed_args.guarantee_write,
                 parsed_args.guarantee_latency,
             ),
-            [_figures("--contended", text) for text in parsed_args.contended],
+            list(map(_figures, parsed_args.contended)),
         )
         for remark in found.remarks:
             self.warn(remark)
@@ -95,17 +84,5 @@ class PlanDisk(JudgingCommand, Lister):
         ]
 
 
-def _figures(option: str, text: str) -> disk.Figures:
-    """Take a text for a file's name, or else for figures."""
-    if Path(text).exists() or "," not in text:
-        return disk.read_fio(textfile.read(text), text)
-    numbers: list[float] = []
-    with contextlib.suppress(argparse.ArgumentTypeError):
-        numbers = [positive(part) for part in text.split(",")]
-    if not 2 <= len(numbers) <= 4:
-        raise PerfVMError(
-            f"{option} {text}: neither a file that is there nor 2 to 4 numbers with "
-            "commas, such as 72.0,31.1,80.84"
-        )
-    latencies = (*numbers[2:], None, None)
-    return disk.Figures(numbers[0], numbers[1], latencies[0], latencies[1])
+def _figures(path: str) -> disk.Figures:
+    return disk.read_fio(textfile.read(path), path)

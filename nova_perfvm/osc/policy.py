@@ -16,14 +16,13 @@ from nova_perfvm.osc.base import (
     PerfVMCommand,
     PolicyCommand,
     argument,
-    file_argument,
     format_argument,
     policy_name,
     policy_path,
 )
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import JudgingCommand
-from nova_perfvm.osc.snapshot import read, take_hosts
+from nova_perfvm.osc.snapshot import SNAPSHOT, look, warn_of_gaps
 from nova_perfvm.policy import (
     Policy,
     advice,
@@ -93,10 +92,7 @@ class DiffPolicy(PerfVMCommand, Lister):
     arguments = (
         argument("old", metavar="OLD", help="policy file as it is"),
         argument("new", metavar="NEW", help="policy file as it is to be"),
-        file_argument(
-            "--snapshot",
-            help="what snapshot save of openstack perfvm wrote, - for standard input",
-        ),
+        SNAPSHOT,
     )
 
     def take_action(
@@ -105,11 +101,10 @@ class DiffPolicy(PerfVMCommand, Lister):
         """Compare the policies; both have to be valid."""
         old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
         found = compare(old, new, extensions.load_generators())
-        if parsed_args.snapshot is not None:
-            found += compare_servers(old, new, read(parsed_args.snapshot))
-        elif self.has_cloud:
-            self.log_in()
-            found += compare_servers(old, new, take_hosts(self.app))
+        if parsed_args.snapshot is not None or self.has_cloud:
+            seen = look(self, parsed_args.snapshot)
+            warn_of_gaps(self.app, seen)
+            found += compare_servers(old, new, seen)
         return ("Type", "Name", "What", "Old", "New"), found
 
 

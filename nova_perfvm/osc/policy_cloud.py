@@ -11,13 +11,7 @@ from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject, Sync
 from nova_perfvm.facts.recorded_policy import recorded
-from nova_perfvm.osc.base import (
-    NOVA_CONF_HELP,
-    POLICY_FILE,
-    Table,
-    file_argument,
-    policy_path,
-)
+from nova_perfvm.osc.base import NOVA_CONF, POLICY_FILE, Table, policy_path
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.reports import FindingsLister
 from nova_perfvm.osc.snapshot import take_hosts
@@ -34,7 +28,7 @@ class CheckCloudPolicy(FindingsLister):
     arguments = (
         POLICY_FILE,
         *FLAVOR_ARGUMENTS,
-        file_argument("--nova-conf", help=NOVA_CONF_HELP),
+        NOVA_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

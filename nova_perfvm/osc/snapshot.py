@@ -14,6 +14,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
+    PerfVMCommand,
     PolicyCommand,
     argument,
     file_argument,
@@ -22,6 +23,11 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.printable import number_of
 
+SNAPSHOT: Final = file_argument(
+    "--snapshot",
+    help="look at what openstack perfvm snapshot save has saved (- for standard "
+    "input), not at the cloud",
+)
 NOVA_DB: Final = argument(
     "--from-nova-db",
     metavar="NOVA_CONF",
@@ -46,15 +52,18 @@ class SaveSnapshot(PolicyCommand):
         named = policy_name(parsed_args) is not None
         digest = self.policy(parsed_args).digest if named else None
         found = take(self.app, digest, parsed_args.from_nova_db)
-        _warn_of_gaps(self.app, found)
+        warn_of_gaps(self.app, found)
         if parsed_args.file == "-":
             self.write(snapshot.dumps(found))
             return
         textfile.replace(parsed_args.file, snapshot.dumps(found), private=True)
-        self.write(
-            f"{parsed_args.file}: {number_of(len(found.hosts), 'host')}, "
-            f"{number_of(len(found.servers), 'server')}\n"
-        )
+        self.write(f"{parsed_args.file}: {seen_in(found)}\n")
+
+
+def seen_in(found: Snapshot) -> str:
+    """Say how much is in a snapshot."""
+    hosts = number_of(len(found.hosts), "host")
+    return f"{hosts}, {number_of(len(found.servers), 'server')}"
 
 
 def take_hosts(app: Any) -> Snapshot:
@@ -64,11 +73,12 @@ def take_hosts(app: Any) -> Snapshot:
     """
     found = take(app)
     if found.unseen_hosts:
-        _warn_of_gaps(app, found)
+        warn_of_gaps(app, found)
     return found
 
 
-def _warn_of_gaps(app: Any, found: Snapshot) -> None:
+def warn_of_gaps(app: Any, found: Snapshot) -> None:
+    """Say what is not in a snapshot."""
     for gap in found.gaps:
         app.stderr.write(f"warning: not seen: {gap}\n")
 
@@ -119,10 +129,16 @@ def _open_database(nova_conf: str) -> ModuleType:
     return nova_database
 
 
-def read(path: str) -> Snapshot:
-    """Read a saved snapshot, from standard input if the path is -.
+# For commands that have no cloud.
+read: Final = snapshot.load
 
-    :raises DocumentError: with every mistake of the file
-    :raises UnreadableFileError: when it cannot be read
+
+def look(command: PerfVMCommand, saved: str | None, **how: Any) -> Snapshot:
+    """Read a saved snapshot, from standard input if the path is -; or take one.
+
+    :raises PerfVMError: when it cannot be read, or the cloud fails
     """
-    return snapshot.load(path)
+    if saved is not None:
+        return snapshot.load(saved)
+    command.log_in()
+    return take(command.app, **how)

@@ -42,13 +42,10 @@ class ShowSurvey(ReportingLister):
     policy.  Exits with 0, or 1 if something was refused or no policy is proposed.
     """
 
+    formatter_namespace = "nova_perfvm.survey.formatter"
     arguments: Arguments = (
         one_of(
-            file_argument(
-                "--snapshot",
-                help="what openstack perfvm snapshot save has saved, - for standard "
-                "input",
-            ),
+            snapshots.SNAPSHOT,
             file_argument(
                 "--collected",
                 action="append",
@@ -76,10 +73,9 @@ class ShowSurvey(ReportingLister):
 
             paths = parsed_args.collected
             return as_snapshot.of([reading.read(path, "host") for path in paths])
-        if parsed_args.snapshot is not None:
-            return snapshots.read(parsed_args.snapshot)
-        self.log_in()
-        return snapshots.take(self.app, nova_conf=parsed_args.from_nova_db)
+        return snapshots.look(
+            self, parsed_args.snapshot, nova_conf=parsed_args.from_nova_db
+        )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look, propose, judge; write the policy."""
@@ -120,8 +116,3 @@ class ShowSurvey(ReportingLister):
     def summary(self, report: Survey) -> str:
         """Say in one line what was found."""
         return page.headline(report)
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Name the entry points: the client's own formats, and the page."""
-        return "nova_perfvm.survey.formatter"

@@ -11,6 +11,7 @@ from nova_perfvm.changes.what_if.new_hosts import NewHosts
 from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
+    NOVA_CONF,
     POLICY_VARIABLE,
     Table,
     argument,
@@ -18,7 +19,7 @@ from nova_perfvm.osc.base import (
     file_argument,
 )
 from nova_perfvm.osc.capacity import by_argument, counted
-from nova_perfvm.osc.judging import NOVA_CONF, LookingLister
+from nova_perfvm.osc.judging import LookingLister
 
 _COLUMNS: Final = ("Class", "Slots", "Before", "After", "Difference")
 _MEASURES: Final = ("total", "used", "free", "unfit")

@@ -273,7 +273,7 @@ class Cases:
 
 
 _FORMATS = ("shell", "properties", "json", "yaml", "ansible")
-_REPORTS = ("table", "json", "yaml", "csv", "value", "html", "junit", "prometheus")
+_REPORTS = ("table", "json", "yaml", "csv", "value", "html", "prometheus")
 _LONG = ((), ("--long",), ("--long", "-f", "json"), ("--host", "hp1"))
 # Of kinds that are read in this process: what reads a path, and what writes what was
 # read and reads it again.

@@ -20,7 +20,6 @@ TOOLS = {
     "and edpm-ansible of openstack-k8s-operators",
     "PERFVM_GRAFANA_SCHEMA": "a directory in which npm has installed "
     "@grafana/schema and typescript",
-    "PERFVM_HEAT": "a virtual environment with openstack-heat",
     "PERFVM_TERRAFORM": "the program terraform, or tofu",
 }
 

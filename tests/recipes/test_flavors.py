@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terraform's and Heat's own view of generated flavors."""
+"""Terraform's own view of generated flavors."""
 
 import json
-import pathlib
 
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.osc.formats import heat, terraform
+from nova_perfvm.osc.formats import terraform
 from tests.recipes import base
 from tests.unit.osc.formats import golden
-
-READER = pathlib.Path(__file__).with_name("heat_reader.py")
 
 
 class TerraformTest(base.RecipeCase):
@@ -40,32 +37,4 @@ class TerraformTest(base.RecipeCase):
                     for name, flavor in zip(made, flavors, strict=True)
                 },
                 {name: output["value"] for name, output in read.items()},
-            )
-
-
-class HeatTest(base.RecipeCase):
-    """heat-engine's validation, and the properties that a resource would have."""
-
-    def setUp(self):
-        super().setUp()
-        self.python = self.tool("PERFVM_HEAT") / "bin/python"
-
-    def validated(self, text):
-        path = self.directory / "flavors.yaml"
-        path.write_text(text)
-        command = f'"{self.python}" "{READER}" < "{path}"'
-        return json.loads(self.run_tool("sh", "-c", command))
-
-    def test_what_heat_reads_is_what_was_generated(self):
-        for policy in golden.POLICIES.values():
-            flavors = generate_flavors(policy)
-            text = heat.flavor_template(flavors)
-            # Heat gives what a template leaves out as well.
-            rest = {"tenants": [], "flavorid": None, "rxtx_factor": 1.0}
-            expected = [golden.values(flavor) | rest for flavor in flavors]
-            found = list(self.validated(text).values())
-            key = json.dumps
-            self.assertEqual(
-                sorted(key(one, sort_keys=True) for one in expected),
-                sorted(key(one, sort_keys=True) for one in found),
             )

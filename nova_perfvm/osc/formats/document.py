@@ -30,7 +30,7 @@ def flavor_documents(flavors: Iterable[PolicyFlavor]) -> list[dict[str, Any]]:
 
 
 def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
-    """Return a flavor by the names that Ansible, Terraform and Heat have for its parts.
+    """Return a flavor by the names that Ansible and Terraform have for its parts.
 
     All flavors of a policy are everybody's, and have no disks beside the root disk.
     """

@@ -4,7 +4,6 @@
 import dataclasses
 import json
 import pathlib
-from xml.etree import ElementTree as ET
 
 import fixtures
 import testtools
@@ -97,24 +96,6 @@ class CheckGuestTest(testtools.TestCase):
         self.assertEqual({"ok"}, set(stdout.split()[1:]))
         page = self.check(self.slow, *CLASS, "-f", "html")[1]
         self.assertIn("<p>hpet, expected kvm-clock or tsc</p>", page)
-
-    def test_junit(self):
-        suite = ET.fromstring(self.check(self.ly, "-f", "junit")[1])
-        cases = list(suite.iter("testcase"))
-        titles = [check.title for check in CHECKS]
-        self.assertEqual(titles, [c.get("name") for c in cases])
-        failed = [case for case in cases if case.find("failure") is not None]
-        self.assertEqual(
-            (str(len(CHECKS)), "2", str(len(CHECKS) - 2), 2),
-            (*(suite.get(n) for n in ("tests", "failures", "skipped")), len(failed)),
-        )
-        failure = failed[1].find("failure")
-        self.assertIn("guest.nic_spread virtio0 input: 1.22", failure.get("message"))
-        self.assertIn("remedy: resize the server", failure.text)
-        suite = ET.fromstring(self.check(self.clean, *CLASS, "-f", "junit")[1])
-        self.assertEqual("0", suite.get("failures"))
-        for case in suite.iter("testcase"):
-            self.assertIn("observed: ", case.find("system-out").text)
 
     def test_prometheus(self):
         collected = dataclasses.replace(guests.ly(), hostname='a"b')

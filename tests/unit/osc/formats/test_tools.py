@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is generated for Ansible, Heat and Terraform, read as each of them reads it.
+"""What is generated for Ansible and Terraform, read as each of them reads it.
 
-Heat and Terraform themselves read it in tests/recipes.
+Terraform itself reads it in tests/recipes.
 """
 
 import dataclasses
@@ -15,11 +15,11 @@ from nova_perfvm.generate.flavors import (
     generate_flavors,
     generate_image_properties,
 )
-from nova_perfvm.osc.formats import ansible, heat, terraform
+from nova_perfvm.osc.formats import ansible, terraform
 from tests.unit.osc.formats import golden
 
-# Of openstack.cloud.compute_flavor in collection openstack.cloud 2, OS::Nova::Flavor
-# in Heat 27, and openstack_compute_flavor_v2 in the provider's version 3.4.0.
+# Of openstack.cloud.compute_flavor in collection openstack.cloud 2, and
+# openstack_compute_flavor_v2 in the provider's version 3.4.0.
 ARGUMENTS = {
     "name": str,
     "ram": int,
@@ -30,8 +30,6 @@ ARGUMENTS = {
     "is_public": bool,
     "extra_specs": dict,
 }
-# A mapping of one key that has such a name is a function of Heat's.
-FUNCTIONS = ("get_", "list_", "map_", "str_", "repeat", "digest", "yaql", "if", "Fn::")
 HOSTILE = 'yes: a ${b} $${c} %{if} {{ x }} {% y %} "e" \\ \\n \n\t\' # é ö $'
 BUILT_IN = golden.POLICIES["built-in"]
 PROPERTIES = generate_image_properties(BUILT_IN)
@@ -62,14 +60,6 @@ def of_ansible(text):
             yield arguments
 
 
-def of_heat(text):
-    template = yaml.safe_load(text)
-    assert template["heat_template_version"] == "2018-08-31"
-    for resource in template["resources"].values():
-        assert resource["type"] == "OS::Nova::Flavor"
-        yield resource["properties"]
-
-
 def plain(value):
     """Return a value with every text as Terraform sees it."""
     if isinstance(value, dict):
@@ -90,7 +80,6 @@ def of_terraform(text):
 
 TOOLS = {
     "ansible": (ansible.flavor_tasks, of_ansible),
-    "heat": (heat.flavor_template, of_heat),
     "terraform": (terraform.flavor_resources, of_terraform),
 }
 
@@ -108,9 +97,6 @@ class FlavorsTest(testtools.TestCase):
                     specs = arguments["extra_specs"]
                     # A YAML boolean would be written as True, which Nova refuses.
                     self.assertEqual({str}, set(map(type, specs.values())), name)
-                    self.assertFalse(
-                        [key for key in specs if key.startswith(FUNCTIONS)]
-                    )
 
     def test_texts_of_a_policy_are_texts(self):
         (flavor, *_) = generate_flavors(BUILT_IN)
@@ -130,19 +116,13 @@ class FlavorsTest(testtools.TestCase):
             (["a.b", "a_b"], None),
         ):
             flavors = [dataclasses.replace(flavor, name=name) for name in names]
-            for render, root in (
-                (heat.flavor_template, lambda found: found["resources"]),
-                (
-                    terraform.flavor_resources,
-                    lambda found: found["resource"]["openstack_compute_flavor_v2"],
-                ),
-            ):
-                if expected is None:
-                    error = self.assertRaises(FlavorError, render, flavors)
-                    self.assertIn("'a.b' and 'a_b'", str(error))
-                else:
-                    found = root(yaml.safe_load(render(flavors)))
-                    self.assertEqual(expected, list(found))
+            render = terraform.flavor_resources
+            if expected is None:
+                error = self.assertRaises(FlavorError, render, flavors)
+                self.assertIn("'a.b' and 'a_b'", str(error))
+            else:
+                found = json.loads(render(flavors))["resource"]
+                self.assertEqual(expected, list(found["openstack_compute_flavor_v2"]))
 
     def test_names_for_placement_stand_first(self):
         flavors = generate_flavors(BUILT_IN)
@@ -150,9 +130,6 @@ class FlavorsTest(testtools.TestCase):
         wanted = {"state": "present", "id": TRAIT}
         self.assertEqual(wanted, first["openstack.cloud.trait"])
         self.assertEqual([], [t for t in others if "openstack.cloud.trait" in t])
-        head, _, _ = heat.flavor_template(flavors).partition("heat_template")
-        self.assertIn(f"trait create {TRAIT}\n", head)
-        self.assertEqual({"#"}, {line[:1] for line in head.splitlines()})
         document = json.loads(terraform.flavor_resources(flavors))
         self.assertTrue(document["//"][-1].endswith(f"trait create {TRAIT}"))
         self.assertEqual(
@@ -160,7 +137,6 @@ class FlavorsTest(testtools.TestCase):
             document["terraform"]["required_providers"],
         )
         bare = dataclasses.replace(flavors[0], extra_specs={"hw:cpu_policy": "shared"})
-        self.assertTrue(heat.flavor_template([bare]).startswith("heat_template"))
         self.assertEqual([], json.loads(terraform.flavor_resources([bare]))["//"])
 
 
